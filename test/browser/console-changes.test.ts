@@ -27,7 +27,7 @@ describe.skipIf(chromium === null)('changes in the console', () => {
 
   beforeAll(async () => {
     browser = await startChromium(chromium ?? '');
-    service = await startTestService('PostgreSQL');
+    service = await startTestService();
     await storeEstate(service.database, sampleEstate({ users: 12, tokens: 150 }, { now: new Date() }));
     gate = await startGate(service.url);
     const secret = join(home, 'password');

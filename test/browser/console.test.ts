@@ -25,7 +25,7 @@ describe.skipIf(chromium === null)('the console', () => {
 
   beforeAll(async () => {
     browser = await startChromium(chromium ?? '');
-    service = await startTestService('PostgreSQL');
+    service = await startTestService();
     await storeEstate(service.database, sampleEstate({ users: 20, tokens: 400 }, { now: new Date() }));
     const secret = join(home, 'password');
     writeFileSync(secret, ADMIN.password, { mode: 0o600 });

@@ -69,7 +69,8 @@ describe.skipIf(chromium === null)('every page of the web interface, on the embe
     writeFileSync(join(projects, folder, playbook), '- hosts: all\n');
     [browser, service] = await Promise.all([
       startChromium(chromium ?? ''),
-      startTestService('the embedded database', {
+      startTestService({
+        kind: 'the embedded database',
         searchPath: fakeAnsible(),
         projects,
         secretKey: SECRET_KEY,

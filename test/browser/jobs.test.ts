@@ -44,7 +44,7 @@ class World {
     mkdirSync(join(this.projects, 'web'));
     writeFileSync(join(this.projects, 'web', 'site.yml'), playbook);
     this.browser = await startChromium(chromium ?? '');
-    this.service = await startTestService('PostgreSQL', { searchPath, projects: this.projects });
+    this.service = await startTestService({ searchPath, projects: this.projects });
     this.admin = new Client(this.service.url, basic(ADMIN.username, ADMIN.password));
   }
 

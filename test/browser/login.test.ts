@@ -90,7 +90,7 @@ describe.skipIf(chromium === null)('in a browser', () => {
 
   beforeAll(async () => {
     browser = await startChromium(chromium ?? '');
-    service = await startTestService('PostgreSQL', { secretKey: SECRET_KEY });
+    service = await startTestService({ secretKey: SECRET_KEY });
     const client = (backend: string) => ({
       clientId: 'automation',
       clientSecret: SECRET,

@@ -31,7 +31,7 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
     writeFileSync(join(projects, 'web', 'site.yml'), '- hosts: all\n');
     writeFileSync(join(projects, 'odd', 'odd.yml'), '- hosts: all\n');
     browser = await startChromium(chromium ?? '');
-    service = await startTestService('PostgreSQL', { searchPath: fakeAnsible(), projects });
+    service = await startTestService({ searchPath: fakeAnsible(), projects });
     admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     const { id: organization } = await made('organizations/', { name: MARKUP });
     const owned = { name: MARKUP, description: MARKUP, organization };

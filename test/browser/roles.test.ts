@@ -27,7 +27,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
   beforeAll(async () => {
     [browser, service] = await Promise.all([
       startChromium(chromium ?? ''),
-      startTestService('PostgreSQL', { secretKey: SECRET_KEY }),
+      startTestService({ secretKey: SECRET_KEY }),
     ]);
     admin = adminOf(service);
     operations = (await made('organizations', { name: 'Operations' })).id;

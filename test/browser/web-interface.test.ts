@@ -15,7 +15,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
 
   beforeAll(async () => {
     browser = await startChromium(chromium ?? '');
-    service = await startTestService('PostgreSQL');
+    service = await startTestService();
   });
   afterAll(async () => {
     await browser.close();

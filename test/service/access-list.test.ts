@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Body, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
+import { type Body, basic, bearer, Client, useService } from '../support/service.ts';
 import { projectsForRights } from './rights-world.ts';
 
 interface Access {
@@ -12,8 +12,8 @@ interface Entry {
   readonly descendant_roles: readonly string[];
 }
 
-describe.each(DATABASES)('access lists on %s', (kind) => {
-  const { service, admin } = useService(kind, () => ({
+describe('access lists', () => {
+  const { service, admin } = useService(() => ({
     projects: projectsForRights(),
     searchPath: '/nonexistent',
   }));

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { runs } from '../support/runs.ts';
-import { type Answer, bearer, Client, DATABASES, useService } from '../support/service.ts';
+import { type Answer, bearer, Client, useService } from '../support/service.ts';
 import {
   entriesOf,
   FIRST,
@@ -39,8 +39,8 @@ function indexes(answer: Answer, first = FIRST): number[] {
   return ids.sort((one, other) => one - other);
 }
 
-describe.each(DATABASES)('access on %s', (kind) => {
-  const { service } = useService(kind);
+describe('access', () => {
+  const { service } = useService();
 
   beforeAll(async () => {
     await service.database.script(setting);

@@ -13,7 +13,7 @@ let asked = 0;
 let filtered = (path: string) => path;
 
 beforeAll(async () => {
-  service = await startTestService('PostgreSQL');
+  service = await startTestService();
   await service.database.execute(
     `WITH made AS (
        INSERT INTO auth_user (password, is_superuser, username, first_name, last_name, email, is_staff, is_active, date_joined)

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN, type Body, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
 
 describe.each(DATABASES)('the activity stream on %s', (kind) => {
-  const { service } = useService(kind);
+  const { service } = useService(() => ({ kind }));
   let admin: Client;
   let count = 0;
 

@@ -6,7 +6,6 @@ import {
   basic,
   bearer,
   Client,
-  DATABASES,
   startTestService,
   useService,
 } from '../support/service.ts';
@@ -19,8 +18,8 @@ const CODE = {
   redirect_uris: CALLBACK,
 };
 
-describe.each(DATABASES)('applications on %s', (kind) => {
-  const { service, admin } = useService(kind);
+describe('applications', () => {
+  const { service, admin } = useService();
   let organization: number;
   let count = 0;
 
@@ -299,7 +298,7 @@ describe.each(DATABASES)('applications on %s', (kind) => {
 
 describe('applications of a service that allows the implicit grant', () => {
   it('can be registered for it', async () => {
-    const service = await startTestService('PostgreSQL', { allowImplicitGrant: true });
+    const service = await startTestService({ allowImplicitGrant: true });
     try {
       const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
       const wanted = {

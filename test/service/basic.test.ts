@@ -3,7 +3,7 @@ import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { describe, expect, it, test, vi } from 'vitest';
 import { PASSWORD_ITERATIONS } from '../../src/service/auth/secret-hashes.ts';
-import { ADMIN, type Answer, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
+import { ADMIN, type Answer, basic, bearer, Client, useService } from '../support/service.ts';
 
 const CHALLENGE = 'Bearer realm=api authorization_url=/api/o/authorize/';
 
@@ -36,8 +36,8 @@ test('a refusal takes as many iterations without a user, with an unusable hash, 
   }
 });
 
-describe.each(DATABASES)('passwords on %s', (kind) => {
-  const { service } = useService(kind, () => ({ passwordIterations: PASSWORD_ITERATIONS }));
+describe('passwords', () => {
+  const { service } = useService(() => ({ passwordIterations: PASSWORD_ITERATIONS }));
 
   it('are stored with as many iterations as on the controller', async () => {
     const rows = await service.database.query<{ password: string }>('SELECT password FROM auth_user');
@@ -47,8 +47,8 @@ describe.each(DATABASES)('passwords on %s', (kind) => {
   });
 });
 
-describe.each(DATABASES)('Basic authentication on %s', (kind) => {
-  const { service, admin } = useService(kind);
+describe('Basic authentication', () => {
+  const { service, admin } = useService();
   const me = (username: string, password: string) =>
     new Client(service.url, basic(username, password)).get('/api/v2/me/');
   const user = async (username: string, password: string) =>

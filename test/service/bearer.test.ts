@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ADMIN, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
+import { ADMIN, basic, bearer, Client, useService } from '../support/service.ts';
 
 /** Every address that takes a change, with a body that would make it. */
 const CHANGES: readonly (readonly [method: string, path: string, json: unknown])[] = [
@@ -33,8 +33,8 @@ const TABLES = [
   'main_oauth2accesstoken',
 ];
 
-describe.each(DATABASES)('bearer tokens on %s', (kind) => {
-  const { service, admin } = useService(kind, () => ({ now: () => new Date(Date.now() + ahead) }));
+describe('bearer tokens', () => {
+  const { service, admin } = useService(() => ({ now: () => new Date(Date.now() + ahead) }));
   let ahead = 0;
   const issue = async (more: object = {}) => (await admin.post('/api/v2/tokens/', more)).json;
   const me = (token: string) => new Client(service.url, bearer(token)).get('/api/v2/me/');

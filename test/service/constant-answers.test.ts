@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ADMIN, basic, Client, useService } from '../support/service.ts';
 
 describe('answers that are the same for everyone', () => {
-  const { service } = useService('PostgreSQL');
+  const { service } = useService();
 
   const fetched = async (path: string, headers: Record<string, string>, method = 'GET') => {
     const { authorization } = basic(ADMIN.username, ADMIN.password);

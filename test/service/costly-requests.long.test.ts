@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ADMIN, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
+import { ADMIN, basic, bearer, Client, useService } from '../support/service.ts';
 
 const ROWS = 4_000;
 const AT_ONCE = 30;
@@ -48,8 +48,8 @@ async function flood(client: Client): Promise<readonly string[]> {
   return unexpected;
 }
 
-describe.each(DATABASES)('costly requests (%s)', (kind) => {
-  const { service } = useService(kind);
+describe('costly requests', () => {
+  const { service } = useService();
   let attacker: Client;
   let other: Client;
 

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { basic, Client, DATABASES, useService } from '../support/service.ts';
+import { basic, Client, useService } from '../support/service.ts';
 
-describe.each(DATABASES)('what awx export asks for on %s', (kind) => {
-  const { service, admin } = useService(kind);
+describe('what awx export asks for', () => {
+  const { service, admin } = useService();
   let reader: Client;
   beforeAll(async () => {
     await admin.post('/api/v2/users/', { username: 'reader', password: 'a-password' });

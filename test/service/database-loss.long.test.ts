@@ -75,7 +75,7 @@ describe('a service that loses its PostgreSQL database', () => {
     const url = new URL(await createDatabase(inject('postgresUrl')));
     wire = new Wire(new URL(url));
     url.port = String(await wire.listen());
-    service = await startTestService('PostgreSQL', { database: { url: new Secret(url.href) } });
+    service = await startTestService({ database: { url: new Secret(url.href) } });
     admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     await admin.get('/api/v2/me/');
   });

@@ -28,7 +28,7 @@ function sockets(): number {
 }
 
 describe(`${COUNT} malformed requests to every address (TEST_SEED=${SEED})`, () => {
-  const { service } = useService('PostgreSQL', () => ({ searchPath: '/nonexistent' }));
+  const { service } = useService(() => ({ searchPath: '/nonexistent' }));
   let described: Described;
   const agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY });
 

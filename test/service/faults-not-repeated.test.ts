@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { ADMIN, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
+import { ADMIN, basic, bearer, Client, useService } from '../support/service.ts';
 
 // What the controller does wrong and this service does not, as far as there are endpoints for it.
-describe.each(DATABASES)('a fault of the controller is not repeated on %s:', (kind) => {
-  const { service, admin } = useService(kind);
+describe('a fault of the controller is not repeated:', () => {
+  const { service, admin } = useService();
   const SETTINGS = '/api/v2/settings/authentication/';
 
   it('a bearer token of a deactivated user is refused', async () => {

@@ -90,7 +90,7 @@ function another(value: unknown): unknown {
 }
 
 describe('fields that this service does not carry out', () => {
-  const { admin } = useService('PostgreSQL', () => ({ searchPath: '/nonexistent' }));
+  const { admin } = useService(() => ({ searchPath: '/nonexistent' }));
 
   const TEMPLATE = { name: 'x', inventory: 1, project: 1, playbook: 'hello_world.yml' };
   const REFUSED: readonly (readonly [

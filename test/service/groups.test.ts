@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Body, basic, Client, DATABASES, useService } from '../support/service.ts';
+import { type Body, basic, Client, useService } from '../support/service.ts';
 
-describe.each(DATABASES)('groups on %s', (kind) => {
-  const { service, admin } = useService(kind);
+describe('groups', () => {
+  const { service, admin } = useService();
   let reader: Client;
   let inventory: number;
   const ids: Record<string, number> = {};

@@ -49,7 +49,7 @@ describe.each([
     isThere: OTHER !== '',
   },
 ])('hostile variables and $which', ({ which, searchPath, isThere }) => {
-  const { admin } = useService('PostgreSQL', () => ({ searchPath }));
+  const { admin } = useService(() => ({ searchPath }));
   const documents = hostileDocuments(COUNT, SEED);
   const accepted: HostileDocument[] = [];
   let inventory: Body;

@@ -17,7 +17,7 @@ const ASKS = {
 };
 
 describe('what decides how a job runs', () => {
-  const { admin } = useService('PostgreSQL', () => ({ searchPath: fakeAnsible() }));
+  const { admin } = useService(() => ({ searchPath: fakeAnsible() }));
   let base: Body;
 
   beforeAll(async () => {

@@ -55,7 +55,7 @@ const HARMLESS: readonly (readonly [string, string])[] = [
 ];
 
 describe('the variables of a job', () => {
-  const { admin, service } = useService('PostgreSQL', () => ({ searchPath: fakeAnsible() }));
+  const { admin, service } = useService(() => ({ searchPath: fakeAnsible() }));
   let template: Body;
   let host: Body;
   let group: Body;

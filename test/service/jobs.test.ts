@@ -29,7 +29,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
 
   beforeAll(async () => {
     process.env['TOKENCTL_SERVICE_DATABASE'] = SECRET;
-    service = await startTestService(kind, { searchPath: fakeAnsible(), projects });
+    service = await startTestService({ kind, searchPath: fakeAnsible(), projects });
     admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     const [demo] = (await admin.get('/api/v2/job_templates/')).json.results;
     if (demo === undefined) throw new Error('there is no demo job template');
@@ -364,7 +364,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
 
 describe('jobs of a service that ends', () => {
   it('are canceled when it is stopped', async () => {
-    const service = await startTestService('PostgreSQL', { searchPath: fakeAnsible() });
+    const service = await startTestService({ searchPath: fakeAnsible() });
     const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     await admin.patch('/api/v2/job_templates/1/', { limit: 'slow' });
     const { id } = (await admin.post('/api/v2/job_templates/1/launch/')).json;
@@ -390,13 +390,13 @@ describe('jobs of a service that ends', () => {
     const folder = mkdtempSync(join(tmpdir(), 'tokenctl-data-'));
     await prepareEmbedded(folder);
     const options = { database: { folder }, searchPath: fakeAnsible() };
-    const first = await startTestService('the embedded database', options);
+    const first = await startTestService({ kind: 'the embedded database', ...options });
     await first.database.execute(
       `INSERT INTO service_job (name, status, playbook, runner, created, modified)
        VALUES ('left', 'running', 'x.yml', gen_random_uuid(), now(), now())`,
     );
     await first.close();
-    const second = await startTestService('the embedded database', options);
+    const second = await startTestService({ kind: 'the embedded database', ...options });
     const admin = new Client(second.url, basic(ADMIN.username, ADMIN.password));
     expect((await admin.get('/api/v2/jobs/')).json.results[0]).toMatchObject({
       status: 'error',
@@ -406,7 +406,7 @@ describe('jobs of a service that ends', () => {
   });
 
   it('end in error with an explanation if ansible-playbook is not installed', async () => {
-    const service = await startTestService('PostgreSQL', { searchPath: '/nonexistent' });
+    const service = await startTestService({ searchPath: '/nonexistent' });
     const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     const { id } = (await admin.post('/api/v2/job_templates/1/launch/')).json;
     const job = await ended(admin, id);

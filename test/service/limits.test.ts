@@ -232,7 +232,7 @@ describe('wrong passwords from a browser that the user logged in with before', (
 });
 
 describe('over HTTP', () => {
-  const { service } = useService('PostgreSQL', () => ({ behindProxy: true }));
+  const { service } = useService(() => ({ behindProxy: true }));
   const from = (address: string) => ({ 'x-forwarded-for': address });
   const attempts = (count: number, send: () => Promise<Answer>) =>
     Promise.all(Array.from({ length: count }, send));
@@ -285,7 +285,7 @@ describe('over HTTP', () => {
     const people = Array.from({ length: 20 }, (_, each) => `person-${each}`);
     // The browsers are known from a service that ended since: nothing of them is in this one's memory.
     const url = new Secret(await copyServiceTemplate(inject('postgresUrl'), inject('serviceTemplate')));
-    const before = await startTestService('PostgreSQL', { behindProxy: true, database: { url } });
+    const before = await startTestService({ behindProxy: true, database: { url } });
     const cookies = await Promise.all(
       people.map(async (username) => {
         const admin = new Client(before.url, basic(ADMIN.username, ADMIN.password));
@@ -296,7 +296,7 @@ describe('over HTTP', () => {
       }),
     );
     await before.close();
-    const after = await startTestService('PostgreSQL', { behindProxy: true, database: { url } });
+    const after = await startTestService({ behindProxy: true, database: { url } });
     const logIn = (username: string, password: string, cookie: string) =>
       form(after.url, username, { password, cookie });
     let tried = 0;
@@ -405,7 +405,7 @@ describe('over HTTP', () => {
 
 describe('without a proxy in front', () => {
   it('what a client says of its own address is not believed', async () => {
-    const service = await startTestService('PostgreSQL');
+    const service = await startTestService();
     const answers = await Promise.all(
       Array.from({ length: 11 }, (_, each) =>
         new Client(service.url, {

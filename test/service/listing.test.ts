@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { DATABASES, useService } from '../support/service.ts';
+import { useService } from '../support/service.ts';
 
-describe.each(DATABASES)('lists on %s', (kind) => {
-  const { service, admin } = useService(kind);
+describe('lists', () => {
+  const { service, admin } = useService();
   const names = async (query: string) =>
     (await admin.get(`/api/v2/tokens/?${query}`)).json.results.map((token) => token['description']);
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { ADMIN, basic, Client, DATABASES, startTestService, useService } from '../support/service.ts';
+import { ADMIN, basic, Client, startTestService, useService } from '../support/service.ts';
 
-describe.each(DATABASES)('session authentication on %s', (kind) => {
-  const { service } = useService(kind, () => ({ now: () => new Date(Date.now() + ahead) }));
+describe('session authentication', () => {
+  const { service } = useService(() => ({ now: () => new Date(Date.now() + ahead) }));
   let ahead = 0;
   const admin = () => new Client(service.url, basic(ADMIN.username, ADMIN.password));
   const session = async () => {
@@ -287,7 +287,7 @@ async function csrf(browser: Client): Promise<Record<string, string>> {
 }
 
 describe('session authentication behind a proxy that speaks TLS', () => {
-  const { service } = useService('PostgreSQL', () => ({
+  const { service } = useService(() => ({
     behindProxy: true,
     publicUrl: 'https://controller.example',
     sessionCookieName: 'my_session',
@@ -321,7 +321,7 @@ describe('session authentication behind a proxy that speaks TLS', () => {
 
 describe('session authentication without a proxy', () => {
   it('believes no header of one', async () => {
-    const service = await startTestService('PostgreSQL');
+    const service = await startTestService();
     const browser = new Client(service.url, {
       'x-forwarded-proto': 'https',
       'x-forwarded-host': 'a.example',

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { basic, Client, DATABASES, useService } from '../support/service.ts';
+import { basic, Client, useService } from '../support/service.ts';
 
-describe.each(DATABASES)('named URLs on %s', (kind) => {
-  const { service, admin } = useService(kind);
+describe('named URLs', () => {
+  const { service, admin } = useService();
   const ids: Record<string, number> = {};
 
   beforeAll(async () => {

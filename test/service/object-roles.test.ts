@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Body, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
+import { type Body, basic, bearer, Client, useService } from '../support/service.ts';
 import { projectsForRights } from './rights-world.ts';
 
 interface Roles {
@@ -20,8 +20,8 @@ const ROLES: Readonly<Record<string, string>> = {
   job_templates: 'admin execute read',
 };
 
-describe.each(DATABASES)('roles of objects on %s', (kind) => {
-  const { service, admin } = useService(kind, () => ({
+describe('roles of objects', () => {
+  const { service, admin } = useService(() => ({
     projects: projectsForRights(),
     searchPath: '/nonexistent',
   }));

@@ -15,7 +15,7 @@ interface Description {
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 
 describe('the OpenAPI description', () => {
-  const { service } = useService('PostgreSQL');
+  const { service } = useService();
   let description: Description;
   beforeAll(async () => {
     const answer = await new Client(service.url).get('/api/v2/openapi.json');

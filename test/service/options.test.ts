@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Client, DATABASES, useService } from '../support/service.ts';
+import { type Client, useService } from '../support/service.ts';
 import {
   makeRightsWorld,
   PERSONAS,
@@ -26,8 +26,8 @@ const CREATORS: Readonly<Record<string, readonly Persona[]>> = {
   'organizations/A/applications': ['superuser', 'organization admin'],
 };
 
-describe.each(DATABASES)('OPTIONS on %s', (kind) => {
-  const { service } = useService(kind, () => ({ projects: projectsForRights(), searchPath: '/nonexistent' }));
+describe('OPTIONS', () => {
+  const { service } = useService(() => ({ projects: projectsForRights(), searchPath: '/nonexistent' }));
   let world: RightsWorld;
   beforeAll(async () => {
     world = await makeRightsWorld(service);

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ADMIN, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
+import { ADMIN, basic, bearer, Client, useService } from '../support/service.ts';
 
-describe.each(DATABASES)('organization roles on %s', (kind) => {
-  const { service } = useService(kind);
+describe('organization roles', () => {
+  const { service } = useService();
   let admin: Client;
   let count = 0;
 

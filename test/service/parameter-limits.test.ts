@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ADMIN, Client, DATABASES, useService } from '../support/service.ts';
+import { ADMIN, Client, useService } from '../support/service.ts';
 
 const MAX_PARAMETERS = 1_000;
 const MAX_JSON_VALUES = 10_000;
 const JSON_TYPE = { 'content-type': 'application/json' };
 const repeated = (count: number) => Array.from({ length: count }, () => 'a').join('&');
 
-describe.each(DATABASES)('limits of parameters (%s)', (kind) => {
-  const { service, admin } = useService(kind);
+describe('limits of parameters', () => {
+  const { service, admin } = useService();
   let stranger: Client;
 
   beforeAll(async () => {

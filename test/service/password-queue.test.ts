@@ -88,7 +88,7 @@ describe('the queue of hashes', () => {
 const ITERATIONS = 50_000;
 
 describe('passwords over HTTP', () => {
-  const { service } = useService('PostgreSQL', () => ({ behindProxy: true, passwordIterations: ITERATIONS }));
+  const { service } = useService(() => ({ behindProxy: true, passwordIterations: ITERATIONS }));
   let clientId: string;
   const from = (address: string) => ({ 'x-forwarded-for': address });
   const guess = (username: string, password: string, address: string) =>

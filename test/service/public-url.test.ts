@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService, ServiceOptions } from '../../src/service/server.ts';
-import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
+import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
 
 const METADATA = '/.well-known/oauth-authorization-server';
 const PUBLIC = 'https://automation.example.org';
@@ -17,14 +17,14 @@ const statusOf = (url: string, headers: string[]) =>
     sent.on('error', reject).end();
   });
 
-describe.each(DATABASES)('a service on %s', (kind) => {
+describe('a service', () => {
   let local: RunningService;
   let published: RunningService;
 
   beforeAll(async () => {
     [local, published] = await Promise.all([
-      startTestService(kind, { behindProxy: true }),
-      startTestService(kind, { behindProxy: true, publicUrl: `${PUBLIC}/` }),
+      startTestService({ behindProxy: true }),
+      startTestService({ behindProxy: true, publicUrl: `${PUBLIC}/` }),
     ]);
   });
   afterAll(() => Promise.all([local.close(), published.close()]));
@@ -93,7 +93,8 @@ describe.each(DATABASES)('a service on %s', (kind) => {
 });
 
 describe('the start of a service', () => {
-  const start = (options: Partial<ServiceOptions>) => startTestService('the embedded database', options);
+  const start = (options: Partial<ServiceOptions>) =>
+    startTestService({ kind: 'the embedded database', ...options });
 
   it.each([
     'http://automation.example.org',

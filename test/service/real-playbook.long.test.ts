@@ -46,7 +46,7 @@ describe.skipIf(!found)(
     }
 
     beforeAll(async () => {
-      service = await startTestService('PostgreSQL', { searchPath: PATH, projects });
+      service = await startTestService({ searchPath: PATH, projects });
       admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
       writeFileSync(join(projects, 'demo_project', 'write.yml'), PLAYBOOK);
       const inventory = await make('inventories', {

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
+import { basic, bearer, Client, useService } from '../support/service.ts';
 import { projectsForRights } from './rights-world.ts';
 
-describe.each(DATABASES)('filters across relations on %s', (kind) => {
-  const { service, admin } = useService(kind, () => ({
+describe('filters across relations', () => {
+  const { service, admin } = useService(() => ({
     projects: projectsForRights(),
     searchPath: '/nonexistent',
   }));

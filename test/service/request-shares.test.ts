@@ -17,7 +17,7 @@ const UNDESCRIBED = [
 ];
 
 describe('the share of a sender', () => {
-  const { service } = useService('PostgreSQL', () => ({ behindProxy: true }));
+  const { service } = useService(() => ({ behindProxy: true }));
 
   /** Fills the share of network A with requests that wait for the database until `work` is done. */
   async function whileFull(work: () => Promise<void>): Promise<void> {

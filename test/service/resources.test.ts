@@ -35,7 +35,7 @@ describe.each(DATABASES)('resources on %s', (kind) => {
     writeFileSync(join(projects, 'web', 'deep', 'run.yaml'), '- hosts: web\n');
     writeFileSync(join(projects, 'web', '.git', 'hook.yml'), '- hosts: web\n');
     symlinkSync('/etc/passwd', join(projects, 'web', 'link.yml'));
-    service = await startTestService(kind, { projects, now: () => NOW, searchPath: '/nonexistent' });
+    service = await startTestService({ kind, projects, now: () => NOW, searchPath: '/nonexistent' });
     admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     organization = (await made('organizations/', { name: 'One' })).id;
     other = (await made('organizations/', { name: 'Two' })).id;

@@ -49,7 +49,7 @@ const CALLERS = {
 type Caller = (typeof CALLERS)[keyof typeof CALLERS];
 
 describe('each writable route', () => {
-  const { service } = useService('PostgreSQL', () => ({
+  const { service } = useService(() => ({
     projects: projectsForRights(),
     searchPath: '/nonexistent',
   }));

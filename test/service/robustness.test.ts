@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { runs } from '../support/runs.ts';
-import { ADMIN, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
+import { ADMIN, basic, bearer, Client, useService } from '../support/service.ts';
 
 const COLLECTIONS = [
   ...['tokens', 'users', 'organizations', 'applications', 'hosts', 'inventories', 'credentials'],
@@ -273,8 +273,8 @@ const request = fc.record({
   ),
 });
 
-describe.each(DATABASES)('malformed requests on %s', (kind) => {
-  const { service } = useService(kind);
+describe('malformed requests', () => {
+  const { service } = useService();
   let headers: Record<string, string>;
 
   beforeAll(async () => {

@@ -60,7 +60,7 @@ describe('the sample operations', () => {
     };
 
     beforeAll(async () => {
-      service = await startTestService('PostgreSQL', { projects, now: () => NOW });
+      service = await startTestService({ projects, now: () => NOW });
       admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
       await storeEstate(service.database, estate);
       await writeSamplePlaybooks(projects);

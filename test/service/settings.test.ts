@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { ADMIN, basic, Client, DATABASES, useService } from '../support/service.ts';
+import { ADMIN, basic, Client, useService } from '../support/service.ts';
 
 const PATH = '/api/v2/settings/authentication/';
 const DEFAULTS = {
@@ -39,8 +39,8 @@ const CASES: readonly (readonly [key: string, good: readonly unknown[], bad: rea
   ],
 ];
 
-describe.each(DATABASES)('settings on %s', (kind) => {
-  const { service, admin } = useService(kind);
+describe('settings', () => {
+  const { service, admin } = useService();
 
   afterEach(() => admin.delete(PATH));
 

@@ -20,14 +20,15 @@ describe('the start of the service on its embedded database', () => {
 
   it('keeps what is in the data folder, and makes the superuser only once', async () => {
     const database = { folder: join(folder, 'kept') };
-    const first = await startTestService('the embedded database', { database });
+    const first = await startTestService({ kind: 'the embedded database', database });
     const { token } = (
       await new Client(first.url, basic(ADMIN.username, ADMIN.password)).post('/api/v2/tokens/', {
         description: 'kept',
       })
     ).json;
     await first.close();
-    const second = await startTestService('the embedded database', {
+    const second = await startTestService({
+      kind: 'the embedded database',
       database,
       adminPassword: new Secret('another'),
     });
@@ -39,7 +40,7 @@ describe('the start of the service on its embedded database', () => {
   });
 
   it('makes a random password where none, or an empty one, is given', async () => {
-    const service = await startTestService('the embedded database', { adminPassword: new Secret('') });
+    const service = await startTestService({ kind: 'the embedded database', adminPassword: new Secret('') });
     const made = service.generatedAdminPassword?.reveal() ?? '';
     expect(made).toMatch(/^[A-Za-z0-9]{20}$/);
     expect((await new Client(service.url, basic('admin', made)).get('/api/v2/me/')).status).toBe(200);
@@ -58,13 +59,14 @@ describe('the start of the service on its embedded database', () => {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     for await (const part of child.stdout.setEncoding('utf8')) if (String(part).includes('ready')) break;
-    await expect(startTestService('the embedded database', { database })).rejects.toMatchObject({
+    await expect(startTestService({ kind: 'the embedded database', database })).rejects.toMatchObject({
       code: 'busy',
     });
     const ended = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGKILL');
     await ended;
-    const service = await startTestService('the embedded database', {
+    const service = await startTestService({
+      kind: 'the embedded database',
       database,
       adminPassword: new Secret('unused'),
     });
@@ -76,7 +78,7 @@ describe('the start of the service on its embedded database', () => {
     await prepareEmbedded(data);
     const names = (await readdir(data, { recursive: true })).map((name) => join(data, name));
     for (const path of [data, ...names]) await chmod(path, (await stat(path)).isDirectory() ? 0o755 : 0o666);
-    const service = await startTestService('the embedded database', { database: { folder: data } });
+    const service = await startTestService({ kind: 'the embedded database', database: { folder: data } });
     await service.database.script(
       'CREATE TABLE created_later (id int); INSERT INTO created_later VALUES (1)',
     );
@@ -92,28 +94,28 @@ describe('the start of the service on its embedded database', () => {
   });
 
   it('reports a port in use, and releases the data folder', async () => {
-    const one = await startTestService('PostgreSQL');
+    const one = await startTestService();
     const database = { folder: join(folder, 'free') };
     await prepareEmbedded(database.folder);
     const port = Number(new URL(one.url).port);
-    const clash = startTestService('the embedded database', { database, port });
+    const clash = startTestService({ kind: 'the embedded database', database, port });
     await expect(clash).rejects.toMatchObject({
       code: 'usage',
       message: expect.stringMatching(/the port is in use/),
     });
     await one.close();
-    await (await startTestService('the embedded database', { database })).close();
+    await (await startTestService({ kind: 'the embedded database', database })).close();
   });
 
   it('closes the database although another part fails to close', async () => {
     const database = { folder: join(folder, 'closed') };
     await prepareEmbedded(database.folder);
-    const service = await startTestService('the embedded database', { database });
+    const service = await startTestService({ kind: 'the embedded database', database });
     vi.spyOn(JobRunner.prototype, 'stop').mockRejectedValueOnce(new Error('cannot stop'));
     await expect(service.close()).rejects.toThrow('cannot stop');
     await expect(new Client(service.url).get('/api/v2/ping/')).rejects.toMatchObject({
       code: 'ECONNREFUSED',
     });
-    await (await startTestService('the embedded database', { database })).close();
+    await (await startTestService({ kind: 'the embedded database', database })).close();
   });
 });

@@ -22,7 +22,8 @@ describe('the start of the service', () => {
   it.each(['0.0.0.0', '::', '192.0.2.1', 'localhost.example.org', '', '127.0.0.1.example.org'])(
     'on %j is refused without TLS or a proxy, before anything is opened',
     async (host) => {
-      const start = startTestService('the embedded database', {
+      const start = startTestService({
+        kind: 'the embedded database',
         host,
         database: { folder: join(folder, 'never') },
       });
@@ -38,7 +39,7 @@ describe('the start of the service', () => {
     async ({ files }) => {
       const others = await mkdtemp(join(folder, 'others-'));
       for (const file of files) await writeFile(join(others, file), '');
-      const start = startTestService('the embedded database', { database: { folder: others } });
+      const start = startTestService({ kind: 'the embedded database', database: { folder: others } });
       await expect(start).rejects.toMatchObject({
         code: 'configuration',
         message: expect.stringContaining(`The data folder ${others} has other files in it`),
@@ -52,7 +53,7 @@ describe('the start of the service', () => {
     await mkdir(data);
     await chmod(data, 0o777);
     await expect(
-      startTestService('the embedded database', { database: { folder: data } }),
+      startTestService({ kind: 'the embedded database', database: { folder: data } }),
     ).rejects.toMatchObject({
       code: 'configuration',
       message: `Other users can write to the data folder ${data} (mode 0777)`,
@@ -63,17 +64,17 @@ describe('the start of the service', () => {
 
   it('stops listening if the job runner cannot begin', async () => {
     const database = { url: new Secret(await createDatabase(inject('postgresUrl'))) };
-    const first = await startTestService('PostgreSQL', { database });
+    const first = await startTestService({ database });
     const port = Number(new URL(first.url).port);
     await first.database.script('ALTER TABLE service_job RENAME COLUMN status TO state');
     await first.close();
-    await expect(startTestService('PostgreSQL', { database, port })).rejects.toMatchObject({ code: '42703' });
+    await expect(startTestService({ database, port })).rejects.toMatchObject({ code: '42703' });
     await expect(new Client(first.url).get('/api/v2/ping/')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
   it('works for two services on one new PostgreSQL database at once', async () => {
     const database = { url: new Secret(await createDatabase(inject('postgresUrl'))) };
-    const services = await Promise.all([1, 2, 3].map(() => startTestService('PostgreSQL', { database })));
+    const services = await Promise.all([1, 2, 3].map(() => startTestService({ database })));
     const [one, two] = services.map(({ url }) => new Client(url, basic(ADMIN.username, ADMIN.password)));
     expect((await one?.get('/api/v2/users/'))?.json.count).toBe(1);
     // What one of them changes holds for the other at once.
@@ -87,9 +88,7 @@ describe('the start of the service', () => {
 
   it('tells an unreachable database from others, without its password', async () => {
     const url = new Secret('postgres://someone:hidden-password@127.0.0.1:1/nothing');
-    const error = await startTestService('PostgreSQL', { database: { url } }).catch(
-      (cause: unknown) => cause,
-    );
+    const error = await startTestService({ database: { url } }).catch((cause: unknown) => cause);
     expect(error).toMatchObject({ code: 'database_unreachable' });
     expect(`${String(error)}${JSON.stringify(error)}`).not.toContain('hidden-password');
   });
@@ -97,7 +96,7 @@ describe('the start of the service', () => {
 
 describe.each(DATABASES)('the end of the service on %s', (kind) => {
   it('answers what is under way, takes nothing new, and can be asked for twice', async () => {
-    const service = await startTestService(kind, { passwordIterations: PASSWORD_ITERATIONS });
+    const service = await startTestService({ kind, passwordIterations: PASSWORD_ITERATIONS });
     const client = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     // Each checks the slow hash: they are under way for a while.
     const answers = [1, 2, 3].map((n) =>
@@ -111,7 +110,7 @@ describe.each(DATABASES)('the end of the service on %s', (kind) => {
   });
 
   it('does not wait for connections that ask for nothing', async () => {
-    const service = await startTestService(kind);
+    const service = await startTestService({ kind });
     const { port } = new URL(service.url);
     const silent = connect(Number(port), '127.0.0.1').on('error', () => undefined);
     await new Promise((resolve) => silent.once('connect', resolve));

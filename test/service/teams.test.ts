@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ADMIN, type Body, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
+import { ADMIN, type Body, basic, bearer, Client, useService } from '../support/service.ts';
 
 interface Person {
   readonly id: number;
   readonly client: Client;
 }
 
-describe.each(DATABASES)('teams on %s', (kind) => {
-  const { service } = useService(kind);
+describe('teams', () => {
+  const { service } = useService();
   let admin: Client;
   let count = 0;
 

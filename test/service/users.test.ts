@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { basic, Client, DATABASES, useService } from '../support/service.ts';
+import { basic, Client, useService } from '../support/service.ts';
 
-describe.each(DATABASES)('users on %s', (kind) => {
-  const { service, admin } = useService(kind);
+describe('users', () => {
+  const { service, admin } = useService();
   let serial = 0;
 
   /** A user who can log in, made in one go. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
+import { basic, bearer, Client, useService } from '../support/service.ts';
 import { AuthorizationServer, CALLBACK, codeRequest } from './oauth2/authorization-server.ts';
 
 /** A user with a password, who asks with a token. */
@@ -15,8 +15,8 @@ const WEB = {
   redirect_uris: CALLBACK,
 };
 
-describe.each(DATABASES)('rights that do not lead to higher ones on %s', (kind) => {
-  const { service, admin } = useService(kind);
+describe('rights that do not lead to higher ones', () => {
+  const { service, admin } = useService();
   let count = 0;
 
   async function person(more: Readonly<Record<string, unknown>> = {}): Promise<Person> {
@@ -228,10 +228,10 @@ describe.each(DATABASES)('rights that do not lead to higher ones on %s', (kind) 
   });
 });
 
-describe.each(DATABASES)('applications that a user does not see on %s', (kind) => {
+describe('applications that a user does not see', () => {
   let server: AuthorizationServer;
   beforeAll(async () => {
-    server = await AuthorizationServer.start(kind);
+    server = await AuthorizationServer.start();
   });
   afterAll(() => server.close());
   const member = (disassociate?: true) =>

@@ -54,7 +54,7 @@ async function repeatRequests(url: string, username: string): Promise<void> {
 
 test(`after ${ROUNDS} lockdowns and offboardings under load no credential is accepted that is said to have ended`, async () => {
   const url = await createDatabase(inject('postgresUrl'));
-  const service = await startTestService('PostgreSQL', { database: { url: new Secret(url) } });
+  const service = await startTestService({ database: { url: new Secret(url) } });
   onTestFinished(() => service.close());
   await fillForLoad(service.database, { users: ROUNDS, tokens: ROUNDS });
   await using folder = await temporaryFolder();

@@ -46,7 +46,7 @@ function signal(name: NodeJS.Signals): void {
 beforeAll(async () => {
   server = await startPostgres();
   [url, auditUrl] = await Promise.all([createDatabase(server.url), createDatabase(server.url)]);
-  service = await startTestService('PostgreSQL', { database: { url: new Secret(url) } });
+  service = await startTestService({ database: { url: new Secret(url) } });
 });
 afterAll(async () => {
   signal('SIGCONT');

@@ -34,7 +34,7 @@ export class Platform implements AsyncDisposable {
 
   /** Starts both on databases of their own, and the proxy on a free port of the loopback interface. */
   static async start(): Promise<Platform> {
-    const platform = new Platform(await Gateway.start(), await startTestService('PostgreSQL'));
+    const platform = new Platform(await Gateway.start(), await startTestService());
     const { status } = await platform.#session.logIn(ADMIN.username, ADMIN.password);
     if (status !== 302) throw new Error(`The controller's login page answers ${status}`);
     await new Promise<void>((resolve) => platform.#proxy.listen(0, '127.0.0.1', resolve));

@@ -10,17 +10,25 @@ export { ADMIN, type Answer, type Body, basic, bearer, Client, type DatabaseKind
 /** A key of secrets. With PostgreSQL, a service that stores secret settings needs one. */
 export const SECRET_KEY = new Secret('a-key-of-the-tests-a-key-of-the-tests');
 
-/** The databases that this project tests the service on: PostgreSQL, and in the soak tests the embedded one. */
+/**
+ * The databases that this project tests on what depends on the kind of database: PostgreSQL, and in the soak tests the embedded one.
+ * SQL that both know is tested on PostgreSQL, and on the embedded one by the recorded exchanges (`conformance`).
+ */
 export const DATABASES = inject('serviceDatabases');
+
+export interface TestServiceOptions extends Partial<ServiceOptions> {
+  /** PostgreSQL unless it says otherwise. */
+  readonly kind?: DatabaseKind;
+}
 
 /**
  * Starts a service on a database of its own and a free port: a copy of one after its first start, or an empty
  * one where `passwordIterations` are given, since the superuser's password in the copy has few.
  */
-export async function startTestService(
-  kind: DatabaseKind,
-  options: Partial<ServiceOptions> = {},
-): Promise<RunningService> {
+export async function startTestService({
+  kind = 'PostgreSQL',
+  ...options
+}: TestServiceOptions = {}): Promise<RunningService> {
   const database = kind === 'PostgreSQL' ? { url: new Secret(await newDatabase(options)) } : { folder: null };
   return startService({
     host: '127.0.0.1',
@@ -44,14 +52,14 @@ function newDatabase({ passwordIterations }: Partial<ServiceOptions>): Promise<s
 }
 
 /** A service that runs during the tests of the block, as {@link startTestService} starts it, and its superuser. */
-export function useService(
-  kind: DatabaseKind,
-  options: () => Partial<ServiceOptions> = () => ({}),
-): { readonly service: RunningService; readonly admin: Client } {
+export function useService(options: () => TestServiceOptions = () => ({})): {
+  readonly service: RunningService;
+  readonly admin: Client;
+} {
   let service: RunningService;
   let admin: Client;
   beforeAll(async () => {
-    service = await startTestService(kind, options());
+    service = await startTestService(options());
     admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
   });
   afterAll(() => service.close());

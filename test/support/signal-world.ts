@@ -86,7 +86,7 @@ export async function signalWorld({
   readonly serve?: Parameters<typeof startTransmitter>[0];
 }): Promise<SignalWorld> {
   const url = await copyServiceTemplate(inject('postgresUrl'), inject('serviceTemplate'));
-  const service = await startTestService('PostgreSQL', { database: { url: new Secret(url) } });
+  const service = await startTestService({ database: { url: new Secret(url) } });
   const transmitter = await startTransmitter(serve);
   const folder = await temporaryFolder();
   const at = (name: string) => join(folder.path, name);

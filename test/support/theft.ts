@@ -82,7 +82,7 @@ export async function theftConsole(
 /** A service on which bob's token was stolen, and a home with its contexts `east` (REST) and `east-db` (database). */
 async function theft(home: string, more: string): Promise<RunningService> {
   const url = await createDatabase(inject('postgresUrl'));
-  const service = await startTestService('PostgreSQL', { database: { url: new Secret(url) } });
+  const service = await startTestService({ database: { url: new Secret(url) } });
   await playTheft(service.url);
   const file = (name: string, text: string) => {
     writeFileSync(join(home, name), text, { mode: 0o600 });

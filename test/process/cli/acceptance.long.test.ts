@@ -77,7 +77,7 @@ describe('the acceptance tests, at the bundled service', () => {
 
   beforeAll(async () => {
     databaseUrl = await createDatabase(inject('postgresUrl'));
-    service = await startTestService('PostgreSQL', { database: { url: new Secret(databaseUrl) } });
+    service = await startTestService({ database: { url: new Secret(databaseUrl) } });
     admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
   });
   afterAll(() => service.close());

@@ -11,7 +11,7 @@ const PASSWORD = 'long enough for it';
 
 it('names the users of every controller, what is near, and which controller was not read', async () => {
   const folder = temporaryFolder();
-  const west = await startTestService('PostgreSQL');
+  const west = await startTestService();
   onTestFinished(() => west.close());
   const admin = new Client(west.url, basic(ADMIN.username, ADMIN.password));
   await admin.post('/api/v2/users/', { username: 'bob', password: PASSWORD });

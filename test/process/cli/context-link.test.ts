@@ -13,8 +13,8 @@ async function place() {
     await createDatabase(inject('postgresUrl')),
   ];
   const [service, other] = [
-    await startTestService('PostgreSQL', { database: { url: new Secret(url) } }),
-    await startTestService('PostgreSQL', { database: { url: new Secret(otherUrl) } }),
+    await startTestService({ database: { url: new Secret(url) } }),
+    await startTestService({ database: { url: new Secret(otherUrl) } }),
   ];
   const close = async () => {
     for (const each of [service, other].splice(0)) await each.close();

@@ -34,7 +34,7 @@ export interface Home {
 export function estate(size: { readonly users: number; readonly tokens: number }): Estate {
   let service: RunningService | undefined;
   beforeAll(async () => {
-    service = await startTestService('PostgreSQL');
+    service = await startTestService();
     await storeEstate(service.database, sampleEstate(size, { now: new Date() }));
   });
   afterAll(() => service?.close());

@@ -45,7 +45,7 @@ function argumentsOf(command: string, ids: Readonly<Record<string, string>>): st
  */
 async function place() {
   const url = await createDatabase(inject('postgresUrl'));
-  const service = await startTestService('PostgreSQL', { database: { url: new Secret(url) } });
+  const service = await startTestService({ database: { url: new Secret(url) } });
   let isUp = true;
   const down = async () => {
     if (isUp) await service.close();

@@ -65,7 +65,7 @@ export function severalServices(size: number): Services {
   const services: TestService[] = [];
   beforeAll(async () => {
     for (let number = 1; number <= size; number += 1) {
-      const service = await startTestService('PostgreSQL');
+      const service = await startTestService();
       running.push(service);
       services.push(await launched(service));
     }

@@ -41,7 +41,7 @@ async function estate(component: 'controller' | 'gateway') {
 
 async function controller() {
   const url = await createDatabase(inject('postgresUrl'));
-  return { url, service: await startTestService('PostgreSQL', { database: { url: new Secret(url) } }) };
+  return { url, service: await startTestService({ database: { url: new Secret(url) } }) };
 }
 
 async function gateway() {

@@ -33,7 +33,7 @@ function start(searchPath: string): Promise<RunningService> {
   const folder = join(projects, 'collection_project');
   mkdirSync(folder);
   writeFileSync(join(folder, 'say.yml'), SAY);
-  return startTestService('PostgreSQL', { searchPath, projects });
+  return startTestService({ searchPath, projects });
 }
 
 function tasks(): readonly Task[] {

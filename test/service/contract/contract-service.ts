@@ -64,7 +64,7 @@ export class ContractService {
   /** Starts tokenctl's own service. */
   static async startController(): Promise<ContractService> {
     const databaseUrl = await createDatabase(inject('postgresUrl'));
-    const service = await startTestService('PostgreSQL', { database: { url: new Secret(databaseUrl) } });
+    const service = await startTestService({ database: { url: new Secret(databaseUrl) } });
     const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     const post = async (collection: string, fields: object) => {
       const answer = await admin.post(`${CONTROLLER.api}${collection}/`, fields);

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DATABASES } from '../../support/service.ts';
 import {
   AuthorizationServer,
   CALLBACK,
@@ -10,13 +9,13 @@ import {
   VERIFIER,
 } from './authorization-server.ts';
 
-describe.each(DATABASES)('the authorization code grant on %s', (kind) => {
+describe('the authorization code grant', () => {
   let server: AuthorizationServer;
   let app: Registered;
   let mobile: Registered;
   let ahead = 0;
   beforeAll(async () => {
-    server = await AuthorizationServer.start(kind, { now: () => new Date(Date.now() + ahead) });
+    server = await AuthorizationServer.start({ now: () => new Date(Date.now() + ahead) });
     app = await server.register('web app', { redirect_uris: `${CALLBACK} ${CALLBACK}2` });
     mobile = await server.register('mobile app', { client_type: 'public' });
   });
@@ -135,7 +134,7 @@ describe.each(DATABASES)('the authorization code grant on %s', (kind) => {
 
 describe('a service that was started with requirePkce false', () => {
   it('lets a public client do without, as the controller does', async () => {
-    const server = await AuthorizationServer.start('PostgreSQL', { requirePkce: false });
+    const server = await AuthorizationServer.start({ requirePkce: false });
     const mobile = await server.register('mobile app', { client_type: 'public' });
     expect((await server.exchangeAsPublic(await server.code(mobile), mobile)).status).toBe(200);
     await server.close();

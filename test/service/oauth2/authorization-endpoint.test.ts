@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Client, DATABASES } from '../../support/service.ts';
+import { Client } from '../../support/service.ts';
 import {
   AuthorizationServer,
   CALLBACK,
@@ -9,11 +9,11 @@ import {
   type Registered,
 } from './authorization-server.ts';
 
-describe.each(DATABASES)('the authorization endpoint on %s', (kind) => {
+describe('the authorization endpoint', () => {
   let server: AuthorizationServer;
   let app: Registered;
   beforeAll(async () => {
-    server = await AuthorizationServer.start(kind);
+    server = await AuthorizationServer.start();
     app = await server.register('A <b>app</b> & "co"');
   });
   afterAll(() => server.close());
@@ -191,9 +191,9 @@ describe.each(DATABASES)('the authorization endpoint on %s', (kind) => {
   });
 });
 
-describe.each(DATABASES)('a service started with the implicit grant on %s', (kind) => {
+describe('a service started with the implicit grant', () => {
   it('answers in the fragment, and never with a refresh token', async () => {
-    const server = await AuthorizationServer.start(kind, { allowImplicitGrant: true });
+    const server = await AuthorizationServer.start({ allowImplicitGrant: true });
     const app = await server.register('implicit', {
       client_type: 'public',
       authorization_grant_type: 'implicit',

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { RunningService, ServiceOptions } from '../../../src/service/server.ts';
+import type { RunningService } from '../../../src/service/server.ts';
 import {
   ADMIN,
   type Answer,
   basic,
   bearer,
   Client,
-  type DatabaseKind,
   startTestService,
+  type TestServiceOptions,
 } from '../../support/service.ts';
 
 /** Where every application of these tests is answered. */
@@ -43,11 +43,8 @@ export class AuthorizationServer {
     this.alice = new Client(service.url);
   }
 
-  static async start(
-    kind: DatabaseKind,
-    options: Partial<ServiceOptions> = {},
-  ): Promise<AuthorizationServer> {
-    const server = new AuthorizationServer(await startTestService(kind, options));
+  static async start(options: TestServiceOptions = {}): Promise<AuthorizationServer> {
+    const server = new AuthorizationServer(await startTestService(options));
     server.#aliceId = (await server.admin.post('/api/v2/users/', ALICE)).json.id;
     server.#organization = (await server.admin.post('/api/v2/organizations/', { name: 'Acme' })).json.id;
     await server.admin.post(`/api/v2/organizations/${server.#organization}/users/`, { id: server.#aliceId });

@@ -14,7 +14,7 @@ describe('client libraries', () => {
   const query = (url: URL | string) => Object.fromEntries(new URL(url).searchParams);
 
   beforeAll(async () => {
-    server = await AuthorizationServer.start('PostgreSQL', { allowImplicitGrant: true });
+    server = await AuthorizationServer.start({ allowImplicitGrant: true });
     const password = { authorization_grant_type: 'password', redirect_uris: '' };
     app['code'] = await server.register('code');
     app['public code'] = await server.register('public code', { client_type: 'public' });

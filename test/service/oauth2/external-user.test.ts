@@ -5,7 +5,7 @@ import { findUser, IS_EXTERNAL } from '../../../src/service/store/users.ts';
 import { startTestService } from '../../support/service.ts';
 
 it('recognizes users of an identity provider in SQL as in code', async () => {
-  const { database, close } = await startTestService('PostgreSQL');
+  const { database, close } = await startTestService();
   const kinds = [];
   for (let mask = 0; mask < 16; mask++) {
     const [user] = await database.query<{ id: number }>(

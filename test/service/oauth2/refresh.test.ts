@@ -7,7 +7,7 @@ describe.each(DATABASES)('the refresh grant on %s', (kind) => {
   let app: Registered;
   let ahead = 0;
   beforeAll(async () => {
-    server = await AuthorizationServer.start(kind, { now: () => new Date(Date.now() + ahead) });
+    server = await AuthorizationServer.start({ kind, now: () => new Date(Date.now() + ahead) });
     app = await server.register('password app', { authorization_grant_type: 'password' });
   });
   afterAll(() => server.close());

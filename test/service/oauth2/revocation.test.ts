@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DATABASES } from '../../support/service.ts';
 import { AuthorizationServer, pairOf, type Registered } from './authorization-server.ts';
 
-describe.each(DATABASES)('revocation, introspection and metadata on %s', (kind) => {
+describe('revocation, introspection and metadata', () => {
   let server: AuthorizationServer;
   let app: Registered;
   let other: Registered;
   let open: Registered;
   beforeAll(async () => {
-    server = await AuthorizationServer.start(kind);
+    server = await AuthorizationServer.start();
     const password = { authorization_grant_type: 'password' };
     app = await server.register('password app', password);
     other = await server.register('another', password);

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { basic, Client, DATABASES } from '../../support/service.ts';
+import { basic, Client } from '../../support/service.ts';
 import { ALICE_CREDENTIALS, AuthorizationServer, pairOf, type Registered } from './authorization-server.ts';
 
 const PASSWORD = { grant_type: 'password', ...ALICE_CREDENTIALS };
 
-describe.each(DATABASES)('the token endpoint on %s', (kind) => {
+describe('the token endpoint', () => {
   let server: AuthorizationServer;
   let app: Registered;
   let open: Registered;
   beforeAll(async () => {
-    server = await AuthorizationServer.start(kind);
+    server = await AuthorizationServer.start();
     app = await server.register('password app', { authorization_grant_type: 'password' });
     open = await server.register('public app', {
       authorization_grant_type: 'password',

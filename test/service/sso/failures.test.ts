@@ -20,7 +20,7 @@ describe('failed logins', () => {
   };
 
   beforeAll(async () => {
-    service = await startTestService('PostgreSQL', {
+    service = await startTestService({
       secretKey: SECRET_KEY,
       logLevel: 'warn',
       logTo: log,

@@ -18,7 +18,7 @@ describe('a web page that sends the browsers of a network to the addresses of lo
   let provider: ForgingProvider;
 
   beforeAll(async () => {
-    service = await startTestService('PostgreSQL', {
+    service = await startTestService({
       secretKey: SECRET_KEY,
       logLevel: 'warn',
       logTo: log,

@@ -39,7 +39,7 @@ describe('GitHub', () => {
   const logIn = (login: string) => logInThrough(service, { backend: 'github', account: login });
 
   beforeAll(async () => {
-    service = await startTestService('PostgreSQL', {
+    service = await startTestService({
       ...{ secretKey: SECRET_KEY, logLevel: 'warn', logTo: log },
     });
     github = await startGithub(

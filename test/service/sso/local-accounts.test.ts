@@ -30,7 +30,7 @@ describe.each(DATABASES)('local accounts on %s', (kind) => {
   let place: { readonly url: Secret } | { readonly folder: string };
   let service: RunningService;
   let provider: OpenIdProvider;
-  const start = () => startTestService(kind, { database: place, secretKey: SECRET_KEY });
+  const start = () => startTestService({ kind, database: place, secretKey: SECRET_KEY });
   const turnOff = () => adminOf(service).patch(AUTHENTICATION, { DISABLE_LOCAL_AUTH: true });
   const logIn = (account = 'root') => logInThrough(service, { backend: 'google-oauth2', account });
   const idOf = async ({ browser }: { readonly browser: Browser }) => (await whoIs(service, browser))?.id;

@@ -47,7 +47,7 @@ describe('a logout', () => {
     `<p:LogoutResponse xmlns:p="urn:oasis:names:tc:SAML:2.0:protocol" xmlns:a="urn:oasis:names:tc:SAML:2.0:assertion" ID="_r" Version="2.0"><a:Issuer>https://idp.example.org/saml</a:Issuer><p:Status><p:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:${status}"/></p:Status></p:LogoutResponse>`;
 
   beforeAll(async () => {
-    service = await startSamlService('PostgreSQL', { keys });
+    service = await startSamlService({ keys });
     await set(service, 'saml', {
       SOCIAL_AUTH_SAML_ENABLED_IDPS: { corporate: idpSettings(keys, { label: 'Corp', logout_url: SLO }) },
     });

@@ -112,7 +112,7 @@ describe('roles by attributes', () => {
   const logIn = (groups: readonly string[]) => logInWith({ groups });
 
   beforeAll(async () => {
-    service = await startSamlService('PostgreSQL', { keys });
+    service = await startSamlService({ keys });
     idp = await idpFor(service, keys);
     await set(service, 'authentication', { SOCIAL_AUTH_ORGANIZATION_MAP: { Ignored: { users: true } } });
     await set(service, 'saml', {

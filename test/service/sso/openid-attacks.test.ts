@@ -22,7 +22,7 @@ describe('attacks on OpenID Connect', () => {
   const begin = (backend = 'google-oauth2') => untilReturn(service, { backend, account: 'mallory' });
 
   beforeAll(async () => {
-    service = await startTestService('PostgreSQL', { secretKey: SECRET_KEY });
+    service = await startTestService({ secretKey: SECRET_KEY });
     provider = await startForgingProvider();
     other = await startForgingProvider();
     await set(service, 'google-oauth2', {
@@ -145,7 +145,7 @@ describe('attacks on OpenID Connect', () => {
 
   it('leave no login that lasts: what is not answered in ten minutes is over', async () => {
     let ahead = 0;
-    const slow = await startTestService('PostgreSQL', {
+    const slow = await startTestService({
       secretKey: SECRET_KEY,
       now: () => new Date(Date.now() + ahead),
     });

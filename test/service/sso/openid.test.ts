@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
-import { DATABASES, SECRET_KEY, startTestService } from '../../support/service.ts';
+import { SECRET_KEY, startTestService } from '../../support/service.ts';
 import { type OpenIdProvider, startOpenIdProvider } from '../../support/sso/openid-provider.ts';
 import { adminOf, expectRefused, logInThrough, set, untilReturn, whoIs } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
@@ -26,7 +26,7 @@ const ACCOUNTS = {
   'e-2': { tid: '99999999-2222-3333-4444-555555555555', preferred_username: 'x@fabrikam.example' },
 };
 
-describe.each(DATABASES)('OpenID Connect on %s', (kind) => {
+describe('OpenID Connect', () => {
   let service: RunningService;
   let google: OpenIdProvider;
   let entra: OpenIdProvider;
@@ -36,7 +36,7 @@ describe.each(DATABASES)('OpenID Connect on %s', (kind) => {
   const viaEntra = (account: string) => logInThrough(service, { backend: 'azuread-oauth2', account });
 
   beforeAll(async () => {
-    service = await startTestService(kind, { secretKey: SECRET_KEY });
+    service = await startTestService({ secretKey: SECRET_KEY });
     const client = (backend: string) => ({
       clientId: 'automation',
       clientSecret: SECRET,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
-import { bearer, Client, DATABASES, SECRET_KEY, startTestService } from '../../support/service.ts';
+import { bearer, Client, SECRET_KEY, startTestService } from '../../support/service.ts';
 import { type OpenIdProvider, startOpenIdProvider } from '../../support/sso/openid-provider.ts';
 import { adminOf, LogLines, logInThrough, set, untilReturn, whoIs } from '../../support/sso/world.ts';
 import { EVENTS } from '../../support/transmitter.ts';
@@ -13,7 +13,7 @@ const ACCOUNTS = Object.fromEntries(
 );
 const RISC = 'https://schemas.openid.net/secevent/risc/event-type/';
 
-describe.each(DATABASES)('what an OpenID provider tells the service on %s', (kind) => {
+describe('what an OpenID provider tells the service', () => {
   const log = new LogLines();
   let service: RunningService;
   let provider: OpenIdProvider;
@@ -98,7 +98,7 @@ describe.each(DATABASES)('what an OpenID provider tells the service on %s', (kin
     (await new Client(service.url, bearer(token)).get('/api/v2/me/')).status;
 
   beforeAll(async () => {
-    service = await startTestService(kind, { secretKey: SECRET_KEY, logLevel: 'info', logTo: log });
+    service = await startTestService({ secretKey: SECRET_KEY, logLevel: 'info', logTo: log });
     provider = await startOpenIdProvider({
       clients: [
         {

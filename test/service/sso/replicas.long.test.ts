@@ -34,8 +34,8 @@ describe('two replicas on one PostgreSQL database', () => {
   beforeAll(async () => {
     const url = new Secret(await createDatabase(inject('postgresUrl')));
     const options = { database: { url }, behindProxy: true };
-    one = await startSamlService('PostgreSQL', { keys, options });
-    other = await startTestService('PostgreSQL', {
+    one = await startSamlService({ keys, options });
+    other = await startTestService({
       ...options,
       secretKey: new Secret('a-key-of-the-tests-a-key-of-the-tests'),
     });

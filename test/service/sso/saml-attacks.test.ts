@@ -35,7 +35,7 @@ describe('attacks on SAML', () => {
     logInWithSaml(service, { idp, nameId: 'mallory', ...more });
 
   beforeAll(async () => {
-    service = await startSamlService('PostgreSQL', { keys });
+    service = await startSamlService({ keys });
     idp = await idpFor(service, keys);
   });
   afterAll(() => service.close());

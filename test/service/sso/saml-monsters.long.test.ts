@@ -47,7 +47,7 @@ describe('answers that are made to keep the service busy', () => {
   }
 
   beforeAll(async () => {
-    service = await startSamlService('PostgreSQL', { keys });
+    service = await startSamlService({ keys });
     idp = await idpFor(service, keys);
   });
   afterAll(() => service.close());

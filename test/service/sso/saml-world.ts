@@ -1,6 +1,6 @@
 import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService, ServiceOptions } from '../../../src/service/server.ts';
-import { type DatabaseKind, startTestService } from '../../support/service.ts';
+import { startTestService } from '../../support/service.ts';
 import {
   type AssertionParts,
   type KeyPair,
@@ -37,12 +37,15 @@ export function idpSettings(
 }
 
 /** Starts a service that has one SAML identity provider, called `corporate`. */
-export async function startSamlService(
-  kind: DatabaseKind,
-  { keys, options = {} }: { readonly keys: SamlKeys; readonly options?: Partial<ServiceOptions> },
-): Promise<RunningService> {
+export async function startSamlService({
+  keys,
+  options = {},
+}: {
+  readonly keys: SamlKeys;
+  readonly options?: Partial<ServiceOptions>;
+}): Promise<RunningService> {
   const secretKey = new Secret('a-key-of-the-tests-a-key-of-the-tests');
-  const service = await startTestService(kind, { secretKey, ...options });
+  const service = await startTestService({ secretKey, ...options });
   await set(service, 'saml', {
     SOCIAL_AUTH_SAML_SP_ENTITY_ID: 'https://automation.example.org',
     SOCIAL_AUTH_SAML_SP_PUBLIC_CERT: keys.service.certificate,

@@ -1,7 +1,7 @@
 import { inflateRawSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
-import { Client, DATABASES } from '../../support/service.ts';
+import { Client } from '../../support/service.ts';
 import type { KeyPair, SamlIdentityProvider } from '../../support/sso/saml-identity-provider.ts';
 import { adminOf, expectRefused, set, whoIs } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
@@ -17,7 +17,7 @@ import {
 
 const keys = samlKeys();
 
-describe.each(DATABASES)('SAML on %s', (kind) => {
+describe('SAML', () => {
   const clock = { ahead: 0, now: () => new Date(Date.now() + clock.ahead) };
   let service: RunningService;
   let idp: SamlIdentityProvider;
@@ -27,7 +27,7 @@ describe.each(DATABASES)('SAML on %s', (kind) => {
     set(service, 'saml', { SOCIAL_AUTH_SAML_ENABLED_IDPS: settings });
 
   beforeAll(async () => {
-    service = await startSamlService(kind, { keys, options: { now: () => clock.now() } });
+    service = await startSamlService({ keys, options: { now: () => clock.now() } });
     idp = await idpFor(service, keys);
   });
   afterAll(() => service.close());
@@ -210,7 +210,7 @@ describe.each(DATABASES)('SAML on %s', (kind) => {
   });
 
   it('lets the cookie of a login come along from the page of the identity provider, over https only', async () => {
-    const proxied = await startSamlService(kind, { keys, options: { behindProxy: true } });
+    const proxied = await startSamlService({ keys, options: { behindProxy: true } });
     const begin = async (headers: Record<string, string>) =>
       (await new Client(proxied.url).get('/sso/login/saml/', { headers })).cookies.map((cookie) =>
         cookie.replace(/=[A-Za-z0-9]{43};/, ';'),

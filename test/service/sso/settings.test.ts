@@ -86,7 +86,7 @@ const CASES: readonly (readonly [
 ];
 
 describe.each(DATABASES)('the settings of single sign-on on %s', (kind) => {
-  const { service, admin } = useService(kind, () => ({ secretKey: SECRET_KEY }));
+  const { service, admin } = useService(() => ({ kind, secretKey: SECRET_KEY }));
 
   it.each(CASES)('%s: %s takes what it can hold and nothing else', async (category, key, good, bad) => {
     const path = `/api/v2/settings/${category}/`;
@@ -169,7 +169,7 @@ describe.each(DATABASES)('the settings of single sign-on on %s', (kind) => {
 describe('what is wrong with a setting of single sign-on', () => {
   const other = makeKeyPair('other');
   const log = new LogLines();
-  const { service, admin } = useService('PostgreSQL', () => ({
+  const { service, admin } = useService(() => ({
     secretKey: SECRET_KEY,
     logLevel: 'warn',
     logTo: log,
@@ -269,7 +269,7 @@ ${formats.map((format) => `<NameIDFormat>urn:oasis:names:tc:SAML:${format}</Name
   const metadataUrl = () => server.url.replace('127.0.0.1', 'localhost');
 
   beforeAll(async () => {
-    service = await startTestService('PostgreSQL', { secretKey: SECRET_KEY });
+    service = await startTestService({ secretKey: SECRET_KEY });
     admin = adminOf(service);
     server = await listenOnLoopback(() => (request, response) => {
       requests.push(request.url ?? '');
@@ -426,7 +426,11 @@ describe('the key of secrets', () => {
     tags: ['long'],
   }, async () => {
     const start = (secretKey?: Secret) =>
-      startTestService('the embedded database', { database: { folder }, ...(secretKey && { secretKey }) });
+      startTestService({
+        kind: 'the embedded database',
+        database: { folder },
+        ...(secretKey && { secretKey }),
+      });
     await prepareEmbedded(folder);
     let service = await start();
     await set(service, 'github', { SOCIAL_AUTH_GITHUB_KEY: 'k', [SECRET]: 's' });
@@ -441,7 +445,8 @@ describe('the key of secrets', () => {
     expect(readFileSync(join(folder, 'secret-key'), 'utf8')).toBe(key);
 
     const log = new LogLines();
-    service = await startTestService('the embedded database', {
+    service = await startTestService({
+      kind: 'the embedded database',
       database: { folder },
       secretKey: SECRET_KEY,
       logLevel: 'warn',
@@ -461,7 +466,7 @@ describe('the key of secrets', () => {
   });
 
   it('has to be given with PostgreSQL, which several services may share', async () => {
-    const service = await startTestService('PostgreSQL');
+    const service = await startTestService();
     const answer = await adminOf(service).patch(GITHUB, { [SECRET]: 's' });
     expect([answer.status, answer.text]).toEqual([
       400,
@@ -472,7 +477,7 @@ describe('the key of secrets', () => {
 
   it('is not a short one', async () => {
     const short = { secretKey: new Secret('short') };
-    await expect(startTestService('PostgreSQL', short)).rejects.toMatchObject({
+    await expect(startTestService(short)).rejects.toMatchObject({
       code: 'configuration',
     });
   });
@@ -526,7 +531,7 @@ describe('settings from the environment', () => {
 
   it('go before those that are stored, and cannot be changed over the API', async () => {
     const fixed = fixedSettings({ SOCIAL_AUTH_GITHUB_KEY: 'fixed', [SECRET]: 'fixed-secret' });
-    const service = await startTestService('PostgreSQL', { fixedSettings: fixed });
+    const service = await startTestService({ fixedSettings: fixed });
     const admin = adminOf(service);
     const shown = (await admin.get(GITHUB)).json;
     expect(shown).toMatchObject({ SOCIAL_AUTH_GITHUB_KEY: 'fixed', [SECRET]: '$encrypted$' });

@@ -28,7 +28,7 @@ describe('providers that do not answer as they should', () => {
   };
 
   beforeAll(async () => {
-    service = await startTestService('PostgreSQL', { secretKey: SECRET_KEY });
+    service = await startTestService({ secretKey: SECRET_KEY });
     provider = await listenOnLoopback(() => (request, response) => {
       if (request.url?.startsWith('/endless')) endless(response);
       else isAsked();

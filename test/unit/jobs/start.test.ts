@@ -73,7 +73,7 @@ async function started(config: string, environment: Record<string, string>) {
 describe('jobs start', () => {
   let service: RunningService;
   beforeAll(async () => {
-    service = await startTestService('PostgreSQL');
+    service = await startTestService();
     await service.database.execute(
       `INSERT INTO main_oauth2accesstoken (token, expires, scope, created, updated, description, last_used, user_id, modified)
        SELECT 'hash ' || n, now() + interval '90 days', 'write', now() - interval '9 days', now(), '',

@@ -25,7 +25,7 @@ const clock = { now: () => new Date() };
 /** A service under load, and what its operator reaches it with. */
 async function underLoad() {
   const url = await createDatabase(inject('postgresUrl'));
-  const service = await startTestService('PostgreSQL', { database: { url: new Secret(url) } });
+  const service = await startTestService({ database: { url: new Secret(url) } });
   onTestFinished(() => service.close());
   const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
   const operator = await admin.post('/api/v2/tokens/', { scope: 'write', description: 'operator' });
@@ -98,7 +98,7 @@ test('over REST nobody but the operator is, with users deactivated', async () =>
 
 test('clients that refresh without pause are caught, however slow the log', async () => {
   const url = await createDatabase(inject('postgresUrl'));
-  const service = await startTestService('PostgreSQL', { database: { url: new Secret(url) } });
+  const service = await startTestService({ database: { url: new Secret(url) } });
   onTestFinished(() => service.close());
   await fillForLoad(service.database, SIZE);
   const storm = await RefreshStorm.start(service.url, SIZE.users);

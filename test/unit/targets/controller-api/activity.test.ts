@@ -14,7 +14,7 @@ describe('the activity stream of a service', () => {
   let alive: number;
 
   beforeAll(async () => {
-    service = await startTestService('PostgreSQL');
+    service = await startTestService();
     const { username, password } = ADMIN;
     const credential = { kind: 'password', username, password: new Secret(password) } as const;
     target = openTestTarget(service.url, { credential });
