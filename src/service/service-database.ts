@@ -136,6 +136,16 @@ export async function prepareFirstStart(
     if (id === null) return false;
     const at = now();
     await writeSetting(transaction, { key: 'INSTALL_UUID', value: randomUUID(), at });
+    // The controller's stream begins with this entry, too: one that begins later looks as if entries had been deleted.
+    await insertActivity(transaction, {
+      operation: 'create',
+      at,
+      changes: { username: ADMIN, is_superuser: true, is_active: true, id, password: 'hidden' },
+      object1: 'user',
+      actorId: null,
+      node: hostname(),
+      userId: id,
+    });
     await addDemoResources(transaction, { createdBy: id, at });
     return true;
   });

@@ -77,6 +77,9 @@ describe('the start of the service', () => {
     const services = await Promise.all([1, 2, 3].map(() => startTestService({ database })));
     const [one, two] = services.map(({ url }) => new Client(url, basic(ADMIN.username, ADMIN.password)));
     expect((await one?.get('/api/v2/users/'))?.json.count).toBe(1);
+    // Nothing was done before the stream begins.
+    const { results } = (await one?.get('/api/v2/activity_stream/'))?.json ?? { results: [] };
+    expect(results).toMatchObject([{ operation: 'create', object1: 'user', changes: { username: 'admin' } }]);
     // What one of them changes holds for the other at once.
     const { token } = (await one?.post('/api/v2/tokens/'))?.json ?? { token: '' };
     const other = new Client(services[1]?.url ?? '', { authorization: `Bearer ${token}` });

@@ -20,7 +20,6 @@ describe('in a database', () => {
 
   test('a lockdown of a user is planned, done, seen, and lifted', async () => {
     const home = place();
-    await db.database().execute(FIRST_ENTRY);
     const { name } = await db.addUser();
     const dry = await home.run(['incident', 'lockdown', '--user', name, '--deactivate', '--dry-run']);
     expect(dry).toMatchObject({ code: 0 });
