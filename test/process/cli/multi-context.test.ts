@@ -24,8 +24,9 @@ function eight(): ContextsHome {
 
 /** The entries of an audit log that somebody's change made, with the context of each. */
 function entriesOf({ log }: ContextsHome): { readonly context: string; readonly action: string }[] {
-  const lines = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : [];
-  return lines.map((line) => {
+  const lines = existsSync(log) ? readFileSync(log, 'utf8').split('\n') : [];
+  // What follows the last line break is nothing, or an entry that is being written.
+  return lines.slice(0, -1).map((line) => {
     const { target, action } = JSON.parse(line);
     return { context: target.context, action };
   });
