@@ -140,7 +140,9 @@ describe('passwords over HTTP', () => {
     expect(counts(await statuses('nobody', different, `${network}1`))).toEqual(counts(all));
   });
 
-  it('of one address, 190 at a time, are refused but for a few, and others log in before them', async () => {
+  it('of one address, 190 at a time, are refused but for a few, and others log in before them', {
+    tags: ['long'],
+  }, async () => {
     const answered: number[] = [];
     const attack = Array.from({ length: 190 }, async (_, n) => {
       const { status, headers } = await guess(`name ${n}`, 'wrong', '198.51.100.1');

@@ -19,7 +19,7 @@ import type { ReplicaOptions } from './scheduler-process.ts';
 
 const program = bundledProgram(join(import.meta.dirname, 'scheduler-process.ts'));
 
-const TICKS = 1000;
+const TICKS = 500;
 const ESTATES = 5;
 const REPLICAS = 5;
 /** A replica is killed after so many runs that completed. */
@@ -146,7 +146,7 @@ describe(`${REPLICAS} replicas and ${TICKS} ticks, a replica killed every ${KILL
       schedule: SCHEDULE,
       end: END,
       speed: 600,
-      lease: 4000,
+      lease: 10_000,
     });
     for (let place = 0; place < REPLICAS; place += 1) replicas.start(place);
     for (const share of [1 / 3, 2 / 3]) {

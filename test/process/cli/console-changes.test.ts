@@ -20,7 +20,7 @@ async function carryOut({ send, reached }: TestConsole, change: object): Promise
 }
 
 describe('a lockdown in a console', () => {
-  it('has the options of the command, and writes a rescue token to a file', async () => {
+  it('has the options of the command, and writes a rescue token to a file', { tags: ['long'] }, async () => {
     const at = home();
     const opened = await consoleOf(at);
     const { send } = opened;

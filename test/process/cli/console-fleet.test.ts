@@ -60,7 +60,7 @@ describe('the overview of several controllers', () => {
     ]);
   });
 
-  it('shows those that answer, and names the one that does not', async () => {
+  it('shows those that answer, and names the one that does not', { tags: ['long'] }, async () => {
     const { folder, file } = await fleet();
     const { send, app, operations } = await testConsole({ home: folder, config: file, allContexts: true });
     onTestFinished(async () => {

@@ -15,7 +15,9 @@ import { estate } from './estate.ts';
 const { home } = estate({ users: 8, tokens: 60 });
 const large = estate({ users: 320, tokens: 2_000 });
 
-it('audits against a baseline, exports what the command writes, and writes exceptions that it reads', async () => {
+it('audits against a baseline, exports what the command writes, and writes exceptions that it reads', {
+  tags: ['long'],
+}, async () => {
   const at = home();
   const { send } = await consoleOf(at);
   const place = 'test';
@@ -141,7 +143,9 @@ const waitForRows = (send: TestConsole['send']) =>
     ({ readings }) => readings.every(({ state }: { state: string }) => state !== 'reading'),
   );
 
-it('shows the jobs, and runs one as a dry run under its lock, which changes nothing', async () => {
+it('shows the jobs, and runs one as a dry run under its lock, which changes nothing', {
+  tags: ['long'],
+}, async () => {
   const at = home();
   const jobs = {
     sweep: {
@@ -192,7 +196,7 @@ it('shows the jobs, and runs one as a dry run under its lock, which changes noth
   }
 });
 
-it('ticks the steps of a runbook off in the audit log, as the command does', async () => {
+it('ticks the steps of a runbook off in the audit log, as the command does', { tags: ['long'] }, async () => {
   const at = home();
   const { send } = await consoleOf(at);
   await waitForRows(send);

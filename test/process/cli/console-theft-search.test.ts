@@ -9,7 +9,9 @@ import { temporaryFolder } from './program.ts';
 
 const PASSWORD = 'long enough for it';
 
-it('names the users of every controller, what is near, and which controller was not read', async () => {
+it('names the users of every controller, what is near, and which controller was not read', {
+  tags: ['long'],
+}, async () => {
   const folder = temporaryFolder();
   const west = await startTestService();
   onTestFinished(() => west.close());

@@ -36,7 +36,9 @@ function incidentOf({ result }: OperationState): string {
   return incident;
 }
 
-it('keeps what is known of a theft with its case once the lockdown is confirmed, and not before', async () => {
+it('keeps what is known of a theft with its case once the lockdown is confirmed, and not before', {
+  tags: ['long'],
+}, async () => {
   const { opened, begin, confirm, read, cases } = await console();
   // Each word is looked for, in any order.
   const token = (await tokensOf(opened, '&text=ob+b')).rows[0]?.id ?? 0;
@@ -131,7 +133,7 @@ it('closes the lockdown of an account that belongs to a case with the case: its 
   expect(await planOf(lift)).toMatch(/Nothing to do\./);
 });
 
-it('asks to close a case with what becomes of its user, whatever the name', async () => {
+it('asks to close a case with what becomes of its user, whatever the name', { tags: ['long'] }, async () => {
   const folder = temporaryFolder();
   const { service, opened, close } = await theftConsole(folder);
   onTestFinished(close);

@@ -179,7 +179,9 @@ describe('a runbook for a case', () => {
     expect(stdout).not.toContain('inc-1a2b3c4d');
   });
 
-  test('finds the contexts of one controller by its installation, where nothing names them', async () => {
+  test('finds the contexts of one controller by its installation, where nothing names them', {
+    tags: ['long'],
+  }, async () => {
     const { run, down, unlink } = await place();
     unlink();
     const given = ['incident', 'runbook', 'stolen-token', '--user', 'bob', '--since', '2h'];
@@ -197,7 +199,7 @@ describe('a runbook for a case', () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining('--context <database-context> --user bob')]);
   });
 
-  test('has what the audit log knows of the incident, in either context', async () => {
+  test('has what the audit log knows of the incident, in either context', { tags: ['long'] }, async () => {
     const { run } = await place();
     const lockdown = [
       'incident',

@@ -103,7 +103,9 @@ describe('in a database', () => {
     expect(late.stdout).toContain('It is too late for --keep-deactivated');
   });
 
-  test('without an id the only open incident is lifted, and of several none', async () => {
+  test('without an id the only open incident is lifted, and of several none', {
+    tags: ['long'],
+  }, async () => {
     const home = place();
     const [one, other] = [await db.addUser(), await db.addUser()];
     expect(await home.run(['incident', 'lift', '--yes'])).toMatchObject({

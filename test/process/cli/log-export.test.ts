@@ -95,7 +95,9 @@ describe('log export', () => {
     expect(open).toMatchObject({ code: 2, stderr: expect.stringContaining('chmod 600') });
   });
 
-  test('a cursor that the disk has no room for is told, and nothing is lost', async () => {
+  test('a cursor that the disk has no room for is told, and nothing is lost', {
+    tags: ['long'],
+  }, async () => {
     const { args, cursor } = await place(3);
     const command = args('--format', 'jsonl', '--cursor', cursor);
     // No file may become larger than nothing: what is written fails, as on a full disk.

@@ -134,7 +134,7 @@ describe('login', () => {
     );
   });
 
-  test('with a pasted token, stores it once the controller has accepted it', async () => {
+  test('with a pasted token, stores it once the controller has accepted it', { tags: ['long'] }, async () => {
     const { folder, run, login, password, secret } = home();
     await run(login('--password-file', password));
     const token = readFileSync(secret, 'utf8').trim();

@@ -91,7 +91,9 @@ test('jobs check says of a directory what it checked, and that it was not asked'
   expect(unknown.code).toBe(2);
 });
 
-test('a lockdown is confirmed with the name of the user, or with the number of tokens', async () => {
+test('a lockdown is confirmed with the name of the user, or with the number of tokens', {
+  tags: ['long'],
+}, async () => {
   const { folder, run } = home();
   const ask = (...selection: string[]) =>
     typedInto(['incident', 'lockdown', ...selection], { home: folder, question: 'Type ', answer: 'no' });

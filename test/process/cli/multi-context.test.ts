@@ -280,7 +280,9 @@ describe('changing', () => {
     await place.run(['tokens', 'revoke', '--user', 'bob', '--context', 'east', '--yes']);
   });
 
-  test('a user whom only some of the contexts have is offboarded there: REST leaves paths unchecked', async () => {
+  test('a user whom only some of the contexts have is offboarded there: REST leaves paths unchecked', {
+    tags: ['long'],
+  }, async () => {
     const place = eight();
     await services()[1]?.addUser('carol');
     await services()[1]?.makeTokens('carol', 2);
@@ -452,7 +454,7 @@ test('two contexts of one controller open an incident once', { tags: ['long'] },
   expect(lift).toMatchObject({ code: 0 });
 });
 
-test('a job runs by hand in those of its contexts that --context names', async () => {
+test('a job runs by hand in those of its contexts that --context names', { tags: ['long'] }, async () => {
   const place = home(GROUPS);
   const file = join(place.folder, '.config/tokenctl/tokenctl.yaml');
   const job = '  sweep: { job: token-audit, contexts: [s1, s2, s3] }\n';

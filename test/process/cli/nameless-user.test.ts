@@ -54,7 +54,9 @@ const controller = () => ({
   CONTROLLER_PASSWORD: ADMIN.password,
 });
 
-test('a user without a name and without HOME can do whatever needs no folder', async () => {
+test('a user without a name and without HOME can do whatever needs no folder', {
+  tags: ['long'],
+}, async () => {
   const listed = await run(['tokens', 'list', '--json'], controller());
   expect(listed).toMatchObject({ code: 0, stderr: '' });
   expect(JSON.parse(listed.stdout)).toHaveLength(60);

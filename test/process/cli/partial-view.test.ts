@@ -91,7 +91,7 @@ describe('a normal user over REST', () => {
   });
 });
 
-describe('an organization administrator whose token has half an hour left', () => {
+describe('an organization administrator whose token has half an hour left', { tags: ['long'] }, () => {
   /** Makes the administrator, with a token in the file of the context's credential. */
   async function administrator() {
     const post = async (path: string, credentials: string, body: object) => {

@@ -120,7 +120,7 @@ test('the token in use goes last, when the controller has been swept with it', {
   expect(await json('tokens', 'list')).toEqual([]);
 });
 
-test('remedies name the database of their component', async () => {
+test('remedies name the database of their component', { tags: ['long'] }, async () => {
   const { configure, folder, run } = home();
   const file = join(folder, 'admin.password');
   const login = `url: "${platform.url}", username: admin, password: { file: "${file}" }`;

@@ -209,6 +209,7 @@ test('the status says what waits, and whether the stream delivers', async () => 
 const activate = '/usr/bin/systemd-socket-activate';
 test.skipIf(!existsSync(activate))(
   'the receiver takes the port that systemd opened, and leaves it on SIGTERM',
+  { tags: ['long'] },
   async () => {
     const port = await freePort();
     const child = spawn(

@@ -40,7 +40,7 @@ test('a command loads itself and no other, and nothing in node_modules', () => {
   ]);
 });
 
-test('the stack of a bug names lines of the sources', async () => {
+test('the stack of a bug names lines of the sources', { tags: ['long'] }, async () => {
   const env = { TOKENCTL_DEBUG: '1', CONTROLLER_HOST: 'http://127.0.0.1:1', CONTROLLER_OAUTH_TOKEN: 'none' };
   const { stderr } = await startTokenctl(['tokens', 'list'], { env }).ended;
   expect(stderr).toMatch(/at .*\/src\/targets\/controller-api\/[\w-]+\.ts:\d+:\d+/);

@@ -76,7 +76,9 @@ describe('with a full disk', () => {
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing to do') });
   });
 
-  test('a mark that an item was dealt with by hand is refused whole, and made by the next run', async () => {
+  test('a mark that an item was dealt with by hand is refused whole, and made by the next run', {
+    tags: ['long'],
+  }, async () => {
     const mark = ['incident', 'mark', at.incident, '--item', 'inventory:2', '--by-hand'];
     const { size } = statSync(at.log);
     const refused = await at.withRoom(0, mark);

@@ -79,7 +79,7 @@ test('keeps what disabled a user first', () => {
 });
 
 // Each in a block of its own, and all with the same address: neither may cost more for each further user.
-test('finds each of 50,000 users, who share an address', () => {
+test('finds each of 50,000 users, who share an address', { tags: ['long'] }, () => {
   const users = new DirectoryUsers();
   for (let index = 0; index < 50_000; index += 1)
     users.add(

@@ -150,7 +150,9 @@ describe('jobs start', () => {
     expect(scheduler.said()).not.toContain(ADMIN.password);
   });
 
-  test('does not start with a job that is invalid, and says all that is wrong', async () => {
+  test('does not start with a job that is invalid, and says all that is wrong', {
+    tags: ['long'],
+  }, async () => {
     await using folder = await temporaryFolder();
     const config = join(folder.path, 'tokenctl.yaml');
     const jobs = `${GUARD.replace('* * * * * *', 'no cron')}

@@ -73,7 +73,9 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a move 
     },
   );
 
-  it('of a host to another inventory names the administrators of the organization of that', async () => {
+  it('of a host to another inventory names the administrators of the organization of that', {
+    tags: ['long'],
+  }, async () => {
     await appoint('carol', 2);
     await real.database.execute(
       `INSERT INTO main_inventory SELECT (jsonb_populate_record(i, jsonb_build_object('id', 900, 'name', 'other', 'organization_id', 2,

@@ -85,14 +85,14 @@ test.each([
   expect(seen.entries).toBeLessThan(60);
 });
 
-test('a list goes as far back as it must', async () => {
+test('a list goes as far back as it must', { tags: ['long'] }, async () => {
   await using at = await hourly(300, [2]);
   const listed: number[] = [];
   for await (const { seq } of listLog({ log: at.log, last: 2, kind: 'intent' })) listed.push(seq);
   expect(listed).toEqual([2]);
 });
 
-test('a report of a period reads no entries from long before it', async () => {
+test('a report of a period reads no entries from long before it', { tags: ['long'] }, async () => {
   await using at = await hourly(300);
   const { log, seen } = counted(at.log);
   const { totals } = await reportLog({ log, since: after(298) });

@@ -190,7 +190,9 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))(
       });
     });
 
-    it('is said again by a second lockdown, until the other one is locked down as well', async () => {
+    it('is said again by a second lockdown, until the other one is locked down as well', {
+      tags: ['long'],
+    }, async () => {
       const { bob, common, files, planOf } = at;
       await lockDown({ ...common, files, plan: await planOf(['bob']) });
       const again = await planOf(['bob']);

@@ -45,7 +45,7 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a clean
     expect((await real.investigate('bob')).items.filter(isInventory)).toMatchObject([{ state: 'undone' }]);
   });
 
-  it('gives back names that were swapped, of templates and of hosts', async () => {
+  it('gives back names that were swapped, of templates and of hosts', { tags: ['long'] }, async () => {
     await real.database.execute(
       `INSERT INTO main_host (created, modified, description, name, enabled, instance_id, variables, inventory_id, ansible_facts)
        VALUES (now(), now(), '', 'prod', true, '', '', 1, '{}'), (now(), now(), '', 'test', true, '', '', 1, '{}')`,

@@ -95,7 +95,7 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a wiped
     expectNotRead(await real.investigate('bob'), project);
   });
 
-  it('is not read where its numbers begin anew', async () => {
+  it('is not read where its numbers begin anew', { tags: ['long'] }, async () => {
     await age();
     const project = await theft();
     await wipe('true');
@@ -105,7 +105,7 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a wiped
     expectNotRead(await real.investigate('bob'), project);
   });
 
-  it('is not read where a range, or what one user did, is missing', async () => {
+  it('is not read where a range, or what one user did, is missing', { tags: ['long'] }, async () => {
     const project = await theft();
     await wipe(`actor_id = ${real.id['bob']}`);
     expectNotRead(await real.investigate('bob'), project);
@@ -168,28 +168,32 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a wiped
     expect((await incidentsOf(runtime, refused)).stream).toMatch(/^Not checked: .* It may not be read\.$/);
   });
 
-  it.runIf(hasRecordings(peer))('is not read over REST where the newest entries are missing', async () => {
-    await age();
-    await using server = await RecordedController.start(peer, real);
-    const evidence = openApiEvidence({
-      address: server.address,
-      credential: { kind: 'token', token: new Secret(real.filling.admintoken) },
-      verifyTls: true,
-    });
-    const window = { since: new Date(Date.now() - 86_400_000), until: new Date(Date.now() + 60_000) };
-    const description = { visibility: { kind: 'all' }, dialect: 'controller' } as const;
-    const hole = async () =>
-      (await readStream(evidence, { missing: Promise.resolve(null), window, description })).hole;
-    const before = await hole();
-    await real.database.execute(
-      `INSERT INTO main_team (created, modified, name, description, organization_id, created_by_id)
+  it.runIf(hasRecordings(peer))(
+    'is not read over REST where the newest entries are missing',
+    { tags: ['long'] },
+    async () => {
+      await age();
+      await using server = await RecordedController.start(peer, real);
+      const evidence = openApiEvidence({
+        address: server.address,
+        credential: { kind: 'token', token: new Secret(real.filling.admintoken) },
+        verifyTls: true,
+      });
+      const window = { since: new Date(Date.now() - 86_400_000), until: new Date(Date.now() + 60_000) };
+      const description = { visibility: { kind: 'all' }, dialect: 'controller' } as const;
+      const hole = async () =>
+        (await readStream(evidence, { missing: Promise.resolve(null), window, description })).hole;
+      const before = await hole();
+      await real.database.execute(
+        `INSERT INTO main_team (created, modified, name, description, organization_id, created_by_id)
        VALUES (now(), now(), 'late', '', (SELECT min(id) FROM main_organization), $1)`,
-      [real.id['bob']],
-    );
-    expect([before, await hole()]).toMatchObject([
-      null,
-      { text: expect.stringMatching(/but the team late \(\d+\) was created/), isEmptied: true },
-    ]);
-    await evidence.close();
-  });
+        [real.id['bob']],
+      );
+      expect([before, await hole()]).toMatchObject([
+        null,
+        { text: expect.stringMatching(/but the team late \(\d+\) was created/), isEmptied: true },
+      ]);
+      await evidence.close();
+    },
+  );
 });

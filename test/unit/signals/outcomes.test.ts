@@ -88,7 +88,7 @@ test('every event type is carried out by its default', async () => {
   }
 });
 
-test('the record of an event names as not ended only what is not closed', async () => {
+test('the record of an event names as not ended only what is not closed', { tags: ['long'] }, async () => {
   const disabled = await world.transmitter.event(EVENTS.accountDisabled, email('told'), { jti: 'told' });
   await world.member('told');
   expect((await world.push(receiver, disabled)).status).toBe(202);

@@ -316,7 +316,7 @@ test('lines of the log are those of the log, byte for byte', async () => {
   expect(`${lines.join('\n')}\n`).toBe(readFileSync(at.path, 'utf8'));
 });
 
-test('an outcome of thousands of tokens is as many records of bounded size', async () => {
+test('an outcome of thousands of tokens is as many records of bounded size', { tags: ['long'] }, async () => {
   await using at = await richLog();
   const { address } = at.target.self;
   const common = { operation: 'tokens.revoke', run: 'r', actor: {}, target: { address } };

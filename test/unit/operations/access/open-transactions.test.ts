@@ -152,6 +152,7 @@ test.runIf(PEERS.includes('awx-24.6.1'))(
 
 test.runIf(PEERS.includes('awx-24.6.1'))(
   'a transaction of a role that may write nothing is not waited for, unless it can become one that may',
+  { tags: ['long'] },
   async () => {
     const at = await withRequest('awx-24.6.1', { transactionTimeoutMs: NO_ANSWER_MS });
     await at.request.query('ROLLBACK');
