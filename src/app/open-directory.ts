@@ -4,7 +4,9 @@ import type { Environment } from '../config/paths.ts';
 import { readSecret, readSecretFile } from '../config/secrets.ts';
 import { clientCredentialsToken, serviceAccountToken } from '../directories/access-tokens.ts';
 import type { LdapConnection } from '../directories/ldap-connection.ts';
+import type { LdapSource } from '../directories/ldap-users.ts';
 import { ProviderClient } from '../directories/provider-client.ts';
+import type { FindUsers } from '../directories/provider-users.ts';
 import type { DirectoryUsers } from '../domain/directory-users.ts';
 import { normalizedName } from '../domain/distinguished-name.ts';
 import { TokenctlError } from '../domain/errors.ts';
@@ -12,11 +14,14 @@ import { nearestName } from '../domain/nearest-name.ts';
 import { Secret } from '../domain/secret.ts';
 import type { Directory } from '../operations/ports/directory.ts';
 
-/** How a kind of provider is reached, and read. */
-interface Reader {
+/** How a kind of provider is reached, read and asked. */
+interface Provider {
   readonly url: string;
   readonly authorization: () => Promise<Secret>;
-  readonly read: (client: ProviderClient) => Promise<DirectoryUsers>;
+  readonly adapter: () => Promise<{
+    readonly read: (client: ProviderClient) => Promise<DirectoryUsers>;
+    readonly find: FindUsers;
+  }>;
 }
 
 /**
@@ -35,76 +40,103 @@ export function openDirectory(
   const called = `The directory ${name}`;
   if (settings.kind === 'ldap' || settings.kind === 'active-directory')
     return openLdap(name, settings, { called, ca, password: readSecret(settings.bindPassword, environment) });
-  const { url, authorization, read } = readerOf(settings, { name: called, ca, environment });
+  const { url, authorization, adapter } = providerOf(settings, { name: called, ca, environment });
+  const using = async <Result>(
+    signal: AbortSignal | undefined,
+    ask: (client: ProviderClient) => Promise<Result>,
+  ) => {
+    // A base address keeps its last part only with a slash behind it.
+    const base = new URL(url.endsWith('/') ? url : `${url}/`);
+    const client = new ProviderClient({ name: called, url: base, ca, authorization, signal });
+    try {
+      return await ask(client);
+    } finally {
+      await client.close();
+    }
+  };
   return {
     name,
     rules: settings,
     async read({ signal }) {
-      // A base address keeps its last part only with a slash behind it.
-      const base = new URL(url.endsWith('/') ? url : `${url}/`);
-      const client = new ProviderClient({ name: called, url: base, ca, authorization, signal });
-      try {
-        return await read(client);
-      } finally {
-        await client.close();
-      }
+      const { read } = await adapter();
+      return await using(signal, read);
+    },
+    async lookUp(asked, { signal }) {
+      const { find } = await adapter();
+      const { askEach } = await import('../directories/provider-users.ts');
+      return await using(signal, (client) => askEach(client, asked, find));
     },
   };
 }
 
-/** Reads from the first server that answers. */
+/** Asks the first server that answers. */
 function openLdap(
   name: string,
   settings: LdapSettings,
   { called, ca, password }: { called: string; ca: string | undefined; password: Secret },
 ): Directory {
   const { url: urls, startTls, bindDn, base: bases, groups = [], ...rest } = settings;
+  const source = async (): Promise<LdapSource> => {
+    const { readFilter } = await import('../directories/ldap-users.ts');
+    return {
+      name: called,
+      isActiveDirectory: settings.kind === 'active-directory',
+      bases,
+      groups,
+      filter: readFilter(settings.filter, `directories.${name}.filter`),
+      disabledFilter:
+        settings.disabledFilter === undefined
+          ? undefined
+          : readFilter(settings.disabledFilter, `directories.${name}.disabledFilter`),
+      idAttribute: settings.idAttribute,
+      loginAttributes: settings.loginAttribute,
+      mailAttribute: settings.mailAttribute,
+    };
+  };
+  const using = async <Result>(
+    signal: AbortSignal | undefined,
+    ask: (connection: LdapConnection) => Promise<Result>,
+  ) => {
+    const { LdapConnection } = await import('../directories/ldap-connection.ts');
+    for (const [index, url] of urls.entries()) {
+      let connection: LdapConnection | undefined;
+      try {
+        connection = await LdapConnection.open({ name: called, url: new URL(url), startTls, ca, signal });
+        await connection.bind(bindDn, password);
+      } catch (error) {
+        connection?.close();
+        const isLast = index === urls.length - 1;
+        if (isLast || !(error instanceof TokenctlError) || error.code !== 'target_unreachable') throw error;
+        continue;
+      }
+      try {
+        return await ask(connection);
+      } finally {
+        connection.close();
+      }
+    }
+    throw new Error('a directory without a server');
+  };
   return {
     name,
     rules: { ...rest, bases: bases.map((base) => normalizedName(base) ?? base) },
     async read({ now, signal }) {
-      const { LdapConnection } = await import('../directories/ldap-connection.ts');
-      const { readFilter, readLdapUsers } = await import('../directories/ldap-users.ts');
-      const source = {
-        name: called,
-        isActiveDirectory: settings.kind === 'active-directory',
-        bases,
-        groups,
-        filter: readFilter(settings.filter, `directories.${name}.filter`),
-        disabledFilter:
-          settings.disabledFilter === undefined
-            ? undefined
-            : readFilter(settings.disabledFilter, `directories.${name}.disabledFilter`),
-        idAttribute: settings.idAttribute,
-        loginAttributes: settings.loginAttribute,
-        mailAttribute: settings.mailAttribute,
-      };
-      for (const [index, url] of urls.entries()) {
-        let connection: LdapConnection | undefined;
-        try {
-          connection = await LdapConnection.open({ name: called, url: new URL(url), startTls, ca, signal });
-          await connection.bind(bindDn, password);
-        } catch (error) {
-          connection?.close();
-          const isLast = index === urls.length - 1;
-          if (isLast || !(error instanceof TokenctlError) || error.code !== 'target_unreachable') throw error;
-          continue;
-        }
-        try {
-          return await readLdapUsers(connection, source, now);
-        } finally {
-          connection.close();
-        }
-      }
-      throw new Error('a directory without a server');
+      const { readLdapUsers } = await import('../directories/ldap-users.ts');
+      const from = await source();
+      return await using(signal, (connection) => readLdapUsers(connection, from, now));
+    },
+    async lookUp(asked, { now, signal }) {
+      const { findLdapUsers } = await import('../directories/ldap-users.ts');
+      const from = await source();
+      return await using(signal, (connection) => findLdapUsers(connection, from, { asked, now }));
     },
   };
 }
 
-function readerOf(
+function providerOf(
   settings: Exclude<DirectorySettings, LdapSettings>,
   { name, ca, environment }: { name: string; ca: string | undefined; environment: Environment },
-): Reader {
+): Provider {
   const common = { name, ca };
   const { url } = settings;
   switch (settings.kind) {
@@ -114,7 +146,10 @@ function readerOf(
       return {
         url,
         authorization: () => Promise.resolve(new Secret(`Bearer ${token.reveal()}`)),
-        read: async (client) => (await import('../directories/scim.ts')).readScimUsers(client, { paging }),
+        async adapter() {
+          const { findScimUsers: find, readScimUsers } = await import('../directories/scim.ts');
+          return { read: (client) => readScimUsers(client, { paging }), find };
+        },
       };
     }
     case 'entra': {
@@ -125,14 +160,22 @@ function readerOf(
       return {
         url,
         authorization: () => clientCredentialsToken({ ...common, tokenUrl, clientId, credential, scope }),
-        read: async (client) => (await import('../directories/microsoft-graph.ts')).readGraphUsers(client),
+        async adapter() {
+          const { findGraphUsers: find, readGraphUsers: read } = await import(
+            '../directories/microsoft-graph.ts'
+          );
+          return { read, find };
+        },
       };
     }
     case 'okta':
       return {
         url,
         authorization: oktaAuthorization(settings, { ...common, environment }),
-        read: async (client) => (await import('../directories/okta.ts')).readOktaUsers(client),
+        async adapter() {
+          const { findOktaUsers: find, readOktaUsers: read } = await import('../directories/okta.ts');
+          return { read, find };
+        },
       };
     case 'google': {
       const account = readServiceAccount(settings.serviceAccount.file, environment);
@@ -141,8 +184,12 @@ function readerOf(
       return {
         url,
         authorization: () => serviceAccountToken({ ...common, ...account, subject, scope }),
-        read: async (client) =>
-          (await import('../directories/google-workspace.ts')).readGoogleUsers(client, { customer }),
+        async adapter() {
+          const { findGoogleUsers: find, readGoogleUsers } = await import(
+            '../directories/google-workspace.ts'
+          );
+          return { read: (client) => readGoogleUsers(client, { customer }), find };
+        },
       };
     }
     case 'keycloak': {
@@ -153,8 +200,13 @@ function readerOf(
       return {
         url,
         authorization: () => clientCredentialsToken({ ...common, tokenUrl, clientId, credential }),
-        read: async (client) =>
-          (await import('../directories/keycloak.ts')).readKeycloakUsers(client, { realm }),
+        async adapter() {
+          const { findKeycloakUsers, readKeycloakUsers } = await import('../directories/keycloak.ts');
+          return {
+            read: (client) => readKeycloakUsers(client, { realm }),
+            find: findKeycloakUsers({ realm }),
+          };
+        },
       };
     }
   }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts';
 import type { ProviderClient } from './provider-client.ts';
-import { followPages, given, readAs, readWholeList } from './provider-users.ts';
+import { type FindUsers, findByPath, followPages, given, readPage, readWholeList } from './provider-users.ts';
 
 const googleUser = z.object({
   id: z.string().min(1),
@@ -16,11 +16,13 @@ const listResponse = z.object({
   nextPageToken: z.string().nullish(),
 });
 
+const USERS = 'admin/directory/v1/users';
+const FIELDS = 'id,primaryEmail,aliases,suspended,archived,suspensionReason';
 const QUERY = {
   maxResults: '500',
   orderBy: 'email',
   projection: 'basic',
-  fields: 'nextPageToken,users(id,primaryEmail,aliases,suspended,archived,suspensionReason)',
+  fields: `nextPageToken,users(${FIELDS})`,
 };
 
 /**
@@ -37,12 +39,15 @@ export async function readGoogleUsers(
   return await readWholeList(client, () =>
     followPages(client, '', async (pageToken) => {
       const query = new URLSearchParams({ ...QUERY, customer, ...(pageToken !== '' && { pageToken }) });
-      const { body } = await client.get(`admin/directory/v1/users?${query}`);
-      const list = readAs(listResponse, body, (what) => client.misbehaved(what));
-      return { users: list.users.map(userOf), next: list.nextPageToken || null };
+      const { body } = await readPage(client, `${USERS}?${query}`, { schema: listResponse });
+      return { users: body.users.map(userOf), next: body.nextPageToken || null };
     }),
   );
 }
+
+/** Asks for one user (`users.get`), whom an id, the primary address or an alias names. */
+export const findGoogleUsers: FindUsers = (client, { value }) =>
+  findByPath(client, [USERS, value], { schema: googleUser, userOf, query: `?fields=${FIELDS}` });
 
 function userOf(user: z.output<typeof googleUser>): DirectoryUser {
   const reason = user.suspensionReason;

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import type { DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts';
 import type { ProviderClient } from './provider-client.ts';
-import { given, type ProviderPage, readAs, readWholeList } from './provider-users.ts';
+import {
+  type FindUsers,
+  findByPath,
+  given,
+  type ProviderPage,
+  readPage,
+  readWholeList,
+} from './provider-users.ts';
 
 const keycloakUser = z.object({
   id: z.string().min(1),
@@ -24,21 +31,37 @@ export async function readKeycloakUsers(
   client: ProviderClient,
   { realm }: { readonly realm: string },
 ): Promise<DirectoryUsers> {
-  const users = `admin/realms/${encodeURIComponent(realm)}/users`;
-  return await readWholeList(client, () => pages(client, users));
+  return await readWholeList(client, () => pages(client, usersOf(realm)));
+}
+
+/** Asks for the users of a realm with an id, or exactly this name or address. */
+export function findKeycloakUsers({ realm }: { readonly realm: string }): FindUsers {
+  const users = usersOf(realm);
+  return async (client, { kind, value }) => {
+    if (kind === 'id') return await findByPath(client, [users, value], { schema: keycloakUser, userOf });
+    const query = new URLSearchParams({
+      [kind === 'email' ? 'email' : 'username']: value,
+      exact: 'true',
+      briefRepresentation: 'true',
+    });
+    return (await readPage(client, `${users}?${query}`, { schema: listResponse })).body.map(userOf);
+  };
+}
+
+function usersOf(realm: string): string {
+  return `admin/realms/${encodeURIComponent(realm)}/users`;
 }
 
 async function* pages(client: ProviderClient, users: string): AsyncGenerator<ProviderPage> {
-  const { body } = await client.get(`${users}/count`);
-  const announced = readAs(z.number().int().nonnegative(), body, (what) => client.misbehaved(what));
+  const count = z.number().int().nonnegative();
+  const { body: announced } = await readPage(client, `${users}/count`, { schema: count });
   for (let first = 0; ; ) {
     const query = new URLSearchParams({
       first: String(first),
       max: String(PAGE_SIZE),
       briefRepresentation: 'true',
     });
-    const page = await client.get(`${users}?${query}`);
-    const list = readAs(listResponse, page.body, (what) => client.misbehaved(what));
+    const { body: list } = await readPage(client, `${users}?${query}`, { schema: listResponse });
     yield { users: list.map(userOf), announced };
     // Only an empty page is the end: Keycloak leaves out what the client may not see, so a page may be short.
     if (list.length === 0) return;

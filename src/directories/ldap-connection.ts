@@ -57,7 +57,8 @@ const LIMITS: LdapLimits = { connect: 10_000, silence: 60_000, whole: 15 * 60_00
 /** How long the server may work on one page, in seconds; it says so when it is over, before this side gives up. */
 const TIME_LIMIT_S = 50;
 const PAGE_SIZE = 500;
-const NO_SUCH_OBJECT = 32;
+/** The result of a search below a name that does not exist (RFC 4511 appendix A.1). */
+export const NO_SUCH_OBJECT = 32;
 /** Every entry. */
 export const ANY_ENTRY: Filter = new PresenceFilter({ attribute: 'objectClass' });
 const START_TLS = '1.3.6.1.4.1.1466.20037';

@@ -1,8 +1,9 @@
-import { AndFilter, type Filter, FilterParser, type SearchEntry } from 'ldapts';
+import { AndFilter, EqualityFilter, type Filter, FilterParser, OrFilter, type SearchEntry } from 'ldapts';
 import { IdSet } from '../domain/compact-collections.ts';
-import { type DirectoryUser, DirectoryUsers, nameForm } from '../domain/directory-users.ts';
+import { type DirectoryUser, DirectoryUsers, type Identifier, nameForm } from '../domain/directory-users.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import type { LdapConnection } from './ldap-connection.ts';
+import type { DirectAnswer } from '../operations/ports/directory.ts';
+import { type LdapConnection, NO_SUCH_OBJECT } from './ldap-connection.ts';
 import { DISABLED_ATTRIBUTES, disabledBy, firstText, LdapAttributes } from './ldap-disabled.ts';
 import { chainMembers, type PosixMembers, walkGroups } from './ldap-groups.ts';
 import { given } from './provider-users.ts';
@@ -59,6 +60,82 @@ export async function readLdapUsers(
     if (members?.has(number) === false) users.disable(number, NO_GROUP);
   }
   return users;
+}
+
+/** How many identifiers one search asks for: where an attribute has no index, the server looks at every entry for each search. */
+const ASKED_AT_ONCE = 25;
+
+/**
+ * Asks for users by their ids, names and addresses, below the bases and by the filter. Required groups are not looked at.
+ *
+ * @returns An answer to each question. An entry that answers a search, and no question by our comparison, is an answer to each.
+ * @throws TokenctlError what the connection throws, unless it is the server's result of a search.
+ */
+export async function findLdapUsers(
+  connection: LdapConnection,
+  source: LdapSource,
+  { asked, now }: { readonly asked: readonly Identifier[]; readonly now: Date },
+): Promise<readonly DirectAnswer[]> {
+  const answers: DirectAnswer[] = [];
+  const numbered = [...asked.entries()];
+  for (const [index, { value }] of numbered.filter(([, { kind }]) => kind === 'dn')) {
+    const entries = connection.search({
+      base: value,
+      scope: 'base',
+      filter: source.filter,
+      attributes: wanted(source),
+    });
+    const found = await usersIn(entries, source, now);
+    answers[index] = 'why' in found ? found : { found: [...found.users] };
+  }
+  const others = numbered.filter(([, { kind }]) => kind !== 'dn');
+  for (let from = 0; from < others.length; from += ASKED_AT_ONCE) {
+    const batch = others.slice(from, from + ASKED_AT_ONCE);
+    const some = new OrFilter({ filters: batch.flatMap(([, each]) => filtersFor(each, source)) });
+    const filter = new AndFilter({ filters: [source.filter, some] });
+    const found = await usersIn(entriesOf(connection, source, filter, wanted(source)), source, now);
+    const numbers = batch.map(([, { kind, value }]) => ('why' in found ? [] : found.users.find(kind, value)));
+    const known = new Set(numbers.flat());
+    const rest = 'why' in found ? [] : [...found.users].filter((_, number) => !known.has(number));
+    for (const [place, [index]] of batch.entries())
+      answers[index] =
+        'why' in found
+          ? found
+          : { found: [...(numbers[place] ?? []).map((number) => found.users.at(number)), ...rest] };
+  }
+  return answers;
+}
+
+async function usersIn(
+  entries: AsyncIterable<SearchEntry>,
+  source: LdapSource,
+  now: Date,
+): Promise<{ readonly users: DirectoryUsers } | { readonly why: string }> {
+  const users = new DirectoryUsers();
+  try {
+    for await (const entry of entries) users.add(userOf(entry, source, now));
+  } catch (error) {
+    const result = error instanceof TokenctlError ? error.details?.['result'] : undefined;
+    if (result === NO_SUCH_OBJECT) return { users };
+    if (result === undefined || !(error instanceof TokenctlError)) throw error;
+    return { why: error.message };
+  }
+  return { users };
+}
+
+function filtersFor({ kind, value }: Identifier, source: LdapSource): readonly Filter[] {
+  const equal = (attribute: string, of: string | Buffer = value) =>
+    new EqualityFilter({ attribute, value: of });
+  if (kind === 'email') return [equal(source.mailAttribute)];
+  if (kind === 'login') return source.loginAttributes.map((attribute) => equal(attribute));
+  // An id that is no text was kept as hexadecimal digits: see idOf.
+  const bytes = Buffer.from(value.replaceAll('-', ''), 'hex');
+  const hasBytes = bytes.toString('hex') === value.replaceAll('-', '').toLowerCase() && bytes.length > 0;
+  const isGuid = isObjectGuid(source, bytes);
+  return [
+    equal(source.idAttribute),
+    ...(hasBytes ? [equal(source.idAttribute, isGuid ? guidBytes(bytes) : bytes)] : []),
+  ];
 }
 
 /**
@@ -173,17 +250,23 @@ function idOf(dn: string, attributes: LdapAttributes, { name, idAttribute }: Lda
       hint: 'Let the account read it, or name another attribute that never changes: `idAttribute`.',
     });
   }
-  if (idAttribute.toLowerCase() === 'objectguid' && value.length === 16) return guidText(value);
+  if (isObjectGuid({ idAttribute }, value)) {
+    const hex = guidBytes(value).toString('hex');
+    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  }
   const text = value.toString('utf8');
   return text.includes('\ufffd') ? value.toString('hex') : text;
 }
 
-/** As Active Directory shows a GUID: the first three groups are little-endian ([MS-DTYP] §2.3.4). */
-function guidText(value: Buffer): string {
-  const first = Buffer.from(value.subarray(0, 8));
-  first.subarray(0, 4).reverse();
-  first.subarray(4, 6).reverse();
-  first.subarray(6, 8).reverse();
-  const hex = Buffer.concat([first, value.subarray(8)]).toString('hex');
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+function isObjectGuid({ idAttribute }: Pick<LdapSource, 'idAttribute'>, value: Buffer): boolean {
+  return idAttribute.toLowerCase() === 'objectguid' && value.length === 16;
+}
+
+/** A GUID as Active Directory shows it, or back: the first three groups are little-endian ([MS-DTYP] §2.3.4). */
+function guidBytes(value: Buffer): Buffer {
+  const bytes = Buffer.from(value);
+  bytes.subarray(0, 4).reverse();
+  bytes.subarray(4, 6).reverse();
+  bytes.subarray(6, 8).reverse();
+  return bytes;
 }

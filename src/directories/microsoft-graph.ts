@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts';
 import type { ProviderClient } from './provider-client.ts';
-import { followPages, given, readAs, readWholeList } from './provider-users.ts';
+import { type FindUsers, findByPath, followPages, given, readPage, readWholeList } from './provider-users.ts';
 
 /** Without the right to read it, `accountEnabled` is null or missing: then nothing shows who is disabled. */
 const graphUser = z.object({
@@ -18,11 +18,9 @@ const listResponse = z.object({
   value: z.array(graphUser),
 });
 
-const QUERY = new URLSearchParams({
-  $select: 'id,userPrincipalName,mail,otherMails,accountEnabled',
-  $top: '999',
-  $count: 'true',
-});
+const SELECT = { $select: 'id,userPrincipalName,mail,otherMails,accountEnabled' };
+const QUERY = new URLSearchParams({ ...SELECT, $top: '999', $count: 'true' });
+const HEADERS = { ConsistencyLevel: 'eventual' };
 
 /**
  * Reads the users of a Microsoft Entra tenant (`GET /users` of Microsoft Graph 1.0): a user whose `accountEnabled` is false is
@@ -34,16 +32,30 @@ const QUERY = new URLSearchParams({
 export async function readGraphUsers(client: ProviderClient): Promise<DirectoryUsers> {
   return await readWholeList(client, () =>
     followPages(client, `users?${QUERY}`, async (address) => {
-      const { body } = await client.get(address, { ConsistencyLevel: 'eventual' });
-      const list = readAs(listResponse, body, (what) => client.misbehaved(what));
+      const { body } = await readPage(client, address, { schema: listResponse, headers: HEADERS });
       return {
-        users: list.value.map(userOf),
-        announced: list['@odata.count'],
-        next: list['@odata.nextLink'] ?? null,
+        users: body.value.map(userOf),
+        announced: body['@odata.count'],
+        next: body['@odata.nextLink'] ?? null,
       };
     }),
   );
 }
+
+/** Asks for one user by its id, and for those with a user principal name or an address. */
+export const findGraphUsers: FindUsers = async (client, { kind, value }) => {
+  const query = `?${new URLSearchParams(SELECT)}`;
+  if (kind === 'id') return await findByPath(client, ['users', value], { schema: graphUser, userOf, query });
+  // OData 4.01 §5.1.1.14.1: a quote within a text is written twice.
+  const text = `'${value.replaceAll("'", "''")}'`;
+  const $filter =
+    kind === 'login'
+      ? `userPrincipalName eq ${text}`
+      : `mail eq ${text} or otherMails/any(mail:mail eq ${text})`;
+  const filtered = new URLSearchParams({ ...SELECT, $count: 'true', $filter });
+  const { body } = await readPage(client, `users?${filtered}`, { schema: listResponse, headers: HEADERS });
+  return body.value.map(userOf);
+};
 
 function userOf(user: z.output<typeof graphUser>): DirectoryUser {
   return {

@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import type { DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts';
 import type { ProviderAnswer, ProviderClient } from './provider-client.ts';
-import { followPages, given, readAs, readWholeList } from './provider-users.ts';
+import { type FindUsers, findByPath, followPages, given, readPage, readWholeList } from './provider-users.ts';
+
+/** The statuses in which a user may not sign in for longer. */
+const DISABLED = ['SUSPENDED', 'DEPROVISIONED'] as const;
 
 const oktaUser = z.object({
   id: z.string().min(1),
@@ -16,17 +19,15 @@ const oktaUser = z.object({
 const listResponse = z.array(oktaUser);
 
 const PAGE_SIZE = 200;
-
-/** The statuses in which a user may not sign in for longer. LOCKED_OUT and PASSWORD_EXPIRED pass. */
-const DISABLED: ReadonlySet<string> = new Set(['SUSPENDED', 'DEPROVISIONED']);
+const USERS = 'api/v1/users';
 
 /**
  * Without a filter, the list leaves out users who are deactivated (`DEPROVISIONED`): these are a list of their own, and evidence. It
  * comes first: who is activated again meanwhile is in both lists, which are read anew then, and in the other order in neither.
  */
 const LISTS = [
-  `api/v1/users?limit=${PAGE_SIZE}&filter=${encodeURIComponent('status eq "DEPROVISIONED"')}`,
-  `api/v1/users?limit=${PAGE_SIZE}`,
+  `${USERS}?limit=${PAGE_SIZE}&filter=${encodeURIComponent('status eq "DEPROVISIONED"')}`,
+  `${USERS}?limit=${PAGE_SIZE}`,
 ];
 
 /**
@@ -39,8 +40,8 @@ export async function readOktaUsers(client: ProviderClient): Promise<DirectoryUs
   return await readWholeList(client, async function* () {
     for (const list of LISTS) {
       yield* followPages(client, list, async (address) => {
-        const { body, headers } = await client.get(address);
-        const users = readAs(listResponse, body, (what) => client.misbehaved(what)).map(userOf);
+        const { body, headers } = await readPage(client, address, { schema: listResponse });
+        const users = body.map(userOf);
         // Okta names at least the page itself. A proxy that removes the header would make the first page the whole list.
         if (users.length >= PAGE_SIZE && headers['link'] === undefined)
           throw client.misbehaved('sent a full page without the header Link, which names the next page');
@@ -49,6 +50,13 @@ export async function readOktaUsers(client: ProviderClient): Promise<DirectoryUs
     }
   });
 }
+
+/** Asks for one user, whom an id or a login names, and for those with an address. */
+export const findOktaUsers: FindUsers = async (client, { kind, value }) => {
+  if (kind !== 'email') return await findByPath(client, [USERS, value], { schema: oktaUser, userOf });
+  const query = new URLSearchParams({ filter: `profile.email eq ${JSON.stringify(value)}` });
+  return (await readPage(client, `${USERS}?${query}`, { schema: listResponse })).body.map(userOf);
+};
 
 /** The address of the next page in the Link headers (RFC 8288 §3): `<https://…?after=…>; rel="next"`. */
 function nextLink(headers: ProviderAnswer['headers']): string | null {
@@ -65,6 +73,6 @@ function userOf({ id, status, statusChanged, profile }: z.output<typeof oktaUser
     id,
     logins: [profile.login],
     emails: given([profile.email, profile.secondEmail]),
-    disabled: DISABLED.has(status) ? { attribute: 'status', value: status, since } : null,
+    disabled: DISABLED.some((each) => each === status) ? { attribute: 'status', value: status, since } : null,
   };
 }

@@ -175,6 +175,7 @@ export class ProviderClient {
     }
     if (status === 403) {
       return new TokenctlError('permission_refused', said, {
+        details: { status },
         hint: 'Grant the right to list users: docs/identity-providers.md names it for each provider.',
       });
     }

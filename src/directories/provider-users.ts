@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
-import { type DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts';
-import type { TokenctlError } from '../domain/errors.ts';
-import type { ProviderClient } from './provider-client.ts';
+import { type DirectoryUser, DirectoryUsers, type Identifier } from '../domain/directory-users.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import type { DirectAnswer } from '../operations/ports/directory.ts';
+import { isAnswer, type ProviderAnswer, type ProviderClient } from './provider-client.ts';
 
 export interface ProviderPage {
   readonly users: readonly DirectoryUser[];
@@ -77,19 +78,101 @@ export async function* followPages(
 }
 
 /**
- * Reads a response by its schema.
+ * Requests one page, and reads it by its schema.
  *
- * @throws TokenctlError `target_misbehaved`, naming the member that differs
+ * @throws TokenctlError `target_misbehaved`, naming the member that differs and whose it is; and what the client throws.
  */
-export function readAs<Schema extends z.ZodType>(
-  schema: Schema,
-  body: unknown,
-  fail: (what: string) => TokenctlError,
-): z.output<Schema> {
-  const read = schema.safeParse(body);
-  if (read.success) return read.data;
-  const path = read.error.issues[0]?.path.map((part) => (typeof part === 'number' ? '#' : part)).join('.');
-  throw fail(`sent a list of users in an unexpected form (${path === '' ? 'the whole' : path})`);
+export async function readPage<Schema extends z.ZodType>(
+  client: ProviderClient,
+  address: string,
+  { schema, headers }: { readonly schema: Schema; readonly headers?: Readonly<Record<string, string>> },
+): Promise<{ readonly body: z.output<Schema>; readonly headers: ProviderAnswer['headers'] }> {
+  const answer = await client.get(address, headers);
+  const read = schema.safeParse(answer.body);
+  if (read.success) return { body: read.data, headers: answer.headers };
+  const path = read.error.issues[0]?.path ?? [];
+  const member = path.map((part) => (typeof part === 'number' ? '#' : part)).join('.');
+  const owner = ownerOf(answer.body, path);
+  throw client.misbehaved(
+    `sent users in an unexpected form (${path.length === 0 ? 'the whole' : `${member}${owner}`})`,
+  );
+}
+
+/** The id of the user within a response that a member belongs to. */
+function ownerOf(body: unknown, path: readonly PropertyKey[]): string {
+  let owner = '';
+  let part = body;
+  for (const key of path) {
+    if (typeof part !== 'object' || part === null) break;
+    if ('id' in part && typeof part.id === 'string') owner = ` of ${part.id}`;
+    part = (part as Record<PropertyKey, unknown>)[key];
+  }
+  return owner;
+}
+
+/** What asks a provider for the users with one value. */
+export type FindUsers = (client: ProviderClient, asked: Identifier) => Promise<readonly DirectoryUser[]>;
+
+/**
+ * Requests one user by a part of an address.
+ *
+ * @returns The user; none where the provider answers that there is none.
+ */
+export async function findByPath<Schema extends z.ZodType>(
+  client: ProviderClient,
+  [users, value]: readonly [string, string],
+  {
+    schema,
+    userOf,
+    ...more
+  }: {
+    readonly schema: Schema;
+    readonly userOf: (user: z.output<Schema>) => DirectoryUser;
+    readonly query?: string;
+    readonly headers?: Readonly<Record<string, string>>;
+  },
+): Promise<readonly DirectoryUser[]> {
+  // What cannot be one part of an address is nobody's id.
+  if (/^\.{0,2}$|\//.test(value)) return [];
+  try {
+    const address = `${users}/${encodeURIComponent(value)}${more.query ?? ''}`;
+    const { body } = await readPage(client, address, { schema, ...more });
+    return [userOf(body)];
+  } catch (error) {
+    if (isAnswer(error, [404])) return [];
+    throw error;
+  }
+}
+
+/** How many questions are asked at the same time. */
+const CONCURRENCY = 4;
+
+/**
+ * Asks a provider one question after another. A refused question does not end the others; what every question would meet does.
+ *
+ * @throws TokenctlError `interrupted`
+ */
+export async function askEach(
+  client: ProviderClient,
+  asked: readonly Identifier[],
+  find: FindUsers,
+): Promise<readonly DirectAnswer[]> {
+  const answers: DirectAnswer[] = [];
+  const waiting = asked.entries();
+  let failure: TokenctlError | undefined;
+  const work = async () => {
+    for (const [index, identifier] of waiting) {
+      try {
+        answers[index] = failure ? { why: failure.message } : { found: await find(client, identifier) };
+      } catch (error) {
+        if (!(error instanceof TokenctlError) || error.code === 'interrupted') throw error;
+        answers[index] = { why: error.message };
+        if (!isAnswer(error, [400, 403, 404, 501]) && error.code !== 'target_misbehaved') failure ??= error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, work));
+  return answers;
 }
 
 /** The values that are there, each once. */

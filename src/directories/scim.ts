@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import type { DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts';
 import { isAnswer, type ProviderClient } from './provider-client.ts';
-import { followPages, given, type ProviderPage, readAs, readWholeList } from './provider-users.ts';
+import {
+  type FindUsers,
+  findByPath,
+  followPages,
+  given,
+  type ProviderPage,
+  readPage,
+  readWholeList,
+} from './provider-users.ts';
 
 /**
  * A user resource (RFC 7643 §4.1), as far as it is read. `active` may be missing; some providers write it as a text. Of any other
@@ -50,6 +58,28 @@ export async function readScimUsers(
   return await readWholeList(client, pages, { isExact: true });
 }
 
+/** By what a user is found in a filter (RFC 7644 §3.4.2.2), after the id (§3.4.1). */
+const FILTERS: Readonly<Record<string, readonly string[]>> = {
+  login: ['userName', 'externalId'],
+  email: ['emails.value'],
+};
+
+/** Asks for one user by its id, and for those with a name or an address. */
+export const findScimUsers: FindUsers = async (client, { kind, value }) => {
+  const query = new URLSearchParams({ attributes: ATTRIBUTES });
+  const byId = { schema: scimUser, userOf, query: `?${query}`, headers: HEADERS };
+  if (kind === 'id') return await findByPath(client, ['Users', value], byId);
+  const found: DirectoryUser[] = [];
+  for (const attribute of FILTERS[kind] ?? []) {
+    // Some providers distinguish letter case, against RFC 7643 §4.1.1.
+    for (const text of new Set([value, value.toLowerCase()])) {
+      const { page } = await listPage(client, { filter: `${attribute} eq ${JSON.stringify(text)}` });
+      found.push(...page.users);
+    }
+  }
+  return found;
+};
+
 /**
  * Reads on until a page is empty or repeats: some providers announce the users of the page as `totalResults`, or stop counting at a
  * limit, so reaching that number proves nothing.
@@ -58,7 +88,7 @@ async function* indexPages(client: ProviderClient): AsyncGenerator<ProviderPage>
   let last = { ids: '', count: 0, announced: 0 };
   let fullPage = PAGE_SIZE;
   for (let startIndex = 1; ; ) {
-    const next = await readPageBehind(client, startIndex, last.announced);
+    const next = await pageBehind(client, startIndex, last.announced);
     const ids = next?.page.users.map(({ id }) => id).join('\n') ?? last.ids;
     if (startIndex > 1 && ids === last.ids) {
       if (last.count >= fullPage)
@@ -80,9 +110,9 @@ async function* indexPages(client: ProviderClient): AsyncGenerator<ProviderPage>
 }
 
 /** Reads a page; null where the provider refuses one behind the last user that it announced. */
-async function readPageBehind(client: ProviderClient, startIndex: number, announced: number) {
+async function pageBehind(client: ProviderClient, startIndex: number, announced: number) {
   try {
-    return await readPage(client, { startIndex: String(startIndex) });
+    return await listPage(client, { startIndex: String(startIndex) });
   } catch (error) {
     if (startIndex > 1 && startIndex > announced && isAnswer(error, [400, 404])) return null;
     throw error;
@@ -91,24 +121,23 @@ async function readPageBehind(client: ProviderClient, startIndex: number, announ
 
 /** The total that a page of one user announces: a provider that announces the users of the page says 1. */
 async function confirmedTotal(client: ProviderClient): Promise<number | undefined> {
-  return (await readPage(client, { startIndex: '1', count: '1' })).page.announced;
+  return (await listPage(client, { startIndex: '1', count: '1' })).page.announced;
 }
 
 async function* cursorPages(client: ProviderClient): AsyncGenerator<ProviderPage> {
   // RFC 9865 §2: an empty cursor asks for the first page, and the last page has no next cursor.
   yield* followPages(client, '', async (cursor) => {
-    const { page, next } = await readPage(client, { cursor });
+    const { page, next } = await listPage(client, { cursor });
     return { ...page, next };
   });
 }
 
-async function readPage(
+async function listPage(
   client: ProviderClient,
   place: Readonly<Record<string, string>>,
 ): Promise<{ page: ProviderPage; count: number; next: string | null }> {
   const query = new URLSearchParams({ attributes: ATTRIBUTES, count: String(PAGE_SIZE), ...place });
-  const { body } = await client.get(`Users?${query}`, HEADERS);
-  const list = readAs(listResponse, body, (what) => client.misbehaved(what));
+  const { body: list } = await readPage(client, `Users?${query}`, { schema: listResponse, headers: HEADERS });
   const page = { users: list.Resources.map(userOf), announced: list.totalResults };
   return { page, count: list.Resources.length, next: list.nextCursor || null };
 }
@@ -125,9 +154,11 @@ function userOf(user: z.output<typeof scimUser>): DirectoryUser {
 /** Providers without a ServiceProviderConfig are older than cursors (RFC 9865 §4). */
 async function offersCursors(client: ProviderClient): Promise<boolean> {
   try {
-    const { body } = await client.get('ServiceProviderConfig', HEADERS);
-    const { pagination } = readAs(serviceProviderConfig, body, (what) => client.misbehaved(what));
-    return pagination?.cursor === true;
+    const { body } = await readPage(client, 'ServiceProviderConfig', {
+      schema: serviceProviderConfig,
+      headers: HEADERS,
+    });
+    return body.pagination?.cursor === true;
   } catch (error) {
     if (isAnswer(error, [404, 501])) return false;
     throw error;

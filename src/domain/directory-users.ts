@@ -25,7 +25,13 @@ interface Disabled {
 }
 
 /** By what users of a directory are found. Letter case, and how accents are written, make no difference but in ids. */
-type FoundBy = 'id' | 'dn' | 'login' | 'email';
+export type FoundBy = 'id' | 'dn' | 'login' | 'email';
+
+/** A value by which a user of a directory is found. */
+export interface Identifier {
+  readonly kind: FoundBy;
+  readonly value: string;
+}
 
 const KINDS: readonly FoundBy[] = ['id', 'dn', 'login', 'email'];
 const FORMS: Readonly<Record<FoundBy, (text: string) => string>> = {
@@ -128,18 +134,21 @@ export class DirectoryUsers {
     return this.#texts(number, 'dn')[0];
   }
 
+  /** The user with a number. */
+  at(number: number): DirectoryUser {
+    const dn = this.dnOf(number);
+    return {
+      id: this.idOf(number),
+      ...(dn !== undefined && { dn }),
+      logins: this.#texts(number, 'login'),
+      emails: this.#texts(number, 'email'),
+      disabled: this.disabledOf(number),
+    };
+  }
+
   /** All users, as they were added. */
   *[Symbol.iterator](): Generator<DirectoryUser> {
-    for (let number = 0; number < this.#size; number += 1) {
-      const dn = this.dnOf(number);
-      yield {
-        id: this.idOf(number),
-        ...(dn !== undefined && { dn }),
-        logins: this.#texts(number, 'login'),
-        emails: this.#texts(number, 'email'),
-        disabled: this.disabledOf(number),
-      };
-    }
+    for (let number = 0; number < this.#size; number += 1) yield this.at(number);
   }
 
   #write(texts: readonly (readonly [FoundBy, string])[]): number {

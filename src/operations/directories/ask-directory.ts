@@ -6,11 +6,14 @@ import { usersWithIdentities } from '../users-with-identities.ts';
 import { requireFullView } from '../visibility.ts';
 import { type AskedDirectory, readHistory } from './answer-history.ts';
 import { compareUsers, type DirectoryComparison } from './compare-users.ts';
+import { confirmAbsence } from './confirm-absence.ts';
 
 /**
- * Asks a directory who is gone, and compares its answer with the users of the target. Reads only.
+ * Asks a directory who is gone, compares its answer with the users of the target, and asks for each of those whom the list does not
+ * prove to be gone. Reads only.
  *
- * @throws TokenctlError `target_misbehaved` for an answer without users, and for one whose ids are all others than before; `plan_too_large` for one that is suddenly smaller than
+ * @throws TokenctlError `target_misbehaved` for an answer without users, for one whose ids are all others than before, and for one
+ * without somebody who is there; `plan_too_large` for one that is suddenly smaller than
  * those of the last day; and whatever the directory and the target throw.
  */
 export async function askDirectory(options: {
@@ -48,15 +51,24 @@ export async function askDirectory(options: {
     );
   }
   const own = description.identity.id;
-  const { learned, recognized, replaced, ...comparison } = await compareUsers(usersWithIdentities(target), {
-    directory: users,
-    rules,
-    own,
-    entries: history.entries,
-  });
+  const { learned, recognized, replaced, unproven, ...compared } = await compareUsers(
+    usersWithIdentities(target),
+    {
+      directory: users,
+      rules,
+      own,
+      entries: history.entries,
+    },
+  );
   // A single one may be an account that was made anew: it is in doubt.
   if (replaced > 1 && recognized === 0) throw otherIds(name, replaced);
-  refuseTooManyGone(comparison, { name, rules, before: history.gone });
+  refuseTooManyGone(compared, { name, rules, before: history.gone });
+  const lookUp = (asked: Parameters<Directory['lookUp']>[0]) =>
+    directory.lookUp(asked, { now: at, signal: options.signal });
+  const confirmed = await confirmAbsence(compared, {
+    ...{ name, users, unproven, lookUp },
+    before: history.gone,
+  });
   const { stopAbovePercent, stopBelowPercent } = rules;
   return {
     answer: {
@@ -67,7 +79,8 @@ export async function askDirectory(options: {
       listedBefore: history.listedLast,
       accounts: rules.accounts,
       except: rules.except,
-      ...comparison,
+      ...compared,
+      ...confirmed,
     },
     learned,
     limits: { stopAbovePercent, stopBelowPercent },

@@ -1,4 +1,9 @@
-import { type DirectoryUsers, nameForm } from '../../domain/directory-users.ts';
+import {
+  type DirectoryUser,
+  type DirectoryUsers,
+  type Identifier,
+  nameForm,
+} from '../../domain/directory-users.ts';
 import { isBelow } from '../../domain/distinguished-name.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
 import type { User } from '../../domain/token.ts';
@@ -6,7 +11,7 @@ import type { MatchRules } from '../ports/directory.ts';
 import type { IdentifiedUser } from '../users-with-identities.ts';
 
 /** A user of the controller who is disabled in the directory, or not in it. */
-interface GoneUser {
+export interface GoneUser {
   readonly id: number;
   readonly username: string;
   /** What the user was matched by, as a phrase: `account 00u1 of oidc`. */
@@ -16,7 +21,7 @@ interface GoneUser {
 }
 
 /** A user who is listed and not acted on. */
-interface DoubtfulUser {
+export interface DoubtfulUser {
   readonly id: number;
   readonly username: string;
   /** As a clause: `several users of the directory match by login name`. */
@@ -76,6 +81,22 @@ export interface ComparedEntries {
   readonly recognized: number;
   /** How many users match other entries than before, while theirs is not listed any more. */
   readonly replaced: number;
+  /** What the list does not prove of those who are gone, by their ids. */
+  readonly unproven: ReadonlyMap<number, Unproven>;
+}
+
+/** What a list alone does not prove of a user who is gone by it. */
+export interface Unproven {
+  /** Whether nobody in the list is the user. Otherwise it shows that one with the name is disabled, who may not be the only one. */
+  readonly isMissing: boolean;
+  /** By what the directory is asked for the user; empty if there is no need. */
+  readonly asks: readonly Question[];
+}
+
+/** A question for one user. */
+export interface Question extends Identifier {
+  /** Whether a user with this value is the one: then there is no proof without an answer. */
+  readonly isStrong: boolean;
 }
 
 /** By what users match, the strongest first. */
@@ -84,17 +105,18 @@ type Basis = 'account' | 'dn' | 'login' | 'email';
 /** What of a directory's user a backend keeps as the id of an account, the strongest first: users may choose a name or an address. */
 const UNDER = ['id', 'login', 'email'] as const;
 
+/**
+ * The forms of an account's id. SAML backends put the name of the identity provider before it: `idp:name`. The bundled service puts
+ * the issuer of an OpenID provider before the subject: `https://idp.example.org|subject`.
+ */
+function formsOf(uid: string): readonly string[] {
+  const place = /^https?:\/\/[^|]+\|/.test(uid) ? uid.indexOf('|') : uid.indexOf(':');
+  return [...new Set([uid, uid.slice(place + 1)])];
+}
+
 /** The users who are called as an account is. */
 function calledAs(users: DirectoryUsers, uid: string, kind: (typeof UNDER)[number]): readonly number[] {
-  // SAML backends put the name of the identity provider before the id: `idp:name`. The bundled service puts the issuer of an
-  // OpenID provider before the subject: `https://idp.example.org|subject`.
-  const forms = new Set([
-    uid,
-    ...(/^https?:\/\/[^|]+\|/.test(uid)
-      ? [uid.slice(uid.indexOf('|') + 1)]
-      : [uid.slice(uid.indexOf(':') + 1)]),
-  ]);
-  return [...new Set([...forms].flatMap((form) => users.find(kind, form)))];
+  return [...new Set(formsOf(uid).flatMap((form) => users.find(kind, form)))];
 }
 
 /** The users with an account's id as theirs; if there is none, with the name or address that the backend keeps instead. */
@@ -129,6 +151,7 @@ export async function compareUsers(
   const tally = { recognized: 0, replaced: 0 };
   const learned = new LearnedEntries(directory);
   const superusers: number[] = [];
+  const unproven = new Map<number, Unproven>();
   let [present, kept] = [0, 0];
   for await (const { user, identities } of users) {
     const { id, username } = user;
@@ -147,7 +170,10 @@ export async function compareUsers(
     else tally.replaced += Math.min(match.found.length, 1);
     if (verdict === 'present') present += 1;
     else if ('why' in verdict) doubtful.push({ id, username, ...verdict });
-    else gone.push({ id, username, ...verdict });
+    else {
+      gone.push({ id, username, basis: verdict.basis, evidence: verdict.evidence });
+      unproven.set(id, unprovenBy(verdict.proof, known, match));
+    }
   }
   const spared = lastSuperusers(superusers, gone);
   return {
@@ -165,11 +191,26 @@ export async function compareUsers(
     present,
     kept,
     learned,
+    unproven,
     ...tally,
   };
 }
 
-type Verdict = 'present' | { readonly why: string } | { readonly basis: string; readonly evidence: string };
+function unprovenBy(proof: Proof, known: number | string | undefined, { asks }: Match): Unproven {
+  const isMissing = proof === 'none';
+  const entry: readonly Question[] =
+    typeof known === 'string' ? [{ kind: 'id', value: known, isStrong: true }] : [];
+  const some = [...entry, ...asks].filter(({ isStrong }) => isMissing || isStrong);
+  return { isMissing, asks: proof === 'whole' ? [] : some };
+}
+
+/** What a list proves of a user: that the very entry is disabled, that one of this name is, or nothing but that it has none. */
+type Proof = 'whole' | 'name' | 'none';
+
+type Verdict =
+  | 'present'
+  | { readonly why: string }
+  | { readonly basis: string; readonly evidence: string; readonly proof: Proof };
 
 /** Users who may be meant as well, and what they have, as a phrase: `the login name`. */
 interface Rivals {
@@ -192,6 +233,8 @@ interface Match {
   readonly tie: string | null;
   /** Whether the tie is an account, whose id the controller has from the provider. */
   readonly hasAccount: boolean;
+  /** By what the directory is asked for the user alone. */
+  readonly asks: readonly Question[];
 }
 
 /** Null for a user of another directory. */
@@ -240,7 +283,20 @@ function matchOf(
       : dn === null
         ? null
         : `LDAP name ${dn}`;
-  const shared = { tie, hasAccount: account !== undefined };
+  const asks: readonly Question[] = [
+    ...(own.length > 0 ? own : accounts).flatMap(({ uid }) =>
+      formsOf(uid).flatMap((value) =>
+        UNDER.filter((kind) => kind !== 'email' || value.includes('@')).map((kind) => ({
+          ...{ kind, value },
+          isStrong: true,
+        })),
+      ),
+    ),
+    ...(dn === null ? [] : [{ kind: 'dn', value: dn, isStrong: true } as const]),
+    { kind: 'login', value: login, isStrong: own.length === 0 },
+    ...(email === null ? [] : [{ kind: 'email', value: email, isStrong: rules.byEmail } as const]),
+  ];
+  const shared = { tie, hasAccount: account !== undefined, asks };
   for (const [kind, basis, find, rivals] of tries) {
     const found = find();
     if (found.length > 0) return { ...shared, kind, basis, found, rivals };
@@ -271,8 +327,13 @@ function judge(match: Match, directory: DirectoryUsers, rules: MatchRules): Verd
   const verdict = judgeMatch(found, basis, directory);
   if (verdict === 'present' || 'why' in verdict) return verdict;
   const other = rivals.find().find((user) => isThere(user) && !found.includes(user));
-  if (other === undefined) return verdict;
+  if (other === undefined) return isById(match, directory) ? { ...verdict, proof: 'whole' } : verdict;
   return { why: `${verdict.evidence}, but ${entryText(directory, other)} has ${rivals.what}` };
+}
+
+/** Whether a user matches by the id of an account, which nobody else has. */
+function isById({ asks, found }: Match, directory: DirectoryUsers): boolean {
+  return asks.some(({ kind, value }) => kind === 'id' && directory.find(kind, value)[0] === found[0]);
 }
 
 /**
@@ -295,22 +356,27 @@ function judgeKnown(
     if (verdict === 'present' || 'why' in verdict || other === undefined) return verdict;
     return { why: `${verdict.evidence}, but ${basis} is now of ${entryText(directory, other)}` };
   }
-  if (kind === null)
-    return { basis: knownText(known), evidence: 'the entry is not in the directory any more' };
-  return found.some(isThere)
-    ? { why: `matches another entry than before by ${basis}: ${known} is not in the directory any more` }
-    : judge(match, directory, rules);
+  if (kind === null) return { basis: knownText(known), evidence: MISSING, proof: 'none' };
+  if (found.some(isThere))
+    return {
+      why: `matches another entry than before by ${basis}: ${known} is not in the directory any more`,
+    };
+  const verdict = judge(match, directory, rules);
+  return typeof verdict === 'object' && 'proof' in verdict ? { ...verdict, proof: 'none' } : verdict;
 }
+
+/** What a list shows of a user who is not in it. What the directory answers to questions for the user comes behind it. */
+const MISSING = 'not in the list';
 
 function knownText(id: string): string {
   return `entry ${id}, known since an earlier answer`;
 }
 
 function judgeMissing({ tie, hasAccount }: Match, { unmatched, bases }: MatchRules): Verdict {
-  const evidence = 'not in the directory';
   // The id of an account is the provider's; an LDAP name, and the name that a gateway keeps for LDAP, change with the entry.
-  if (hasAccount && tie !== null && bases === undefined) return { basis: tie, evidence };
-  if (unmatched) return { basis: tie ?? 'external user without a match', evidence };
+  if (hasAccount && tie !== null && bases === undefined)
+    return { basis: tie, evidence: MISSING, proof: 'none' };
+  if (unmatched) return { basis: tie ?? 'external user without a match', evidence: MISSING, proof: 'none' };
   return {
     why:
       tie === null || bases === undefined
@@ -325,10 +391,16 @@ function judgeMatch(found: readonly number[], basis: string, directory: Director
   const disabled = only === undefined ? null : directory.disabledOf(only);
   if (only === undefined || disabled === null) return 'present';
   if (others.length > 0) return { why: `matches ${found.length} disabled users by ${basis}` };
-  const { attribute, value, since } = disabled;
-  const dn = directory.dnOf(only);
+  return { basis, evidence: stateText(disabled, directory.dnOf(only)), proof: 'name' };
+}
+
+/** What shows that a user is disabled, as a phrase. */
+export function stateText(
+  { attribute, value, since }: NonNullable<DirectoryUser['disabled']>,
+  dn: string | undefined,
+): string {
   const of = dn === undefined ? '' : ` of ${dn}`;
-  return { basis, evidence: `${attribute}${of} is ${value}${since === null ? '' : ` since ${since}`}` };
+  return `${attribute}${of} is ${value}${since === null ? '' : ` since ${since}`}`;
 }
 
 function entryText(directory: DirectoryUsers, user: number): string {

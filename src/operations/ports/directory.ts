@@ -1,4 +1,4 @@
-import type { DirectoryUsers } from '../../domain/directory-users.ts';
+import type { DirectoryUser, DirectoryUsers, Identifier } from '../../domain/directory-users.ts';
 
 /** A source that says who is there and who is disabled: an LDAP directory, or the API of an identity provider. */
 export interface Directory {
@@ -11,9 +11,22 @@ export interface Directory {
    * @throws TokenctlError for an answer that is not complete, as well as for one that cannot be had.
    */
   read(options: { readonly now: Date; readonly signal?: AbortSignal | undefined }): Promise<DirectoryUsers>;
+  /**
+   * Asks for users one by one, whatever {@link read} listed: a list may end early and look whole.
+   *
+   * @returns An answer to each question, in their order. What goes wrong with one is its answer.
+   * @throws TokenctlError if nothing can be asked.
+   */
+  lookUp(
+    asked: readonly Identifier[],
+    options: { readonly now: Date; readonly signal?: AbortSignal | undefined },
+  ): Promise<readonly DirectAnswer[]>;
   /** Which users of the controller it speaks for. */
   readonly rules: MatchRules;
 }
+
+/** The users whom a directory has by an identifier; or why it did not say so, as a clause. */
+export type DirectAnswer = { readonly found: readonly DirectoryUser[] } | { readonly why: string };
 
 /** How users of the controller are matched to users of a directory. */
 export interface MatchRules {

@@ -4,6 +4,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { runbooks } from '../../../src/cli/incident/incident-flags.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { openSignalFile } from '../../../src/signals/signal-store.ts';
+import { scimAnswer } from '../../support/directory-providers.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { providerServer } from '../../support/provider-server.ts';
 import { ADMIN, basic, bearer, Client, startTestService } from '../../support/service.ts';
@@ -77,11 +78,9 @@ async function place() {
     `WITH lena AS (INSERT INTO auth_user (username, password, date_joined) VALUES ('lena', '!', '2026-01-01') RETURNING id)
      INSERT INTO main_profile (user_id, ldap_dn) SELECT id, 'uid=lena,dc=example,dc=org' FROM lena`,
   );
-  const staff = await providerServer(({ url: { pathname } }) => ({
-    body: pathname.endsWith('/Users')
-      ? { totalResults: 1, Resources: [{ id: '7', userName: 'lena', active: false }] }
-      : {},
-  }));
+  const staff = await providerServer((asked) =>
+    scimAnswer(asked, [{ id: '7', userName: 'lena', active: false }]),
+  );
   const folder = temporaryFolder();
   const queue = join(folder, 'signals.sqlite');
   const store = await openSignalFile(queue);

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Attribute, Change } from 'ldapts';
 import { expect, onTestFinished, test } from 'vitest';
+import { scimAnswer } from '../../support/directory-providers.ts';
 import { providerServer } from '../../support/provider-server.ts';
 import { basic, bearer, Client } from '../../support/service.ts';
 import { NO_SLAPD, PEOPLE, person, READER, startSlapd } from '../../support/slapd.ts';
@@ -110,12 +111,9 @@ test('whoever is disabled at the provider has no token here: by event, by logout
   // The sweep asks the directory of the provider, which needs to tell nobody.
   const bySweep = await at.makeToken('sweep');
   const active = new Map(['event', 'logout', 'revoke', 'sweep', 'stays'].map((name) => [name, true]));
-  const directory = await providerServer(({ url }) => {
+  const directory = await providerServer((asked) => {
     const users = [...active].map(([userName, isActive]) => ({ id: userName, userName, active: isActive }));
-    const isFirst = url.searchParams.get('startIndex') === '1';
-    return url.pathname.endsWith('/Users')
-      ? { body: { totalResults: users.length, Resources: isFirst ? users : [] } }
-      : { body: {} };
+    return scimAnswer(asked, users);
   });
   const home = db.home();
   const file = join(home.folder, '.config/tokenctl/tokenctl.yaml');

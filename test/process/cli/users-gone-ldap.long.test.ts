@@ -17,7 +17,7 @@ import {
   SUFFIX,
   startSlapd,
 } from '../../support/slapd.ts';
-import { databaseEstate } from './database-estate.ts';
+import { databaseEstate, FIRST_ENTRY } from './database-estate.ts';
 
 const db = databaseEstate();
 const many = inject('directoryEntries');
@@ -110,6 +110,7 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
     );
     for (const uid of WATCHED)
       await external(uid, ` UID=${uid.toUpperCase()} , OU=People,DC=example, dc=ORG`);
+    await db.database().execute(FIRST_ENTRY);
     await external('noEntry', dnOf('noEntry'));
     await external('noBase', dnOf('noBase', 'ou=people,dc=other,dc=org'));
     await db.database().execute(
@@ -160,7 +161,9 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
       }),
       deleted: expect.objectContaining({
         basis: expect.stringMatching(/^entry [0-9a-f-]{36}, known since an earlier answer$/),
-        evidence: 'the entry is not in the directory any more',
+        evidence: expect.stringMatching(
+          /^not in the list, and not found when asked for id [0-9a-f-]{36}, LDAP name /,
+        ),
       }),
       outside: expect.objectContaining({
         evidence: `membership of ${dnOf('outside')} is outside the required groups`,

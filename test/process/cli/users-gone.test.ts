@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { testConsole } from '../../support/console.ts';
 import { openOn } from '../../support/databases.ts';
-import { type Asked, providerServer } from '../../support/provider-server.ts';
+import { scimAnswer } from '../../support/directory-providers.ts';
+import { providerServer } from '../../support/provider-server.ts';
 import { until } from '../../support/until.ts';
 import { databaseEstate } from './database-estate.ts';
 import { startTokenctl } from './program.ts';
@@ -36,17 +37,8 @@ const person = (id: string, active = true) => ({ id, userName: `${id}@example.or
 /** A home whose configuration has a SCIM directory of these users, which can be replaced. */
 async function place(first: readonly object[], rules: object = {}) {
   const home = db.home();
-  let users = first;
-  const server = await providerServer(({ url }: Asked) =>
-    url.pathname.endsWith('/Users')
-      ? {
-          body: {
-            totalResults: users.length,
-            Resources: url.searchParams.get('startIndex') === '1' ? users : [],
-          },
-        }
-      : { body: {} },
-  );
+  let [users, all] = [first, first];
+  const server = await providerServer((asked) => scimAnswer(asked, users, all));
   writeFileSync(join(home.folder, 'scim-token'), 'hidden-scim-token\n', { mode: 0o600 });
   const file = join(home.folder, '.config/tokenctl/tokenctl.yaml');
   const staff = {
@@ -72,8 +64,8 @@ async function place(first: readonly object[], rules: object = {}) {
         .database()
         .query<{ is_active: boolean }>('SELECT is_active FROM auth_user WHERE username = $1', [name])
     )[0]?.is_active;
-  const answer = (now: readonly object[]) => {
-    users = now;
+  const answer = (now: readonly object[], ofAll = now) => {
+    [users, all] = [now, ofAll];
   };
   return {
     ...home,
@@ -177,7 +169,9 @@ test('who is disabled or missing in the directory is offboarded, with the eviden
   expect(dry).toMatchObject({ code: 0 });
   expect(dry.stdout).toContain('The directory staff listed 2 users (the first answer), 1 of them disabled');
   expect(dry.stdout).toContain(`${left}: active is false; matched by account p1 of p`);
-  expect(dry.stdout).toContain(`${missing}: not in the directory; matched by account p2 of p`);
+  expect(dry.stdout).toContain(
+    `${missing}: not in the list, and not found when asked for id p2, login name p2, login name ${missing}; matched by account p2 of p`,
+  );
   expect(await at.isActive(left)).toBe(true);
   const done = await at.gone('--yes', '--ticket', 'HR-7', '--json');
   expect(done).toMatchObject({ code: 0, stderr: expect.not.stringContaining('Error') });
@@ -233,8 +227,14 @@ test('an empty, smaller, incomplete or overwhelming answer ends it with nothing 
       /3 of \d+ external users have left within a day, more than 10 %/,
     ],
     [[{ id: 'x' }], /unexpected form/],
+    [
+      [...people.slice(0, 2), person('q4')],
+      new RegExp(
+        `The directory staff lists 3 users without ${names[2]}, but has user q3@example.org .q3. when it is asked for the id q3: its list is not whole`,
+      ),
+    ],
   ] as const) {
-    at.answer(answer);
+    at.answer(answer, [...people, ...answer]);
     const run = await at.gone('--yes');
     expect(run.stderr).toMatch(text);
     expect(run.code).not.toBe(0);

@@ -2,8 +2,13 @@ import { readFileSync } from 'node:fs';
 import { Attribute, Change } from 'ldapts';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { LdapConnection, type LdapServer } from '../../../src/directories/ldap-connection.ts';
-import { type LdapSource, readFilter, readLdapUsers } from '../../../src/directories/ldap-users.ts';
-import type { DirectoryUser } from '../../../src/domain/directory-users.ts';
+import {
+  findLdapUsers,
+  type LdapSource,
+  readFilter,
+  readLdapUsers,
+} from '../../../src/directories/ldap-users.ts';
+import type { DirectoryUser, FoundBy } from '../../../src/domain/directory-users.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import {
   GROUPS,
@@ -25,10 +30,30 @@ const many = inject('directoryEntries');
 
 let slapd: Slapd;
 
+const SOURCE: Omit<LdapSource, 'filter'> = {
+  name: 'The directory staff',
+  isActiveDirectory: false,
+  bases: [PEOPLE],
+  idAttribute: 'entryUUID',
+  loginAttributes: ['uid'],
+  mailAttribute: 'mail',
+  groups: [],
+};
+
 async function reading(
   source: Partial<LdapSource> = {},
-  { account = READER, ...server }: Partial<LdapServer> & { account?: typeof READER } = {},
+  server: Partial<LdapServer> & { account?: typeof READER } = {},
 ): Promise<readonly DirectoryUser[]> {
+  return await asking(source, server, async (connection, from) => [
+    ...(await readLdapUsers(connection, from, NOW)),
+  ]);
+}
+
+async function asking<Result>(
+  source: Partial<LdapSource>,
+  { account = READER, ...server }: Partial<LdapServer> & { account?: typeof READER },
+  ask: (connection: LdapConnection, source: LdapSource) => Promise<Result>,
+): Promise<Result> {
   const connection = await LdapConnection.open({
     name: 'The directory staff',
     url: new URL(slapd.url),
@@ -37,22 +62,8 @@ async function reading(
   });
   try {
     await connection.bind(account.dn, new Secret(account.password));
-    const users = await readLdapUsers(
-      connection,
-      {
-        name: 'The directory staff',
-        isActiveDirectory: false,
-        bases: [PEOPLE],
-        filter: readFilter('(objectClass=person)', 'filter'),
-        idAttribute: 'entryUUID',
-        loginAttributes: ['uid'],
-        mailAttribute: 'mail',
-        groups: [],
-        ...source,
-      },
-      NOW,
-    );
-    return [...users];
+    const filter = readFilter('(objectClass=person)', 'filter');
+    return await ask(connection, { ...SOURCE, filter, ...source });
   } finally {
     connection.close();
   }
@@ -223,6 +234,44 @@ describe.skipIf(NO_SLAPD !== null)('OpenLDAP', () => {
 
   test('an entry below two bases is one user', async () => {
     expect(await reading({ bases: [PEOPLE, SUFFIX] })).toHaveLength(many + 5);
+  });
+
+  test('is asked for users by id, name and address, each where its list has users', async () => {
+    const [first] = await reading();
+    const jane = `cn=Doe\\2C Jane \\2B co, ${PEOPLE}`;
+    const asked: readonly (readonly [FoundBy, string])[] = [
+      ['id', first?.id ?? ''],
+      ['id', '00000000-0000-0000-0000-000000000000'],
+      ['id', 'no id'],
+      ['login', 'U7'],
+      ['login', '*'],
+      ['login', 'a)(uid=*'],
+      // The filter and the base of the list leave these out.
+      ['login', 'anna'],
+      ['dn', READER.dn],
+      ['dn', jane],
+      ['dn', `uid=nobody,${PEOPLE}`],
+      ['dn', 'no name'],
+      ['email', 'U7@Example.org'],
+      ...Array.from({ length: 40 }, (_, index) => ['login', `nobody${index}`] as const),
+      ['login', 'u8'],
+    ];
+    const questions = asked.map(([kind, value]) => ({ kind, value }));
+    const answers = await asking({}, {}, (connection, source) =>
+      findLdapUsers(connection, source, { asked: questions, now: NOW }),
+    );
+    const logins = answers.map((answer) =>
+      'why' in answer ? answer.why : answer.found.flatMap((user) => user.logins).join(),
+    );
+    expect(logins.filter((text) => text !== '')).toEqual([
+      first?.logins[0],
+      'u7',
+      'jane',
+      expect.stringContaining('code 34 for no name'),
+      'u7',
+      'u8',
+    ]);
+    expect(answers).toHaveLength(asked.length);
   });
 
   test('a filter that matches nothing gives no users', async () => {

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { readGoogleUsers } from '../../../src/directories/google-workspace.ts';
-import { readKeycloakUsers } from '../../../src/directories/keycloak.ts';
-import { readGraphUsers } from '../../../src/directories/microsoft-graph.ts';
-import { readOktaUsers } from '../../../src/directories/okta.ts';
-import { readScimUsers } from '../../../src/directories/scim.ts';
+import { findGoogleUsers, readGoogleUsers } from '../../../src/directories/google-workspace.ts';
+import { findKeycloakUsers, readKeycloakUsers } from '../../../src/directories/keycloak.ts';
+import { findGraphUsers, readGraphUsers } from '../../../src/directories/microsoft-graph.ts';
+import { findOktaUsers, readOktaUsers } from '../../../src/directories/okta.ts';
+import { askEach, type FindUsers } from '../../../src/directories/provider-users.ts';
+import { findScimUsers, readScimUsers } from '../../../src/directories/scim.ts';
 import { type Answer, type Asked, providerServer } from '../../support/provider-server.ts';
 
 const at = ({ url }: Asked, name: string) => url.searchParams.get(name);
@@ -67,12 +68,12 @@ describe('SCIM', () => {
     [
       'users without names',
       () => ({ totalResults: 1, Resources: [{ id: 'x' }] }),
-      /unexpected form \(Resources\.#\.userName\)/,
+      /unexpected form \(Resources\.#\.userName of x\)/,
     ],
     [
       'a state that is neither true nor false',
       () => ({ totalResults: 1, Resources: [{ ...users[0], active: 'terminated' }] }),
-      /unexpected form \(Resources\.#\.active\)/,
+      /unexpected form \(Resources\.#\.active of id-0\)/,
     ],
   ])('%s is a failure', async (_, body, problem) => {
     const server = await providerServer((asked) => ({ body: body(asked) }));
@@ -363,5 +364,59 @@ describe('Keycloak', () => {
     const server = await keycloak(600);
     const read = readKeycloakUsers(server.client(), { realm: 'my realm' });
     await expect(read).rejects.toThrow(/listed 501 users, but announced 600: the list is not complete/);
+  });
+});
+
+describe('a question for one user', () => {
+  const NAMED = ['SCIM', 'Microsoft Graph', 'Okta', 'Google Workspace', 'Keycloak'] as const;
+  const FIND: Readonly<Record<(typeof NAMED)[number], FindUsers>> = {
+    SCIM: findScimUsers,
+    'Microsoft Graph': findGraphUsers,
+    Okta: findOktaUsers,
+    'Google Workspace': findGoogleUsers,
+    Keycloak: findKeycloakUsers({ realm: 'my realm' }),
+  };
+
+  test.each<[(typeof NAMED)[number], 'id' | 'login' | 'email', string, RegExp]>([
+    ['SCIM', 'id', 'a?b', /^\/Users\/a%3Fb\?attributes=/],
+    ['SCIM', 'login', 'a"b\\', /&filter=userName\+eq\+%22a%5C%22b%5C%5C%22$/],
+    ['SCIM', 'email', 'a@x', /&filter=emails\.value\+eq\+%22a%40x%22$/],
+    ['Microsoft Graph', 'id', 'a#b', /^\/users\/a%23b\?%24select=/],
+    ['Microsoft Graph', 'login', "o'neil", /&%24filter=userPrincipalName\+eq\+%27o%27%27neil%27$/],
+    ['Microsoft Graph', 'email', 'a@x', /&%24filter=mail\+eq\+%27a%40x%27\+or\+otherMails%2Fany/],
+    ['Okta', 'login', 'a@x', /^\/api\/v1\/users\/a%40x$/],
+    ['Okta', 'email', 'a@x', /\?filter=profile\.email\+eq\+%22a%40x%22$/],
+    ['Google Workspace', 'login', 'a@x', /^\/admin\/directory\/v1\/users\/a%40x\?fields=id,/],
+    ['Keycloak', 'id', 'k1', /^\/admin\/realms\/my%20realm\/users\/k1$/],
+    ['Keycloak', 'login', 'a b', /\?username=a\+b&exact=true/],
+    ['Keycloak', 'email', 'a@x', /\?email=a%40x&exact=true/],
+  ])('is asked of %s by %s %s', async (name, kind, value, address) => {
+    const server = await providerServer(() => ({ status: 403 }));
+    await askEach(server.client(), [{ kind, value }], FIND[name]);
+    expect(server.asked.map(({ url }) => url.pathname + url.search)[0]).toMatch(address);
+  });
+
+  test.each(NAMED)(
+    'that %s answers with 404 finds nobody, nor does what is no part of an address',
+    async (name) => {
+      const server = await providerServer(() => ({ status: 404 }));
+      const asked = ['gone', '..', '.', '', 'a/b'].map((value) => ({ kind: 'id', value }) as const);
+      const answers = await askEach(server.client(), asked, FIND[name]);
+      expect(answers).toEqual(asked.map(() => ({ found: [] })));
+      expect(server.asked).toHaveLength(1);
+    },
+  );
+
+  test('that is refused does not end the others; a provider that refuses all is asked no further', async () => {
+    const asked = Array.from({ length: 50 }, (_, index) => ({ kind: 'id', value: `u${index}` }) as const);
+    const some = await providerServer(({ url }) => ({ status: url.pathname.endsWith('7') ? 400 : 404 }));
+    const answers = await askEach(some.client(), asked, findScimUsers);
+    expect(answers.filter((answer) => 'why' in answer)).toHaveLength(5);
+    const none = await providerServer(() => ({ status: 401 }));
+    const refused = await askEach(none.client(), asked, findScimUsers);
+    expect(refused.map((answer) => 'why' in answer && answer.why)).toEqual(
+      asked.map(() => 'The provider answered 401'),
+    );
+    expect(none.asked.length).toBeLessThan(asked.length);
   });
 });

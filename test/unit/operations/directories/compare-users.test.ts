@@ -184,14 +184,14 @@ describe('a user of the controller', () => {
       user('alice'),
       [entry('bob')],
       { unmatched: true },
-      'left: not in the directory (external user without a match)',
+      'left: not in the list (external user without a match)',
     ],
     [
       'with an account that the directory lacks',
       user('alice', oidc('00u9')),
       [entry('alice')],
       { accounts: ['oidc'] },
-      'left: not in the directory (account 00u9 of oidc)',
+      'left: not in the list (account 00u9 of oidc)',
     ],
     [
       'with an account of another provider',
@@ -277,7 +277,7 @@ describe('a user whose LDAP directory has bases', () => {
       ldap('ann'),
       [at('1', 'bob')],
       { unmatched: true },
-      `left: not in the directory (${NAME})`,
+      `left: not in the list (${NAME})`,
     ],
     [
       'of another directory',
@@ -337,11 +337,7 @@ describe('a user whose LDAP directory has bases', () => {
       `doubt: active of uid=new,ou=people,dc=x is false, but ${NAME} is now of uid=ann,ou=people,dc=x`,
     ],
     ['renamed, with the name at another', [at('1', 'new'), at('2', 'ann', { disabled: OFF })], 'there'],
-    [
-      'deleted',
-      [at('2', 'bob')],
-      'left: the entry is not in the directory any more (entry 1, known since an earlier answer)',
-    ],
+    ['deleted', [at('2', 'bob')], 'left: not in the list (entry 1, known since an earlier answer)'],
     [
       'deleted, with the name at another',
       [at('2', 'ann')],

@@ -1,0 +1,181 @@
+import type { DirectoryUser, DirectoryUsers, FoundBy, Identifier } from '../../domain/directory-users.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { DirectAnswer } from '../ports/directory.ts';
+import {
+  type DirectoryComparison,
+  type DoubtfulUser,
+  type GoneUser,
+  type Question,
+  stateText,
+  type Unproven,
+} from './compare-users.ts';
+
+/** For how many users a directory is asked one by one in one run. */
+const MAX_ASKED = 1_000;
+
+const KIND_TEXTS: Readonly<Record<FoundBy, string>> = {
+  id: 'id',
+  dn: 'LDAP name',
+  login: 'login name',
+  email: 'mail address',
+};
+
+/** A list with those who are gone by it, and how its directory is asked for one user. */
+interface AskedAfter {
+  readonly name: string;
+  readonly users: DirectoryUsers;
+  readonly unproven: ReadonlyMap<number, Unproven>;
+  /** The ids of the users who were gone before: they are asked for last. */
+  readonly before: ReadonlySet<number>;
+  lookUp(asked: readonly Identifier[]): Promise<readonly DirectAnswer[]>;
+}
+
+/**
+ * Asks a directory for each user who is gone because the list does not have them, since a list may end early and look whole. Who is not
+ * found is gone, with that as the evidence; whoever cannot be asked for is in doubt. Of those who are gone because a user of their name
+ * is disabled, it is asked whether another one is there.
+ *
+ * @throws TokenctlError `target_misbehaved` if the directory has a user who may sign in and is not in its list; `interrupted`
+ */
+export async function confirmAbsence(
+  { gone, doubtful }: Pick<DirectoryComparison, 'gone' | 'doubtful'>,
+  { name, users, unproven, before, lookUp }: AskedAfter,
+): Promise<Pick<DirectoryComparison, 'gone' | 'doubtful'>> {
+  const rank = ({ id }: GoneUser) => (unproven.get(id)?.isMissing ? 0 : 1) + (before.has(id) ? 2 : 0);
+  const asked = gone
+    .filter(({ id }) => (unproven.get(id)?.asks ?? []).length > 0)
+    .sort((one, other) => rank(one) - rank(other))
+    .slice(0, MAX_ASKED);
+  const questions = asked.flatMap(({ id }) => unproven.get(id)?.asks ?? []);
+  const answerTo = await answersTo(questions, { users, lookUp });
+  const verdicts = new Map<number, GoneUser | DoubtfulUser>();
+  for (const user of asked) {
+    const { isMissing, asks } = unproven.get(user.id) ?? { isMissing: true, asks: [] };
+    const found = asks.map((question) => [question, answerTo(question)] as const);
+    requireListed(user, { name, users, found });
+    if (isMissing) verdicts.set(user.id, judgeAbsent(user, found));
+  }
+  const judged = gone.map((user) => {
+    const isUnasked = unproven.get(user.id)?.isMissing === true && !verdicts.has(user.id);
+    const why = `${user.evidence}, and not asked for: in one run the directory is asked for ${MAX_ASKED} users`;
+    return isUnasked ? { id: user.id, username: user.username, why } : (verdicts.get(user.id) ?? user);
+  });
+  return {
+    gone: judged.filter((user) => 'evidence' in user),
+    doubtful: [...doubtful, ...judged.filter((user) => 'why' in user)],
+  };
+}
+
+/** Some questions, with the answer to each. */
+type Found = readonly (readonly [Question, DirectAnswer])[];
+
+/** Asks all questions, each once, and for a user of the list: where that one is not found, no other answer says anything. */
+async function answersTo(
+  questions: readonly Identifier[],
+  { users, lookUp }: Pick<AskedAfter, 'users' | 'lookUp'>,
+): Promise<(question: Identifier) => DirectAnswer> {
+  const controls = controlsOf(users);
+  const asked = new Map<string, Identifier>();
+  for (const each of questions)
+    for (const question of [each, controls.get(each.kind)])
+      if (question !== undefined) asked.set(keyOf(question), question);
+  const answers = new Map<string, DirectAnswer>();
+  let failure: DirectAnswer | undefined;
+  try {
+    const given = asked.size === 0 ? [] : await lookUp([...asked.values()]);
+    for (const [index, key] of [...asked.keys()].entries()) answers.set(key, given[index] ?? NONE);
+  } catch (error) {
+    if (!(error instanceof TokenctlError) || error.code === 'interrupted') throw error;
+    failure = { why: error.message };
+  }
+  const answerTo = (question: Identifier) => failure ?? answers.get(keyOf(question)) ?? NONE;
+  return (question) => {
+    const answer = answerTo(question);
+    const control = controls.get(question.kind);
+    if ('why' in answer || control === undefined) return answer;
+    const known = answerTo(control);
+    if ('found' in known && known.found.some(({ id }) => isListed(users, id))) return answer;
+    return 'why' in known
+      ? known
+      : { why: `the directory does not find ${textOf(control)} either, whom it lists` };
+  };
+}
+
+const NONE: DirectAnswer = { why: 'the directory gave no answer' };
+
+/** What the last user of a list has of each kind. */
+function controlsOf(users: DirectoryUsers): ReadonlyMap<FoundBy, Identifier> {
+  const { id, dn, logins, emails } = users.at(users.size - 1);
+  const values = { id, dn, login: logins[0], email: emails[0] };
+  const controls = new Map<FoundBy, Identifier>();
+  for (const kind of ['id', 'dn', 'login', 'email'] as const) {
+    const value = values[kind];
+    if (value !== undefined) controls.set(kind, { kind, value });
+  }
+  return controls;
+}
+
+/** A user who may sign in and is not in the list shows that it is not whole: then nobody is gone by it. */
+function requireListed(
+  { id, username }: GoneUser,
+  { name, users, found }: Pick<AskedAfter, 'name' | 'users'> & { readonly found: Found },
+): void {
+  for (const [question, answer] of found) {
+    const other = 'found' in answer ? answer.found.find((each) => isMissingFrom(users, each)) : undefined;
+    if (other === undefined) continue;
+    throw new TokenctlError(
+      'target_misbehaved',
+      `The directory ${name} lists ${users.size} users without ${username}, but has ${entryText(other)} when it is asked for the ${textOf(question)}: its list is not whole. Nothing was changed`,
+      {
+        hint: 'Check which users the account that reads it may list, its limits and its pages. After a change there in this moment, run it again.',
+        details: { userId: id, username, entry: other.id, listed: users.size },
+      },
+    );
+  }
+}
+
+function isMissingFrom(users: DirectoryUsers, { id, disabled }: DirectoryUser): boolean {
+  return disabled === null && !isListed(users, id);
+}
+
+function isListed(users: DirectoryUsers, id: string): boolean {
+  return users.find('id', id).length > 0;
+}
+
+/** The verdict on a user who is not in the list, by the answers to the questions for the user. */
+function judgeAbsent({ id, username, basis, evidence }: GoneUser, found: Found): GoneUser | DoubtfulUser {
+  const strong = found.filter(([{ isStrong }]) => isStrong);
+  for (const [question, answer] of strong)
+    if ('why' in answer)
+      return {
+        id,
+        username,
+        why: `${evidence}, and not confirmed by its ${textOf(question)}: ${answer.why}`,
+      };
+  const entries = new Map<string, readonly [Question, DirectoryUser]>();
+  for (const [question, answer] of strong)
+    for (const each of 'found' in answer ? answer.found : []) entries.set(each.id, [question, each]);
+  const [entry, ...others] = [...entries.values()];
+  if (entry === undefined) {
+    const texts = found.filter(([, answer]) => 'found' in answer).map(([question]) => textOf(question));
+    return { id, username, basis, evidence: `${evidence}, and not found when asked for ${texts.join(', ')}` };
+  }
+  const [question, { disabled, dn }] = entry;
+  const by = `when asked for the ${textOf(question)}`;
+  if (others.length === 0 && disabled !== null)
+    return { id, username, basis, evidence: `${evidence}, but ${by}: ${stateText(disabled, dn)}` };
+  const has = [entry, ...others].map(([, each]) => entryText(each)).join(', ');
+  return { id, username, why: `${evidence}, but ${by}: ${has}` };
+}
+
+function keyOf({ kind, value }: Identifier): string {
+  return `${kind} ${value}`;
+}
+
+function textOf({ kind, value }: Identifier): string {
+  return `${KIND_TEXTS[kind]} ${value}`;
+}
+
+function entryText({ id, dn, logins }: DirectoryUser): string {
+  return dn ?? `user ${logins[0] ?? id} (${id})`;
+}
