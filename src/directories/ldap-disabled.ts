@@ -1,5 +1,6 @@
 import type { SearchEntry } from 'ldapts';
 import type { DirectoryUser } from '../domain/directory-users.ts';
+import { TokenctlError } from '../domain/errors.ts';
 
 /** What servers mark accounts with that may not sign in any more. Operational attributes are sent only where they are named. */
 export const DISABLED_ATTRIBUTES = [
@@ -47,33 +48,46 @@ const ACCOUNT_DISABLE = 0x2;
 const LOCKED_FOR_GOOD = /^000001010000(?:00)?Z$/;
 const DAY_MS = 86_400_000;
 
-/** The first attribute by which an account may not sign in any more at a time; null if there is none. */
-export function disabledBy(attributes: LdapAttributes, now: Date): DirectoryUser['disabled'] {
+/**
+ * The first attribute by which an account may not sign in any more at a time; null if there is none.
+ *
+ * @throws TokenctlError `target_misbehaved` for a value in no form of its attribute: nobody knows what it says of the account.
+ */
+export function disabledBy(entry: string, attributes: LdapAttributes, now: Date): DirectoryUser['disabled'] {
+  let disabled: DirectoryUser['disabled'] = null;
   for (const attribute of DISABLED_ATTRIBUTES) {
     const value = firstText(attributes, attribute);
     if (value === null) continue;
     const since = RULES[attribute](value, now);
-    if (since !== false) return { attribute, value, since };
+    if (since === undefined) {
+      throw new TokenctlError('target_misbehaved', `${attribute} of ${entry} has an unexpected form`, {
+        hint: 'Correct the value in the directory, or leave the entry out with `filter`.',
+      });
+    }
+    if (since !== false) disabled ??= { attribute, value, since };
   }
-  return null;
+  return disabled;
 }
 
-/** Since when a value disables an account, null where it does not tell; false if it does not disable it. */
-type Rule = (value: string, now: Date) => string | null | false;
+/** Since when a value disables an account, null where it does not tell; false if it does not, undefined if it has another form. */
+type Rule = (value: string, now: Date) => string | null | false | undefined;
 
-const isTrue: Rule = (value) => (value.toLowerCase() === 'true' ? null : false);
+const isTrue: Rule = (value) => (/^true$/i.test(value) ? null : /^false$/i.test(value) ? false : undefined);
 const isPast: Rule = (value, now) => passed(generalizedTime(value), now);
 
 const RULES: Readonly<Record<(typeof DISABLED_ATTRIBUTES)[number], Rule>> = {
   // A signed number of 32 bits.
   userAccountControl: (value) =>
-    /^-?\d+$/.test(value) && (Number(value) & ACCOUNT_DISABLE) !== 0 ? null : false,
+    !/^-?\d+$/.test(value) ? undefined : (Number(value) & ACCOUNT_DISABLE) !== 0 ? null : false,
   accountExpires: (value, now) => passed(fileTime(value), now),
   nsAccountLock: isTrue,
-  pwdAccountLockedTime: (value) => (LOCKED_FOR_GOOD.test(value) ? null : false),
+  pwdAccountLockedTime: (value) =>
+    LOCKED_FOR_GOOD.test(value) ? null : generalizedTime(value) === undefined ? undefined : false,
   // shadow(5): days since 1970. Negative is never, and 0 is read in both ways: it is no evidence.
-  shadowExpire: (value, now) =>
-    passed(/^\d{1,7}$/.test(value) && Number(value) > 0 ? new Date(Number(value) * DAY_MS) : null, now),
+  shadowExpire: (value, now) => {
+    if (!/^-?\d{1,10}$/.test(value)) return undefined;
+    return passed(Number(value) > 0 ? new Date(Number(value) * DAY_MS) : null, now);
+  },
   // slapo-ppolicy (draft-behera-ldap-password-policy §5.3.10).
   pwdEndTime: isPast,
   // FreeIPA.
@@ -83,27 +97,29 @@ const RULES: Readonly<Record<(typeof DISABLED_ATTRIBUTES)[number], Rule>> = {
   loginExpirationTime: isPast,
 };
 
-/** RFC 4517 §3.3.13; the fraction is one of the last unit. Null for what is none, and for 1970, by which Kerberos says never. */
-function generalizedTime(value: string): Date | null {
+/** RFC 4517 §3.3.13; the fraction is one of the last unit. Undefined for what is none; null for 1970, by which Kerberos says never. */
+function generalizedTime(value: string): Date | null | undefined {
   const [, date, hour, minute, second, fraction = 0, zone, sign, hours = 0, minutes = 0] =
     /^(\d{8})(\d\d)(?:(\d\d)(?:(\d\d))?)?(?:[.,](\d{1,9}))?(Z|([+-])(\d\d)(\d\d)?)$/.exec(value) ?? [];
-  if (date === undefined || zone === undefined) return null;
+  if (date === undefined || zone === undefined) return undefined;
   const start = Date.parse(
     `${date.replace(/(....)(..)(..)/, '$1-$2-$3')}T${hour}:${minute ?? '00'}:${second ?? '00'}Z`,
   );
   const unit = second !== undefined ? 1000 : minute !== undefined ? 60_000 : 3_600_000;
   const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -60_000 : 60_000);
   const time = start + Number(`0.${fraction}`) * unit - offset;
-  return Number.isNaN(time) || time === 0 ? null : new Date(time);
+  if (Number.isNaN(time)) return undefined;
+  return time === 0 ? null : new Date(time);
 }
 
-function passed(end: Date | null, now: Date): string | false {
+function passed(end: Date | null | undefined, now: Date): string | false | undefined {
+  if (end === undefined) return undefined;
   return end !== null && end.getTime() <= now.getTime() ? end.toISOString() : false;
 }
 
 /** Steps of 100 ns since 1601; 0 and the largest number are never ([MS-ADA1] §2.2). */
-function fileTime(value: string): Date | null {
-  if (!/^\d{1,19}$/.test(value)) return null;
+function fileTime(value: string): Date | null | undefined {
+  if (!/^\d{1,19}$/.test(value)) return undefined;
   const steps = BigInt(value);
   if (steps === 0n || steps === 0x7fff_ffff_ffff_ffffn) return null;
   const end = new Date(Number(steps / 10_000n) - 11_644_473_600_000);

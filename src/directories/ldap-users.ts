@@ -222,7 +222,7 @@ function userOf(entry: SearchEntry, source: LdapSource, now: Date): DirectoryUse
     dn: entry.name,
     logins: given(source.loginAttributes.flatMap((name) => attributes.texts(name))),
     emails: given(attributes.texts(source.mailAttribute)),
-    disabled: disabledBy(attributes, now),
+    disabled: disabledBy(entry.name, attributes, now),
   };
 }
 

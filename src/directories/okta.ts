@@ -3,12 +3,15 @@ import type { DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts
 import type { ProviderAnswer, ProviderClient } from './provider-client.ts';
 import { type FindUsers, findByPath, followPages, given, readPage, readWholeList } from './provider-users.ts';
 
+/** The statuses in which a user may sign in, or may soon: LOCKED_OUT and PASSWORD_EXPIRED pass. */
+const ABLE = ['STAGED', 'PROVISIONED', 'ACTIVE', 'RECOVERY', 'LOCKED_OUT', 'PASSWORD_EXPIRED'] as const;
 /** The statuses in which a user may not sign in for longer. */
 const DISABLED = ['SUSPENDED', 'DEPROVISIONED'] as const;
 
 const oktaUser = z.object({
   id: z.string().min(1),
-  status: z.string().min(1),
+  // Nobody knows whether a status that Okta adds lets a user sign in.
+  status: z.enum([...ABLE, ...DISABLED]),
   statusChanged: z.string().nullish(),
   profile: z.object({
     login: z.string().min(1),

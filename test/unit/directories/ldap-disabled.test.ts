@@ -7,7 +7,7 @@ const NOW = new Date('2026-06-15T12:00:00Z');
 /** What an attribute of an entry says of its account. */
 function said(type: string, value: string) {
   const attributes = [{ type, parsedBuffers: [Buffer.from(value)] }];
-  const disabled = disabledBy(new LdapAttributes({ attributes } as unknown as SearchEntry), NOW);
+  const disabled = disabledBy('uid=a', new LdapAttributes({ attributes } as unknown as SearchEntry), NOW);
   return disabled && { value: disabled.value, since: disabled.since };
 }
 
@@ -28,9 +28,25 @@ describe('an account is disabled', () => {
     ['eDirectory', 'loginDisabled', 'FALSE'],
     ['a time to come', 'krbPrincipalExpiration', '20260615120001Z'],
     ['the time by which Kerberos says never', 'krbPrincipalExpiration', '19700101000000Z'],
-    ['what is no time', 'pwdEndTime', '20261301000000Z'],
+    ['a lock that may pass', 'pwdAccountLockedTime', '20261125110000Z'],
+    ['never', 'shadowExpire', '-1'],
+    ['an ordinary account', 'userAccountControl', '512'],
+    ['never in Active Directory', 'accountExpires', '9223372036854775807'],
     ['a start', 'pwdStartTime', '20260101000000Z'],
   ])('not by %s', (_, type, value) => {
     expect(said(type, value)).toBeNull();
+  });
+  test.each([
+    ['loginDisabled', 'yes'],
+    ['nsAccountLock', '1'],
+    ['userAccountControl', '0x202'],
+    ['accountExpires', 'soon'],
+    ['shadowExpire', ''],
+    ['pwdAccountLockedTime', 'locked'],
+    ['pwdEndTime', '20261301000000Z'],
+    ['krbPrincipalExpiration', '2026-06-15'],
+    ['loginExpirationTime', '20260615'],
+  ])('or nobody knows: %s "%s" ends the run', (type, value) => {
+    expect(() => said(type, value)).toThrow(`${type} of uid=a has an unexpected form`);
   });
 });

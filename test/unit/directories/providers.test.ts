@@ -70,11 +70,11 @@ describe('SCIM', () => {
       () => ({ totalResults: 1, Resources: [{ id: 'x' }] }),
       /unexpected form \(Resources\.#\.userName of x\)/,
     ],
-    [
-      'a state that is neither true nor false',
-      () => ({ totalResults: 1, Resources: [{ ...users[0], active: 'terminated' }] }),
+    ...['terminated', 'maybe', 'yes', '1', '', 1, 0, [], {}].map((active): [string, () => object, RegExp] => [
+      `the state ${JSON.stringify(active)}`,
+      () => ({ totalResults: 1, Resources: [{ ...users[0], active }] }),
       /unexpected form \(Resources\.#\.active of id-0\)/,
-    ],
+    ]),
   ])('%s is a failure', async (_, body, problem) => {
     const server = await providerServer((asked) => ({ body: body(asked) }));
     await expect(readScimUsers(server.client('scim/v2/'), { paging: 'index' })).rejects.toThrow(problem);
@@ -278,6 +278,11 @@ describe('Okta', () => {
     expect(read[0]?.disabled?.since).toBe('2026-11-20T10:00:00.000Z');
     expect(server.asked.map(({ headers }) => headers.authorization)).toEqual(Array(3).fill('SSWS key'));
     expect(at(server.asked[0] as Asked, 'filter')).toBe('status eq "DEPROVISIONED"');
+  });
+
+  test('a user with a status that Okta does not have yet ends it by the id', async () => {
+    const server = await providerServer(() => ({ body: [user('a', 'ACTIVE'), user('b', 'ARCHIVED')] }));
+    await expect(readOktaUsers(server.client())).rejects.toThrow(/unexpected form \(#\.status of b\)/);
   });
 
   test('a full page without the header that names the next one is no whole list', async () => {
