@@ -1,4 +1,12 @@
-import { AndFilter, EqualityFilter, ExtensibleFilter, type Filter, OrFilter } from 'ldapts';
+import {
+  AndFilter,
+  EqualityFilter,
+  ExtensibleFilter,
+  type Filter,
+  NotFilter,
+  OrFilter,
+  PresenceFilter,
+} from 'ldapts';
 import { IdSet } from '../domain/compact-collections.ts';
 import { type DirectoryUsers, nameForm } from '../domain/directory-users.ts';
 import { TokenctlError } from '../domain/errors.ts';
@@ -16,59 +24,66 @@ const IN_CHAIN = '1.2.840.113556.1.4.1941';
 
 /**
  * Asks Active Directory who is in groups or in groups within them. Only the groups are found by the chain: a server follows it anew
- * for each entry, which takes Samba over a minute for 20,000 users.
+ * for each entry, which takes Samba over a minute for 20,000 users. The groups themselves are read as well: the account may not read
+ * `memberOf` of every user.
  *
- * @param matching The users that match one of some filters.
+ * @param options.matching The users that match one of some filters.
  * @throws TokenctlError `target_misbehaved` for a group that does not exist, and for groups without any user.
  */
 export async function chainMembers(
   connection: LdapConnection,
   groups: readonly string[],
-  matching: (some: readonly Filter[]) => Promise<IdSet>,
+  {
+    users,
+    matching,
+  }: { readonly users: DirectoryUsers; readonly matching: (some: readonly Filter[]) => Promise<IdSet> },
 ): Promise<IdSet> {
-  const filters: Filter[] = [];
+  const filters = new Map<string, Filter>();
   for (const group of groups) {
     const inChain = new ExtensibleFilter({ matchType: 'memberOf', rule: IN_CHAIN, value: group });
     const isGroup = new EqualityFilter({ attribute: 'objectClass', value: 'group' });
     const nested = new AndFilter({ filters: [isGroup, inChain] });
-    filters.push(
-      ...(await memberFilters(connection, { base: group, scope: 'base', filter: ANY_ENTRY })),
-      ...(await memberFilters(connection, { base: domainOf(group), scope: 'sub', filter: nested })),
-    );
+    await addMemberFilters(filters, connection, { base: group, scope: 'base', filter: ANY_ENTRY });
+    await addMemberFilters(filters, connection, { base: domainOf(group), scope: 'sub', filter: nested });
   }
+  const all = [...filters.values()];
   const searches: Filter[] = [];
-  for (let from = 0; from < filters.length; from += GROUPS_AT_ONCE)
-    searches.push(new OrFilter({ filters: filters.slice(from, from + GROUPS_AT_ONCE) }));
+  for (let from = 0; from < all.length; from += GROUPS_AT_ONCE)
+    searches.push(new OrFilter({ filters: all.slice(from, from + GROUPS_AT_ONCE) }));
   const members = await matching(searches);
+  for (const group of filters.keys()) {
+    const { names } = await membersOf(connection, group, true);
+    for (const name of names) addAll(members, users.find('dn', name));
+  }
   if (members.size === 0) throw noMembers(groups);
   return members;
 }
 
 /**
- * For each of some groups, who is in it. Those who have it as their primary group are not in `memberOf`: its number is the last part of
+ * Adds for each of some groups, by its name, who is in it. Those who have it as their primary group are not in `memberOf`: its number is the last part of
  * the group's SID ([MS-DTYP] §2.4.2).
  */
-async function memberFilters(
+async function addMemberFilters(
+  filters: Map<string, Filter>,
   connection: LdapConnection,
   search: Omit<Parameters<LdapConnection['search']>[0], 'attributes'>,
-): Promise<readonly Filter[]> {
-  const filters: Filter[] = [];
+): Promise<void> {
   for await (const entry of connection.search({ ...search, attributes: ['objectSid'] })) {
-    const some: Filter[] = [new EqualityFilter({ attribute: 'memberOf', value: entry.name })];
     const [sid] = new LdapAttributes(entry).bytes('objectSid');
-    if (sid !== undefined && sid.length >= 12) {
-      const value = String(sid.readUInt32LE(sid.length - 4));
-      some.push(new EqualityFilter({ attribute: 'primaryGroupID', value }));
-    }
-    filters.push(new OrFilter({ filters: some }));
-    if (filters.length > MAX_NESTED) {
+    if (sid === undefined || sid.length < 12) throw unreadable(entry.name, 'objectSid');
+    const value = String(sid.readUInt32LE(sid.length - 4));
+    const some = [
+      new EqualityFilter({ attribute: 'memberOf', value: entry.name }),
+      new EqualityFilter({ attribute: 'primaryGroupID', value }),
+    ];
+    filters.set(entry.name, new OrFilter({ filters: some }));
+    if (filters.size > MAX_NESTED) {
       throw new TokenctlError(
         'unsupported',
         `${search.base} has more than ${MAX_NESTED} groups within a required group`,
       );
     }
   }
-  return filters;
 }
 
 function domainOf(name: string): string {
@@ -143,7 +158,20 @@ function addAll(found: IdSet, numbers: readonly number[]): void {
   for (const number of numbers) found.add(number);
 }
 
-const MEMBER_ATTRIBUTES = ['member', 'uniqueMember', 'roleOccupant', 'memberUid', 'gidNumber', 'objectClass'];
+/** Where a group has its members, by its class (RFC 4519 §3.5, §3.6, §3.10; RFC 2307 §4; Active Directory). */
+const MEMBERS_IN: Readonly<Record<string, readonly string[]>> = {
+  groupofnames: ['member'],
+  groupofentries: ['member'],
+  groupofmembers: ['member'],
+  group: ['member'],
+  groupofuniquenames: ['uniqueMember'],
+  organizationalrole: ['roleOccupant'],
+  posixgroup: ['memberUid', 'gidNumber'],
+};
+/** Groups whose members the server works out (OpenLDAP and others, eDirectory), and roles of 389 Directory Server. */
+const DYNAMIC = /^(?:groupOfURLs|dynamicGroup|dynamicGroupAux|ns(?:Managed|Filtered|Nested)RoleDefinition)$/i;
+const QUERIES = ['memberURL', 'memberQueryURL'];
+const MEMBER_ATTRIBUTES = [...new Set(Object.values(MEMBERS_IN).flat()), 'objectClass', ...QUERIES];
 
 /** The members of a group; none of an entry that is no group, or that does not exist although a group has it as a member. */
 async function membersOf(
@@ -163,6 +191,7 @@ async function membersOf(
       });
     }
     const found = entry === null ? null : new LdapAttributes(entry);
+    if (from === 0 && found !== null) await requireMembers(connection, group, { found, isRequired });
     addTexts(names, found?.texts('member'));
     addTexts(names, found?.texts('uniqueMember').map(withoutUniqueId));
     addTexts(names, found?.texts('roleOccupant'));
@@ -176,13 +205,57 @@ async function membersOf(
       .find((match) => match !== null);
     const [name = '', start = from, end = '*'] = part ?? [];
     // The members of a missing part would count as outside the group.
-    if ((from > 0 && part === undefined) || Number(start) !== from || Number(end) < from)
+    const others = found?.names.some((each) => each.includes(';range=') && !each.startsWith('member;'));
+    if (others || (from > 0 && part === undefined) || Number(start) !== from || Number(end) < from)
       throw notWhole(group);
     addTexts(names, found?.texts(name));
     from = Number(end) + 1;
     attributes = end === '*' ? [] : [`member;range=${from}-*`];
   }
   return { names, uids, gidNumbers };
+}
+
+/**
+ * Refuses a group whose members are not in its entry, or may not be read: they would count as outside it. Whether a group without
+ * members has none is asked with a filter, which matches only if the account may see that (RFC 4511 §4.5.1.7: otherwise Undefined).
+ */
+async function requireMembers(
+  connection: LdapConnection,
+  group: string,
+  { found, isRequired }: { readonly found: LdapAttributes; readonly isRequired: boolean },
+): Promise<void> {
+  const classes = found.texts('objectClass');
+  if (classes.some((each) => DYNAMIC.test(each)) || QUERIES.some((each) => found.texts(each).length > 0)) {
+    throw new TokenctlError(
+      'unsupported',
+      `The group ${group} is dynamic: its members would count as outside it`,
+      { hint: 'Use its condition as `filter` of the directory, or name a group that lists its members.' },
+    );
+  }
+  const shows = (attribute: string) =>
+    found.names.some((name) => name.split(';')[0] === attribute.toLowerCase());
+  const places = [...new Set(classes.flatMap((each) => MEMBERS_IN[each.toLowerCase()] ?? []))];
+  const isGroup = places.length > 0 || Object.values(MEMBERS_IN).flat().some(shows);
+  if (!isGroup && !isRequired && classes.length > 0) return;
+  const silent = places.filter((place) => !shows(place));
+  if (isGroup && silent.length === 0) return;
+  const filters = silent.map((attribute) => new NotFilter({ filter: new PresenceFilter({ attribute }) }));
+  const search = {
+    base: group,
+    scope: 'base',
+    filter: new AndFilter({ filters }),
+    attributes: ['1.1'],
+  } as const;
+  const isEmpty = filters.length > 0 && (await Array.fromAsync(connection.search(search))).length > 0;
+  if (!isEmpty) throw unreadable(group, silent.join(', ') || 'members');
+}
+
+function unreadable(group: string, attributes: string): TokenctlError {
+  return new TokenctlError(
+    'target_misbehaved',
+    `The group ${group} does not show its ${attributes}: its members would count as outside it`,
+    { hint: 'Let the account that reads the directory read the members of this group.' },
+  );
 }
 
 /** A group of a million members is too much for the arguments of one call. */

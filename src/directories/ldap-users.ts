@@ -50,7 +50,7 @@ export async function readLdapUsers(
     groups.length === 0
       ? null
       : isActiveDirectory
-        ? await chainMembers(connection, groups, matching)
+        ? await chainMembers(connection, groups, { users, matching })
         : await walkGroups(connection, groups, {
             users,
             addPosixMembers: (found, posix) => addPosixMembers(connection, source, { users, found, posix }),

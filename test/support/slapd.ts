@@ -129,6 +129,7 @@ index objectClass,uid,entryUUID eq
 limits dn.exact="${READER.dn}" size=unlimited time=unlimited
 limits dn.exact="${LIMITED.dn}" size=100
 access to attrs=userPassword by anonymous auth by * none
+access to dn.regex="^cn=unread[^,]*,${GROUPS}$" attrs=member,memberUid by * none
 access to * by users read
 overlay ppolicy
 `;

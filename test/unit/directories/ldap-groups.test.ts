@@ -66,6 +66,29 @@ describe('the members of a group', () => {
     });
   });
 
+  test.each<[string, Readonly<Record<string, readonly string[]>>, RegExp]>([
+    [
+      'a dynamic group',
+      { objectClass: ['groupOfURLs'], memberURL: ['ldap:///dc=x??sub?(a=b)'] },
+      /is dynamic/,
+    ],
+    [
+      'a dynamic group of which some are listed',
+      { member: members(0, 2), memberURL: ['ldap:///'] },
+      /is dynamic/,
+    ],
+    ['a role of 389', { objectClass: ['nsRoleDefinition', 'nsFilteredRoleDefinition'] }, /is dynamic/],
+    ['an unknown class', { objectClass: ['container'] }, /does not show its members/],
+    ['no class', { cn: ['staff'] }, /does not show its members/],
+    [
+      'members of another kind in parts',
+      { objectClass: ['groupOfUniqueNames'], 'uniqueMember;range=0-2': members(0, 3) },
+      /came in parts that do not fit together/,
+    ],
+  ])('are not taken for whole with %s', async (_, attributes, message) => {
+    await expect(inGroup(10, attributes)).rejects.toThrow(message);
+  });
+
   test('are not taken for whole if the group is deleted while they are read', async () => {
     const reading = inGroup(10, { 'member;range=0-2': members(0, 3) }, null);
     await expect(reading).rejects.toMatchObject({ code: 'target_misbehaved' });

@@ -143,6 +143,16 @@ describe.skipIf(NO_SLAPD !== null)('OpenLDAP', () => {
           roleOccupant: [`uid=dora,${PEOPLE}`, `uid=outside,${SUFFIX}`],
         }),
         group('empty', [`cn=nobody,${SUFFIX}`]),
+        // The account may not read the members of groups that are called so.
+        group('unread', inGroups(0, 10)),
+        group('within', [`cn=unread,${GROUPS}`, ...inGroups(10, 20)]),
+        ldif(`cn=unread posix,${GROUPS}`, {
+          objectClass: 'posixGroup',
+          cn: 'unread posix',
+          gidNumber: '7000',
+        }),
+        group('hollow', [`cn=none,${GROUPS}`, ...inGroups(0, 10)]),
+        ldif(`cn=none,${GROUPS}`, { objectClass: 'posixGroup', cn: 'none', gidNumber: '7001' }),
       ].join(''),
     );
   });
@@ -190,6 +200,11 @@ describe.skipIf(NO_SLAPD !== null)('OpenLDAP', () => {
     ]);
   });
 
+  test('knows an empty group from one whose members it may not read', async () => {
+    const users = await reading({ groups: [`cn=hollow,${GROUPS}`] });
+    expect(users.filter((user) => user.disabled === null).length).toBeGreaterThan(0);
+  });
+
   test.each([
     ['primary', ['anna', 'ben']],
     ['role', ['dora']],
@@ -209,6 +224,24 @@ describe.skipIf(NO_SLAPD !== null)('OpenLDAP', () => {
       /noSuchObject, code 32 for ou=peple,/,
     ],
     ['a group that does not exist', { groups: [`cn=stuff,${GROUPS}`] }, {}, /cn=stuff,.* does not exist/],
+    [
+      'a group whose members it may not read',
+      { groups: [`cn=core,${GROUPS}`, `cn=unread,${GROUPS}`] },
+      {},
+      /The group cn=unread,.* does not show its member: its members would count as outside it/,
+    ],
+    [
+      'such a group in another one',
+      { groups: [`cn=within,${GROUPS}`] },
+      {},
+      /cn=unread,.* does not show its member:/,
+    ],
+    [
+      'a group that may have no members at all',
+      { groups: [`cn=core,${GROUPS}`, `cn=unread posix,${GROUPS}`] },
+      {},
+      /cn=unread posix,.* does not show its memberUid:/,
+    ],
     ['a group without users', { groups: [`cn=empty,${GROUPS}`] }, {}, /No user is in a required group/],
     ['an account that may read 100 entries', {}, { account: LIMITED }, /sizeLimitExceeded, code 4/],
     ['an id that no entry has', { idAttribute: 'objectGUID' }, {}, /does not show objectGUID of uid=/],
