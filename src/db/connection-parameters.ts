@@ -158,7 +158,9 @@ function tlsOf(value: (keyword: string) => string | undefined, environment: Envi
       hint: 'Give it as sslkey, or as ~/.postgresql/postgresql.key. Without a client certificate: sslcertmode=disable.',
     });
   }
-  return { mode, rootCertificate, certificate, key, revoked: value('sslcrl') ?? home('root.crl') };
+  // As in libpq, the default list is that of the authorities in a file.
+  const revoked = value('sslcrl') ?? (rootCertificate === 'system' ? undefined : home('root.crl'));
+  return { mode, rootCertificate, certificate, key, revoked };
 }
 
 function portOf(text = '5432'): number {
@@ -263,33 +265,43 @@ const PLAIN: TlsAttempt = { transport: 'plain', ssl: false };
 export function tlsAttempts(parameters: TlsParameters, host: string): readonly TlsAttempt[] {
   const { mode, rootCertificate } = parameters;
   if (mode === 'disable') return [PLAIN];
-  const unverified: TlsAttempt = {
-    transport: 'tls_unverified',
-    ssl: { ...clientCertificate(parameters), rejectUnauthorized: false },
-  };
-  if (mode === 'allow') return [PLAIN, unverified];
-  if (mode === 'prefer') return [unverified, PLAIN];
-  // With a root certificate at hand `require` is `verify-ca`, as in libpq.
-  if (mode === 'no-verify' || (mode === 'require' && rootCertificate === undefined)) return [unverified];
   if (mode === 'verify-ca' && rootCertificate === undefined) {
     throw new TokenctlError('configuration', 'sslmode verify-ca needs to know who signs the certificate', {
       hint: 'Give sslrootcert, or use sslmode verify-full.',
     });
   }
-  return [
-    {
-      transport: 'tls',
-      ssl: {
-        ...clientCertificate(parameters),
-        rejectUnauthorized: true,
-        ...(rootCertificate !== undefined &&
-          rootCertificate !== 'system' && { ca: readCertificateFile(rootCertificate, 'sslrootcert') }),
-        ...(parameters.revoked !== undefined && { crl: readCertificateFile(parameters.revoked, 'sslcrl') }),
-        checkServerIdentity: (_name, certificate) =>
-          mode === 'verify-full' ? checkServerIdentity(host, certificate) : undefined,
-      },
-    },
-  ];
+  // With a root certificate, libpq verifies in every mode that uses TLS.
+  const verifies = mode === 'verify-full' || (rootCertificate !== undefined && mode !== 'no-verify');
+  const encrypted = {
+    ...clientCertificate(parameters),
+    ...(verifies ? verification(parameters, host) : { rejectUnauthorized: false }),
+  };
+  // Without TLS these go on, so what one connection verified says nothing about the next one's server.
+  if (mode === 'allow') return [PLAIN, { transport: 'tls_unverified', ssl: encrypted }];
+  if (mode === 'prefer') return [{ transport: 'tls_unverified', ssl: encrypted }, PLAIN];
+  return [{ transport: verifies ? 'tls' : 'tls_unverified', ssl: encrypted }];
+}
+
+function verification({ mode, rootCertificate, revoked }: TlsParameters, host: string): ConnectionOptions {
+  return {
+    rejectUnauthorized: true,
+    ...(rootCertificate !== undefined &&
+      rootCertificate !== 'system' && { ca: readCertificateFile(rootCertificate, 'sslrootcert') }),
+    ...(revoked !== undefined && { crl: revocationLists(revoked) }),
+    checkServerIdentity: (_name, certificate) =>
+      mode === 'verify-full' ? checkServerIdentity(host, certificate) : undefined,
+  };
+}
+
+/** The lists of a file, one for each authority: Node.js reads only the first of a text. */
+function revocationLists(file: string): string[] {
+  const lists = readCertificateFile(file, 'sslcrl').match(
+    /-----BEGIN X509 CRL-----.*?-----END X509 CRL-----/gs,
+  );
+  if (lists !== null) return lists;
+  throw new TokenctlError('configuration', `The file ${file} (sslcrl) contains no revocation list`, {
+    hint: 'Write it in PEM format, or remove it.',
+  });
 }
 
 function clientCertificate({ certificate, key }: TlsParameters): ConnectionOptions {

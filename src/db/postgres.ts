@@ -80,6 +80,7 @@ async function openPool(
   const attempts = isLocal
     ? [{ transport: 'local', ssl: false } as const]
     : tlsAttempts(parameters.tls, parameters.host);
+  let untrusted: unknown;
   for (const [index, { transport, ssl }] of attempts.entries()) {
     const connections = new Connections({ ...poolConfig(options, parameters), ssl });
     try {
@@ -88,8 +89,9 @@ async function openPool(
     } catch (error) {
       await connections.close();
       const cause = error instanceof TokenctlError && error.cause !== undefined ? error.cause : error;
-      if (index + 1 < attempts.length && mayPassOtherwise(cause)) continue;
-      throw notOpened(cause, parameters);
+      if (certificateAdvice(cause, parameters) !== null) untrusted = cause;
+      if (index + 1 < attempts.length && mayPassOtherwise(cause, parameters)) continue;
+      throw notOpened(untrusted ?? cause, parameters);
     }
   }
   throw new Error('there is always one way to try');
@@ -233,24 +235,38 @@ function poolConfig(options: PostgresOptions, parameters: ConnectionParameters):
 }
 
 /** Whether a connection may come about with TLS where it did not without, or the reverse. */
-function mayPassOtherwise(error: unknown): boolean {
+function mayPassOtherwise(error: unknown, parameters: ConnectionParameters): boolean {
   const state = sqlState(error);
   // No entry of pg_hba.conf fits: it may be for the other way.
   if (state !== null) return state === '28000';
   if (!(error instanceof Error) || error instanceof TokenctlError) return false;
   const code = 'code' in error ? String(error.code) : '';
-  return / SSL connection/.test(error.message) || /^(EPROTO|ERR_SSL_|ERR_TLS_)/.test(code);
+  return (
+    / SSL connection/.test(error.message) ||
+    /^(EPROTO|ERR_SSL_|ERR_TLS_)/.test(code) ||
+    certificateAdvice(error, parameters) !== null
+  );
 }
 
-function notOpened(cause: unknown, { host }: ConnectionParameters): TokenctlError {
+/** What to do about a certificate that was not accepted; null for another error. The codes are OpenSSL's. */
+function certificateAdvice(error: unknown, { host, tls }: ConnectionParameters): string | null {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'CERT_REVOKED') return `Do not connect: ask who runs ${host} for a new certificate.`;
+  if (/CRL/.test(code)) {
+    return `Put a current list of each authority of the certificate into ${tls.revoked} (sslcrl), or remove it.`;
+  }
+  return /CERT|SELF_SIGNED|UNABLE_TO_/.test(code)
+    ? `Give the authority that signs the certificate of ${host} as sslrootcert, and use the name that it is for.`
+    : null;
+}
+
+function notOpened(cause: unknown, parameters: ConnectionParameters): TokenctlError {
   if (cause instanceof TokenctlError) return cause;
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-  const isUntrusted = /CERT|SELF_SIGNED|UNABLE_TO_/.test(code);
   return new TokenctlError('database_unreachable', `The database could not be opened: ${reasonOf(cause)}`, {
     cause,
-    hint: isUntrusted
-      ? `Give the authority that signs the certificate of ${host} as sslrootcert, and use the name that it is for.`
-      : 'Check the host, port, database name and credentials of the database URL.',
+    hint:
+      certificateAdvice(cause, parameters) ??
+      'Check the host, port, database name and credentials of the database URL.',
   });
 }
 

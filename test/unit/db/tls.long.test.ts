@@ -67,7 +67,7 @@ describe.runIf(hasOpenssl)('a server with TLS', () => {
     server = await startPostgres();
     const database = await openPostgres({ url: new Secret(server.url), applicationName: 'test' });
     const request = (name: string) =>
-      `openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout ${name}.key -out ${name}.crt`;
+      `openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=${name} -addext subjectAltName=DNS:localhost -keyout ${name}.key -out ${name}.crt`;
     // The server's own user makes the key, in its own folder.
     await database.execute(`COPY (SELECT 1) TO PROGRAM '${request('server')} && ${request('other')}'`);
     const [row] = await database.query<{ own: string; other: string }>(
@@ -174,6 +174,71 @@ describe.runIf(hasOpenssl)('a server with TLS', () => {
     await expect(transport(byName(), 'sslmode=verify-full')).rejects.toEqual(untrusted);
     await expect(transport(server.url, `sslmode=verify-ca&sslrootcert=${other}`)).rejects.toEqual(untrusted);
     await expect(transport(server.url, `sslmode=require&sslrootcert=${other}`)).rejects.toEqual(untrusted);
+  });
+
+  it('is verified by the authority of the home folder and its lists in every mode, as by psql', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'tokenctl-home-'));
+    mkdirSync(join(home, '.postgresql'));
+    const database = await openPostgres({ url: new Secret(server.url), applicationName: 'test' });
+    const authority = 'openssl ca -config ca.cnf';
+    const lists = async (change: string) => {
+      const commands = [
+        String.raw`printf '[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\ndefault_md=sha256\n' > ca.cnf`,
+        'touch index.txt',
+        change,
+        ...['other', 'server'].map(
+          (name) => `${authority} -gencrl -crldays 2 -cert ${name}.crt -keyfile ${name}.key -out ${name}.crl`,
+        ),
+      ];
+      await database.execute(`COPY (SELECT 1) TO PROGRAM $sh$${commands.join(' && ')}$sh$`);
+      const [row] = await database.query<{ crl: string }>(
+        "SELECT pg_read_file('other.crl') || pg_read_file('server.crl') AS crl",
+      );
+      writeFileSync(join(home, '.postgresql/root.crl'), row?.crl ?? '');
+    };
+    const open = async (mode: string, url = server.url) => {
+      const opened = await openPostgres({
+        url: new Secret(`${url}?sslmode=${mode}`),
+        environment: { HOME: home },
+        applicationName: 'test',
+      });
+      await opened.close();
+      return opened.transport;
+    };
+    await lists('true');
+    writeFileSync(join(home, '.postgresql/root.crt'), readFileSync(own));
+    expect([await open('verify-full', byName()), await open('require'), await open('prefer')]).toEqual([
+      'tls',
+      'tls',
+      'tls_unverified',
+    ]);
+    await lists(`${authority} -revoke server.crt -cert server.crt -keyfile server.key`);
+    for (const mode of ['verify-full', 'verify-ca', 'require']) {
+      await expect(open(mode, byName())).rejects.toMatchObject(
+        refused('database_unreachable', 'certificate revoked'),
+      );
+    }
+    // This server answers without TLS as well; another one has no way left.
+    expect(await open('prefer')).toBe('plain');
+    await database.execute(
+      "COPY (SELECT 1) TO PROGRAM 'cp pg_hba.conf pg_hba.before && echo hostssl all all all trust > pg_hba.conf'",
+    );
+    await database.execute('SELECT pg_reload_conf()');
+    await until(() =>
+      open('disable').then(
+        () => false,
+        () => true,
+      ),
+    );
+    for (const mode of ['prefer', 'allow']) {
+      await expect(open(mode)).rejects.toMatchObject(refused('database_unreachable', 'certificate revoked'));
+    }
+    await database.execute("COPY (SELECT 1) TO PROGRAM 'cp pg_hba.before pg_hba.conf'");
+    await database.execute('SELECT pg_reload_conf()');
+    await database.close();
+    writeFileSync(join(home, '.postgresql/root.crl'), 'revoked: 7');
+    await expect(open('verify-full', byName())).rejects.toMatchObject(refused('configuration', 'root.crl'));
+    rmSync(home, { recursive: true });
   });
 
   it('is not verified without an authority to verify by', async () => {
