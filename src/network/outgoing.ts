@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import type { IncomingHttpHeaders } from 'node:http';
 import { BlockList, isIP } from 'node:net';
-import { Agent, type Dispatcher, fetch, Pool, ProxyAgent } from 'undici';
+import { Agent, type Dispatcher, errors, fetch, Pool, ProxyAgent } from 'undici';
 import { TokenctlError } from '../domain/errors.ts';
 import { isLoopback } from '../domain/network-address.ts';
 import type { Secret } from '../domain/secret.ts';
@@ -28,7 +29,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
  */
 export function openOutgoing(
   target: URL,
-  options: Agent.Options & { readonly connect?: object } = {},
+  options: Agent.Options & { readonly connect?: { readonly timeout?: number } } = {},
   setting?: ProxySetting | undefined,
 ): Outgoing {
   const found = proxyFor(target, setting);
@@ -36,21 +37,26 @@ export function openOutgoing(
   const { url, host, username, password } = found;
   const shown = `${url.protocol}//${url.host}`;
   const ca = typeof setting === 'object' && setting.caFile !== undefined ? readCa(setting.caFile) : undefined;
+  const timeout = options.connect?.timeout ?? PROXY_TIMEOUT_MS;
+  const { connect: _, ...limits } = options;
   const dispatcher = new ProxyAgent({
     ...options,
     uri: `${shown}/`,
     ...(username !== '' && { token: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` }),
     requestTls: { ...options.connect },
-    proxyTls: {
-      timeout: PROXY_TIMEOUT_MS,
-      ...(ca !== undefined && { ca }),
-      ...(isIP(host) === 0 && { servername: host }),
-    },
-    clientFactory: (origin, more) => tunnels(new Pool(origin, more), shown),
+    proxyTls: { timeout, ...(ca !== undefined && { ca }), ...(isIP(host) === 0 && { servername: host }) },
+    // A proxy that does not answer is given up like a host that does not.
+    clientFactory: (origin, more) => tunnels(new Pool(origin, { ...more, headersTimeout: timeout }), shown),
     factory: (origin, more) =>
-      new Pool(origin, new URL(origin).origin === url.origin ? forwarding(more, shown) : more),
+      new Pool(
+        origin,
+        new URL(origin).origin === url.origin ? { ...limits, ...forwarding(more, shown) } : more,
+      ),
   });
-  return { dispatcher, proxy: shown };
+  return {
+    dispatcher: target.protocol === 'http:' ? dispatcher.compose(ownAnswers(shown)) : dispatcher,
+    proxy: shown,
+  };
 }
 
 const PROXY_TIMEOUT_MS = 10_000;
@@ -127,8 +133,43 @@ function forwarding(options: object, proxy: string): object {
 }
 
 function unreachable(proxy: string, cause: unknown): ProxyFailure {
+  return new ProxyFailure(proxy, failureOf(cause), `Check ${WHERE}.`, cause);
+}
+
+function failureOf(cause: unknown): string {
+  if (cause instanceof errors.HTTPParserError) return 'does not answer as an HTTP proxy does';
+  if (cause instanceof errors.HeadersTimeoutError) return 'did not connect to the host in time';
+  if (cause instanceof errors.SocketError) return 'closed the connection';
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason';
-  return new ProxyFailure(proxy, `could not be reached (${code})`, `Check ${WHERE}.`, cause);
+  return `could not be reached (${code})`;
+}
+
+/** Tells what a proxy answers to a plain request itself, as far as proxies mark it, from what its target answers. */
+function ownAnswers(proxy: string): Dispatcher.DispatcherComposeInterceptor {
+  return (dispatch) => (options, handler) => {
+    const refused = (status: number) => refusal(proxy, status, new URL(String(options.origin)).host);
+    return dispatch(options, {
+      onRequestStart: (...given) => handler.onRequestStart?.(...given),
+      onResponseStart: (controller, status, headers, message) => {
+        if (status >= 300 && isProxys(headers)) controller.abort(refused(status));
+        else handler.onResponseStart?.(controller, status, headers, message);
+      },
+      onResponseData: (...given) => handler.onResponseData?.(...given),
+      onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
+      // undici keeps a 407, which only a proxy sends, to itself.
+      onResponseError: (controller, error) =>
+        handler.onResponseError?.(controller, / \(407\)$/.test(error.message) ? refused(407) : error),
+    });
+  };
+}
+
+/** squid names its error, tinyproxy itself; RFC 9209 gives others a header. */
+function isProxys(headers: IncomingHttpHeaders): boolean {
+  return (
+    headers['x-squid-error'] !== undefined ||
+    /^tinyproxy/i.test(String(headers['server'])) ||
+    /;\s*error=/.test(String(headers['proxy-status']))
+  );
 }
 
 function refusal(proxy: string, status: number, target: string): ProxyFailure {

@@ -156,7 +156,7 @@ export class Connection {
       this.#hasResponded = true;
       return response;
     } catch (cause) {
-      throw proxyFailure(cause) ?? networkError(cause, this.#url.origin);
+      throw proxyFailure(cause) ?? networkError(cause, this.#url.origin, this.proxy);
     } finally {
       this.#requestsInFlight -= 1;
     }

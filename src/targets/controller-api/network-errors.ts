@@ -84,8 +84,12 @@ function parseRetryAfter(retryAfter: string, now: number): number {
   return /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - now;
 }
 
-/** Explains why a controller could not be reached. The message contains the address, never the credential. */
-export function networkError(cause: unknown, origin: string): TokenctlError {
+/**
+ * Explains why a controller could not be reached. The message contains the address, never the credential.
+ *
+ * @param proxy What requests go through, which may be the cause.
+ */
+export function networkError(cause: unknown, origin: string, proxy: string | null = null): TokenctlError {
   if (cause instanceof TokenctlError) return cause;
   if (cause instanceof OversizedResponse || cause instanceof InterimResponses) {
     const what =
@@ -109,7 +113,7 @@ export function networkError(cause: unknown, origin: string): TokenctlError {
   return new TokenctlError(
     'target_unreachable',
     message.replace('{host}', host).replace('{name}', hostname).replace('{code}', code),
-    { hint, cause },
+    { hint: proxy === null ? hint : `${hint} Requests go through the proxy ${proxy}.`, cause },
   );
 }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer as createTlsFront } from 'node:tls';
@@ -13,6 +13,7 @@ import { Secret } from '../../../src/domain/secret.ts';
 import { fetchOutgoing, openOutgoing, type ProxySetting } from '../../../src/network/outgoing.ts';
 import { openWebhook } from '../../../src/notify/webhook.ts';
 import { Connection } from '../../../src/targets/controller-api/connection.ts';
+import { NO_ANSWER_MS } from '../../support/limits.ts';
 import { makeCertificate } from '../../support/redis.ts';
 import { NO_PROXY_SERVER, OWN_ADDRESS, startTinyproxy } from '../../support/tinyproxy.ts';
 
@@ -209,6 +210,69 @@ describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
     await expect(answer('https://controller.invalid', 'http://127.0.0.1:1')).rejects.toThrow(
       'The proxy http://127.0.0.1:1 could not be reached (ECONNREFUSED)',
     );
+    // To requests without TLS it answers itself, as a target would.
+    await expect(answer(url, `http://user:wrong@${own}`)).rejects.toThrow(
+      /^The proxy http:\/\/127\.0\.0\.1:\d+ asks for other credentials \(40[17]\)$/,
+    );
+    await expect(answer(`http://${OWN_ADDRESS}:1`, at)).rejects.toThrow(
+      `The proxy http://${own} could not reach ${OWN_ADDRESS}:1 (500)`,
+    );
+  });
+
+  test.each([
+    ['is silent', () => undefined, 'did not connect to the host in time'],
+    ['hangs up', (socket: Socket) => socket.end(), 'closed the connection'],
+    [
+      'speaks another protocol',
+      (socket: Socket) => socket.end('220 mail\r\n'),
+      'does not answer as an HTTP proxy',
+    ],
+  ])('is named where it %s', async (_, behave, message) => {
+    const other = createTcpServer((socket) => {
+      socket.on('error', () => undefined).once('data', () => behave(socket));
+    }).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const at = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const { dispatcher } = openOutgoing(
+      new URL('https://controller.invalid'),
+      { connect: { timeout: NO_ANSWER_MS } },
+      { url: new Secret(at) },
+    );
+    const sent = dispatcher.request({ origin: 'https://controller.invalid', method: 'GET', path: '/' });
+    await expect(sent).rejects.toThrow(`The proxy ${at} ${message}`);
+    await dispatcher.destroy();
+    other.close();
+  });
+
+  test('is told from a target by 407, and by what squid and RFC 9209 mark as theirs', async () => {
+    let reply: [status: number, headers: Record<string, string>] = [407, {}];
+    const other = createServer((_, response) => response.writeHead(...reply).end()).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const at = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    await expect(answer(url, at)).rejects.toThrow(`The proxy ${at} asks for other credentials (407)`);
+    for (const headers of [
+      { 'x-squid-error': 'ERR_ACCESS_DENIED 0' },
+      { 'proxy-status': 'gate; error=destination_ip_prohibited' },
+    ]) {
+      reply = [403, headers];
+      await expect(answer(url, at)).rejects.toThrow(`The proxy ${at} refused to connect to`);
+    }
+    reply = [403, { 'proxy-status': 'gate; received-status=403' }];
+    expect(await answer(url, at)).toBe(403);
+    other.close();
+  });
+
+  test('is mentioned where the host behind it hangs up', async () => {
+    const other = createServer().on('connect', (_, socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'));
+    await once(other.listen(0, '127.0.0.1'), 'listening');
+    const at = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const way = connection('https://controller.invalid', at);
+    await expect(way.send({ method: 'POST', path: '/' })).rejects.toMatchObject({
+      message: 'controller.invalid closed the connection',
+      hint: expect.stringMatching(`Requests go through the proxy ${at}\\.$`),
+    });
+    await way.close();
+    other.close();
   });
 
   test('is named where a directory is read', async () => {
