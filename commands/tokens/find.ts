@@ -4,7 +4,7 @@ import { leakedFlags } from '../../src/cli/revocation/revocation-flags.ts';
 export default defineCommand({
   summary: 'Find and revoke leaked tokens',
   description: `Reads a file, or standard input for -, and looks for token values in its lines, with any text around \
-them, also behind colors and escapes, and in base64. Reports of gitleaks (JSON, SARIF), TruffleHog \
+them, also behind colors and escapes, and in base64, hexadecimal digits and lists of bytes. Reports of gitleaks (JSON, SARIF), TruffleHog \
 (--json), GitHub secret scanning (alerts of the REST API) and others are recognized, and each token is \
 listed with the file, line and commit of the report. Masked and hashed secrets are counted as not \
 checked. Over a database connection, values are found by their hash. Over REST, each value that has the \

@@ -120,23 +120,25 @@ export async function* piecesOf(texts: AsyncIterable<string>): AsyncGenerator<Pi
 const BASE64_LINE = /^[ >]*[+-]?[ \t>]*([A-Za-z0-9+/]{40,}={0,2})\s*$/;
 
 /**
- * Joins what an encoding breaks into lines: quoted-printable ends a line with `=` (RFC 2045 §6.7), and base64 has lines of 64 or 76
- * characters. A value may lie in several of them.
+ * Joins what an encoding breaks into lines: quoted-printable ends a line with `=` (RFC 2045 §6.7), shells and YAML with a backslash,
+ * and base64 has lines of 64 or 76 characters. A value may lie in several of them.
  */
 export class BrokenLines {
   #tail = '';
-  #kind: 'base64' | 'quoted-printable' | null = null;
+  #kind: 'base64' | 'broken' | null = null;
 
   /** The end of the lines before with this line; null if this line stands alone. */
   join(line: string): string | null {
     const base64 = BASE64_LINE.exec(line)?.[1];
     // The last line of base64 may be short.
     const rest =
-      this.#kind === 'base64' ? (base64 ?? /^[ >+-]*([A-Za-z0-9+/]+={0,2})\s*$/.exec(line)?.[1]) : line;
+      this.#kind === 'base64'
+        ? (base64 ?? /^[ >+-]*([A-Za-z0-9+/]+={0,2})\s*$/.exec(line)?.[1])
+        : line.trimStart();
     const joined = this.#kind === null || rest === undefined ? null : this.#tail + rest;
-    const soft = /=[ \t]*\r?\n?$/.exec(line);
+    const soft = /(?:=[ \t]*|\\)\r?\n?$/.exec(line);
     if (base64 !== undefined && soft === null) this.#kind = 'base64';
-    else this.#kind = soft === null ? null : 'quoted-printable';
+    else this.#kind = soft === null ? null : 'broken';
     const own = this.#kind === 'base64' ? base64 : line.slice(0, soft?.index);
     this.#tail = this.#kind === null ? '' : `${joined === null ? '' : this.#tail}${own}`.slice(-MAX_TAIL);
     return joined;

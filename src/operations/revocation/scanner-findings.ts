@@ -174,7 +174,9 @@ function textOrNull(value: unknown): string | null {
 
 /** A line of a text in which a scanner masked a value: a banner of asterisks, and the mask of a log of CI, have no label or are shorter. */
 export function hidesValue(line: string): boolean {
-  return /\bREDACTED\b|["'\w]\s*[:=]\s*["']?[^\s"'*]{0,40}\*{5,}|"hashed_secret"|"requires login"/.test(line);
+  return /\bREDACTED\b|["'\w]\s*[:=]\s*["']?[^\s"'*]{0,40}\*{5,}|"(?:hashed_secret|secret_hash)"|"requires login"/.test(
+    line,
+  );
 }
 
 /** The longest path or address that is shown. */

@@ -1,7 +1,19 @@
 /** How often a decoded text is decoded again: an ANSI sequence in JSON in JSON is three. */
 const MAX_DEPTH = 4;
-/** Words of base64 long enough for a value of 30 characters. Without the lookbehind, each letter of a shorter word begins a search. */
-const BASE64_WORDS = /(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{40,}/g;
+/**
+ * Words long enough for a value of 30 characters: of base64; of hexadecimal digits, as auditd writes arguments and PostgreSQL bytes;
+ * and lists of bytes, as journald and Node.js write them. Without the lookbehind, each letter of a shorter word begins a search.
+ */
+const WORDS: readonly (readonly [RegExp, (word: string) => Generator<string>])[] = [
+  [/(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{40,}/g, fromBase64],
+  [/(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){30,}/g, (word) => textsIn(Buffer.from(word, 'hex'))],
+  [
+    /\[(?:\s*\d{1,3}\s*,){29,}\s*\d{1,3}\s*\]/g,
+    (word) => textsIn(Buffer.from(word.slice(1, -1).split(',').map(Number))),
+  ],
+];
+/** How often an encoded word is decoded: passwords of registries in Kubernetes are base64 within base64. */
+const MAX_ENCODINGS = 2;
 
 // biome-ignore-start lint/suspicious/noControlCharactersInRegex: escape sequences consist of them.
 /** CSI and OSC sequences and other escapes (ECMA-48 §5.4, §5.6), as bytes; and as text where the escape character is lost. */
@@ -19,22 +31,24 @@ const UNPRINTABLE = /[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]/;
  */
 const escapes = (signs: string) =>
   new RegExp(
-    String.raw`\\u([0-9A-Fa-f]{4})|(?:${signs})([0-9A-Fa-f]{2})|(?:\\u\{|&#[xX])([0-9A-Fa-f]{1,6})[};]|[\\#]([0-3][0-7]{2})` +
-      String.raw`|&#(\d{1,7});|\\([^%#=&^])|&(amp|lt|gt|quot|apos|nbsp|AMP|LT|GT|QUOT);?|\^([@-_])`,
+    String.raw`[\\%]u([0-9A-Fa-f]{4})|(?:${signs})([0-9A-Fa-f]{2})|(?:\\u\{|&#[xX])([0-9A-Fa-f]{1,6})[};]|[\\#]([0-3][0-7]{2})` +
+      String.raw`|\\([0-7]{1,2})|&#(\d{1,7});?|\\([^%#=&^])|&(amp|lt|gt|quot|apos|nbsp|AMP|LT|GT|QUOT);?|\^([@-_])`,
     'g',
   );
 const ESCAPES = escapes(String.raw`\\x|%`);
 /** With quoted-printable (RFC 2045 §6.7). Any `=` before a value may look like it: this is always read in addition. */
 const QUOTED_PRINTABLE = escapes(String.raw`\\x|%|=`);
+/** With those of LDAP (RFC 4514 §2.4) and RTF, also in addition: other programs escape letters so. */
+const BARE = escapes(String.raw`\\x|%|\\'?`);
 
 const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
 /** Removes one layer of escapes, whatever their kinds. */
 function decode(text: string, kinds: RegExp): string {
-  return text.replace(kinds, (_, four, two, more, octal, decimal, letter, name, control) => {
+  return text.replace(kinds, (_, four, two, more, octal, short, decimal, letter, name, control) => {
     const hex: string | undefined = four ?? two ?? more;
     if (hex !== undefined) return character(hex, 16);
-    if (octal !== undefined) return character(octal, 8);
+    if (octal !== undefined || short !== undefined) return character(octal ?? short, 8);
     if (decimal !== undefined) return character(decimal, 10);
     if (control !== undefined) return String.fromCharCode(control.charCodeAt(0) - 64);
     if (name !== undefined) return NAMED[name.toLowerCase()] ?? ' ';
@@ -55,7 +69,7 @@ function character(digits: string, radix: number): string {
  */
 export function readingsOf(text: string): ReadonlySet<string> {
   const layers = new Set([text]);
-  for (const kinds of [ESCAPES, QUOTED_PRINTABLE]) {
+  for (const kinds of [ESCAPES, QUOTED_PRINTABLE, BARE]) {
     let layer = text;
     for (let depth = 0; depth < MAX_DEPTH; depth += 1) {
       const visible = layer.replace(INVISIBLE, '');
@@ -73,19 +87,31 @@ export function readingsOf(text: string): ReadonlySet<string> {
   return readings;
 }
 
-/** The words of a text that may be base64 of a value. */
-export function base64Words(text: string): readonly string[] {
-  return text.match(BASE64_WORDS) ?? [];
+/** What the encoded words of a text, in each of its readings, encode, in its readings. */
+export function encodedReadings(readings: ReadonlySet<string>): ReadonlySet<string> {
+  const found = new Set<string>();
+  let texts = readings;
+  for (let depth = 0; depth < MAX_ENCODINGS; depth += 1) {
+    const decoded = new Set<string>();
+    for (const [pattern, decode] of WORDS) {
+      const words = new Set<string>();
+      for (const text of texts) for (const [word] of text.matchAll(pattern)) words.add(word);
+      for (const word of words) for (const text of decode(word)) decoded.add(text);
+    }
+    for (const text of decoded) found.add(text);
+    texts = decoded;
+  }
+  return found;
 }
 
-/**
- * What a word of base64 encodes, decoded once. It may have something before it that looks like a part of it: each beginning of four is
- * tried. UTF-16, which PowerShell encodes, is read as well.
- */
-export function* base64Readings(word: string): Generator<string> {
-  for (let start = 0; start < 4; start += 1) {
-    const decoded = Buffer.from(word.slice(start), 'base64').toString('latin1');
-    if (UNPRINTABLE.test(decoded)) yield decoded;
-    else yield* readingsOf(decoded);
-  }
+/** Something before a word may look like a part of it: each beginning of four is tried. */
+function* fromBase64(word: string): Generator<string> {
+  for (let start = 0; start < 4; start += 1) yield* textsIn(Buffer.from(word.slice(start), 'base64'));
+}
+
+/** The readings of bytes, also where they are UTF-16, which PowerShell encodes. */
+function* textsIn(bytes: Buffer): Generator<string> {
+  const decoded = bytes.toString('latin1');
+  if (UNPRINTABLE.test(decoded)) yield decoded;
+  else yield* readingsOf(decoded);
 }

@@ -1,5 +1,5 @@
 import { Secret } from '../../domain/secret.ts';
-import { base64Readings, base64Words, readingsOf } from './text-layers.ts';
+import { encodedReadings, readingsOf } from './text-layers.ts';
 
 /** Words as long as the values that a controller generates, exactly 30 letters and digits, or longer. */
 const LONG_WORDS = /(?<![A-Za-z0-9])[A-Za-z0-9]{30,}/g;
@@ -38,12 +38,9 @@ export function tokenValuesWithin(text: string): readonly Secret[] {
 
 function* valuesWithin(text: string): Generator<string> {
   if (text.length < MIN_LENGTH) return;
-  const words = new Set<string>();
-  for (const reading of readingsOf(text)) {
-    yield* valuesOf(reading);
-    for (const word of base64Words(reading)) words.add(word);
-  }
-  for (const word of words) for (const decoded of base64Readings(word)) yield* valuesOf(decoded);
+  const readings = readingsOf(text);
+  for (const reading of readings) yield* valuesOf(reading);
+  for (const reading of encodedReadings(readings)) yield* valuesOf(reading);
 }
 
 function* valuesOf(text: string): Generator<string> {

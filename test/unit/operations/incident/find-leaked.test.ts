@@ -30,6 +30,7 @@ describe('values in a line', () => {
 
   const base64 = (text: string, encoding: BufferEncoding = 'utf8') =>
     Buffer.from(text, encoding).toString('base64');
+  const hex = (text: string) => Buffer.from(text).toString('hex');
   const everyEscape = String.raw`\x1b[1mx\x1b[m \u00e9 \n x%20y =3D &quot; &#8203; #033 ^[ [0m`;
   const encoded: readonly (readonly [string, string])[] = [
     ['ANSI colors', `\x1b[32m+\x1b[m\x1b[32m${VALUE}\x1b[m`],
@@ -57,6 +58,15 @@ describe('values in a line', () => {
     ['base64 of a password', `Authorization: Basic ${base64(`admin:${VALUE}`)}`],
     ['base64 of a configuration', `data: ${base64(`{"env":"A=1\\n${VALUE}"}`)}`],
     ['base64 for PowerShell', `-EncodedCommand ${base64(`$t='${VALUE}'`, 'utf16le')}`],
+    ['a NUL of strace', String.raw`write(3, "token\0${VALUE}", 36)`],
+    ['an escape of LDAP', String.raw`(description=x\3d${VALUE})`],
+    ['an escape of RTF', String.raw`{\rtf1 token\'3d${VALUE}\par}`],
+    ['an escape of a browser', `token%u003D${VALUE}`],
+    ['HTML without semicolons', `token&#61${VALUE}`],
+    ['arguments of auditd', `proctitle=${hex(`curl\0-H\0Authorization: Bearer ${VALUE}`).toUpperCase()}`],
+    ['bytes of PostgreSQL', String.raw`E'\\x${hex(`x=${VALUE}`)}'`],
+    ['bytes of journald', JSON.stringify({ MESSAGE: [...Buffer.from(`\x1b[32m${VALUE}\x1b[0m`)] })],
+    ['base64 within base64', `.dockerconfigjson: ${base64(`{"auth":"${base64(`admin:${VALUE}`)}"}`)}`],
     ['base64 behind what looks like it', `https://x.example.org/a/${base64(VALUE)}`],
     ['base64 in JSON in percent encoding', `%7B%22x%22%3A%22${base64(`-${VALUE}-`)}%22%7D`],
     ['a Unicode escape in percent encoding, twice', `%255Cu0061${VALUE.slice(1)}`],

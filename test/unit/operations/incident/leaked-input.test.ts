@@ -284,6 +284,8 @@ describe('reports are recognized by their shape', () => {
   });
 
   test.each([
+    ['a shell', `curl --data token=${VALUE.slice(0, 20)}\\\n${VALUE.slice(20)} x\n`],
+    ['YAML', `token: "${VALUE.slice(0, 20)}\\\n  ${VALUE.slice(20)}"\n`],
     ['quoted-printable', `Content: the token=\r\n ${VALUE.slice(0, 20)}=\r\n${VALUE.slice(20)} follows\r\n`],
     [
       'base64',
@@ -366,9 +368,9 @@ describe('hidden secrets', () => {
   });
 
   test('of a text are counted by line, unlike banners and the masks of CI', async () => {
-    const table = `│ 3 [ export TOKEN=${STARS}\n "match": "ab${STARS}",\n"hashed_secret": "${COMMIT}"\n`;
+    const table = `│ 3 [ export TOKEN=${STARS}\n "match": "ab${STARS}",\n"hashed_secret": "${COMMIT}"\n"secret_hash": "Ri9Fj"\n`;
     const others = `/**** A ****/\n${STARS}\ntoken: ***\npassword: ****\n`;
-    expect(await read(`${table}${others}`)).toMatchObject({ hiddenLines: 3, values: [] });
+    expect(await read(`${table}${others}`)).toMatchObject({ hiddenLines: 4, values: [] });
     expect(await read(`Secret: REDACTED\n${VALUE}\n`)).toMatchObject({ hiddenLines: 1, values: [VALUE] });
   });
 });
