@@ -8,7 +8,7 @@ import { type Document, type Line, type Lines, lines, list, type Part } from '..
 import { countText, secondText } from '../../reports/tables/text.ts';
 import type { Ending } from '../change/change.ts';
 import { runLine, stepLines, unfinishedWork } from '../change/ending.ts';
-import { REMEDIES, valueText } from './investigation-text.ts';
+import { remedyText, valueText } from './investigation-text.ts';
 
 type Planned = CleaningPlan['clean'][number];
 type Kept = CleaningPlan['keep'][number];
@@ -155,8 +155,7 @@ function keepPart(plan: AnyPlan): Part {
     keep.map(({ item, item: { id, risk, summary, remedy }, why }) => [
       { mark: risk ?? '-', text: `${summary}${authorText(item)} [${id}]` },
       { text: why, depth: 3 },
-      remedy !== null &&
-        remedy.text !== why && { text: `${REMEDIES[remedy.kind]}: ${remedy.text}`, depth: 3 },
+      remedy !== null && remedy.text !== why && { text: remedyText(remedy), depth: 3 },
     ]),
   );
 }

@@ -5,6 +5,7 @@ import {
   type InvestigationItem,
   type InvestigationSubject,
   type ItemGroup,
+  type ItemRemedy,
   isStillThere,
   isStolenToken,
   stateText,
@@ -220,7 +221,7 @@ function itemLines(item: InvestigationItem): readonly Lines[] {
         (change) =>
           `Changed since by ${change.by?.username ?? 'no recorded actor'}, ${secondText(change.at)}: ${change.operation}${change.fields.length === 0 ? '' : ` ${change.fields.join(', ')}`}`,
       ),
-    remedy !== null && `${REMEDIES[remedy.kind]}: ${remedy.text}`,
+    remedy !== null && remedyText(remedy),
   ];
   return [
     { mark: risk ?? '-', text: `${summary}${who}, ${secondText(first)} [${id}]` },
@@ -228,8 +229,11 @@ function itemLines(item: InvestigationItem): readonly Lines[] {
   ];
 }
 
-/** How what to do about an item is done. */
-export const REMEDIES = { command: 'Run', call: 'Send', manual: 'By hand' } as const;
+/** What to do about an item, and how. */
+export function remedyText({ kind, text, isUntried }: ItemRemedy): string {
+  const how = { command: 'Run', call: 'Send', manual: 'By hand' }[kind];
+  return `${how}${isUntried === true ? ' (not tried on a controller)' : ''}: ${text}`;
+}
 
 function jobText({
   status,

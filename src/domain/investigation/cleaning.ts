@@ -10,6 +10,7 @@ import {
 } from './investigation.ts';
 import { linkPath, objectPath } from './kinds.ts';
 import { isReference, referenceId } from './recorded-values.ts';
+import { callRemedy, requestsText } from './tried-requests.ts';
 
 /** What an act is about. A setting has no id. */
 export interface CleaningObject {
@@ -161,7 +162,9 @@ export function cleaningOf(item: InvestigationItem): Cleaning | null {
   if (act === 'made') {
     return DELETABLE.has(object.kind)
       ? { act: 'delete', path, object: about, undoable: false }
-      : manual(`Others may use it: delete it by hand once that is clear (DELETE ${path}).`);
+      : manual(
+          `Others may use it: delete it by hand once that is clear, with ${requestsText([`DELETE ${path}`])}.`,
+        );
   }
   // The API answers 405 to a change of one [seen], and a decision was carried out.
   if (object.kind === 'workflow_approval')
@@ -303,16 +306,13 @@ export function remedyOf(item: InvestigationItem, context: string): ItemRemedy |
       return { kind: 'manual', text: cleaning.why };
     case 'delete':
     case 'unassign':
-      return { kind: 'call', text: `DELETE ${cleaning.path}` };
+      return callRemedy([`DELETE ${cleaning.path}`]);
     case 'disable':
-      return { kind: 'call', text: `PATCH ${cleaning.path} ${JSON.stringify({ [cleaning.field]: false })}` };
+      return callRemedy([`PATCH ${cleaning.path} ${JSON.stringify({ [cleaning.field]: false })}`]);
     case 'cancel':
-      return { kind: 'call', text: `POST ${cleaning.path}` };
+      return callRemedy([`POST ${cleaning.path}`]);
     case 'disassociate':
-      return {
-        kind: 'call',
-        text: `POST ${cleaning.path} ${JSON.stringify({ id: cleaning.id, disassociate: true })}`,
-      };
+      return callRemedy([`POST ${cleaning.path} ${JSON.stringify({ id: cleaning.id, disassociate: true })}`]);
     case 'restore':
       return restoreRemedy(item, cleaning, context);
   }
@@ -350,8 +350,9 @@ function restoreRemedy(
     ...(newWebhookKey === null ? [] : [`POST ${newWebhookKey}`]),
     ...(survey === null ? [] : [`DELETE ${survey}`]),
   ];
-  const text = calls.join(', then ');
-  return byHand === null ? { kind: 'call', text } : { kind: 'manual', text: `${byHand} Then send ${text}` };
+  return byHand === null
+    ? callRemedy(calls)
+    : { kind: 'manual', text: `${byHand} Then send ${requestsText(calls)}` };
 }
 
 /** What to do about an act of a cleaning that is refused. */

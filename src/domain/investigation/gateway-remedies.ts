@@ -7,6 +7,7 @@ import {
   isLeft,
   isStillThere,
 } from './investigation.ts';
+import { callRemedy, requestsText } from './tried-requests.ts';
 
 const ROOT = '/api/gateway/v1/';
 
@@ -56,10 +57,10 @@ function madeRemedy({ object }: InvestigationItem, id: number, context: string):
       return command(`tokenctl applications delete --context ${shellWord(context)} --id ${id} ${named}`);
     }
     case 'user':
-      return call(`DELETE ${ROOT}users/${id}/`);
+      return callRemedy([`DELETE ${ROOT}users/${id}/`]);
     case 'role_user_assignment':
     case 'role_team_assignment':
-      return call(`DELETE ${ROOT}${object.kind}s/${id}/`);
+      return callRemedy([`DELETE ${ROOT}${object.kind}s/${id}/`]);
     case 'role_definition':
       return manual(`Check what it allows, and who has it, at ${ROOT}role_definitions/${id}/.`);
     default:
@@ -90,7 +91,7 @@ function changedRemedy({ object, changes }: InvestigationItem): ItemRemedy {
   if (request === null || Object.keys(back).length === 0) {
     return manual(restText || unrecorded(object.kind));
   }
-  return restText === '' ? call(request) : manual(`${restText} Then send ${request}`);
+  return restText === '' ? callRemedy([request]) : manual(`${restText} Then send ${requestsText([request])}`);
 }
 
 function restOf(kind: string, fields: readonly string[]): string {
@@ -109,10 +110,6 @@ function unrecorded(kind: string): string {
 
 function manual(text: string): ItemRemedy {
   return { kind: 'manual', text };
-}
-
-function call(text: string): ItemRemedy {
-  return { kind: 'call', text };
 }
 
 function command(text: string): ItemRemedy {

@@ -132,6 +132,8 @@ export interface ItemRemedy {
   /** `command` can be pasted as it is; `call` is one request of the REST API; `manual` is a sentence. */
   readonly kind: 'command' | 'call' | 'manual';
   readonly text: string;
+  /** Of a `call`: no controller was seen carrying it out. */
+  readonly isUntried?: true;
 }
 
 /** One verdict of the rules on an item. */

@@ -275,7 +275,7 @@ export function whatRemains(report: IncidentReport): Document {
                 item.risk ?? '-',
                 `${describedSummary(item)}${stolen.has(item.id) ? STOLEN : ''}`,
                 again.get(item.id) ?? item.stateReason ?? item.state.replaceAll('_', ' '),
-                item.remedy?.text ?? '',
+                `${item.remedy?.text ?? ''}${item.remedy?.isUntried ? ' (not tried on a controller)' : ''}`,
               ]),
           },
           lines(remaining.length > MAX_ITEMS && `and ${remaining.length - MAX_ITEMS} more.`),

@@ -225,6 +225,7 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
       {remedy !== null && (
         <Fact term={REMEDIES[remedy.kind]}>
           {remedy.kind === 'manual' ? remedy.text : <CommandLine command={remedy.text} />}
+          {remedy.isUntried && 'Not tried on a controller.'}
         </Fact>
       )}
       {notCleanable !== null && item.remains && (

@@ -571,7 +571,7 @@ test('roles that the stream does not record are found once, and those that other
     [
       'role_definition:32',
       'high',
-      'Others may use it: delete it by hand once that is clear (DELETE /api/v2/role_definitions/32/).',
+      'Others may use it: delete it by hand once that is clear, with DELETE /api/v2/role_definitions/32/ (not tried on a controller).',
     ],
   ]);
   expect(limits.map(({ text }) => text)).toContainEqual(

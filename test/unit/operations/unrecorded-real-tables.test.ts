@@ -48,7 +48,7 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s
       ...{ id: 'credential_input_source:1', act: 'made', state: 'there', group: 'code_later', risk: 'high' },
       by: [{ id: real.id['bob'], username: 'bob' }],
       summary: 'created the credential input source password (1) (not in the activity stream)',
-      remedy: { kind: 'call', text: 'DELETE /api/v2/credential_input_sources/1/' },
+      remedy: { kind: 'call', text: 'DELETE /api/v2/credential_input_sources/1/', isUntried: true },
     });
     const of = (await real.investigate('alice')).items;
     expect(of.filter(({ object }) => object.kind === 'credential_input_source')).toEqual([]);
