@@ -86,17 +86,13 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   });
   const beforeToken = await readBeforeToken(evidence, { found, window, settingNames });
   const recorded = await withRoles(evidence, chain.items.drafts());
-  const {
-    extent,
-    users,
-    hole: gap,
-    ...stream
-  } = await readStream(evidence, { missing, window, description });
+  const whole = await readStream(evidence, { missing, window, description });
+  const { extent, users, hole: gap, ...stream } = whole;
   const isWhole = gap === null;
   const { drafts: listed, unread } = await withUnrecorded(evidence, {
     ...{ drafts: recorded, chain, window, isWhole },
   });
-  const hole = contradicted(gap, listed);
+  const hole = contradicted(whole, listed);
   const drafts = await withDefaults(evidence, listed);
   const circumstances = await readCircumstances(evidence, { drafts, chain, description, settingNames });
   const context = description.context;

@@ -121,16 +121,24 @@ export function streamHole({
 }
 
 /**
- * The same, where the lists of objects show changes that no entry has: then what is missing was removed.
+ * The same, where the lists of objects or of users show changes that no entry has: then what is missing was removed.
  *
- * @param drafts With what the lists have.
+ * @param drafts With what the lists of objects have.
  */
-export function contradicted(hole: StreamHole | null, drafts: readonly ItemDraft[]): StreamHole | null {
-  const isShown = drafts.some(
-    ({ act, object, entryCount, changes }) =>
-      changes.has(UNRECORDED_FIELDS) ||
-      (act === 'made' && entryCount === 0 && unrecordedField(object.kind) === null),
+export function contradicted(
+  { hole, users, extent: { oldest } }: ReadStream,
+  drafts: readonly ItemDraft[],
+): StreamHole | null {
+  const isUserShown = (users ?? []).some(
+    ({ at, isRecorded }) => !isRecorded && oldest !== null && at >= oldest,
   );
+  const isShown =
+    isUserShown ||
+    drafts.some(
+      ({ act, object, entryCount, changes }) =>
+        changes.has(UNRECORDED_FIELDS) ||
+        (act === 'made' && entryCount === 0 && unrecordedField(object.kind) === null),
+    );
   return hole === null || !isShown ? hole : { ...hole, isEmptied: true };
 }
 

@@ -105,6 +105,22 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a wiped
     expectNotRead(await real.investigate('bob'), project);
   });
 
+  it('is not read where only a user without an entry shows it', async () => {
+    await real.database.execute(
+      `INSERT INTO auth_user (password, is_superuser, username, first_name, last_name, email, is_staff, is_active, date_joined)
+       VALUES ('x', true, 'mole', '', '', '', true, true, now())`,
+    );
+    await real.write({
+      ...{ actor: real.id['bob'] ?? 0, operation: 'create', object1: 'user' },
+      changes: {},
+    });
+    await wipe(`actor_id = ${real.id['bob']}`);
+    await real.write({ ...{ actor: 1, operation: 'update', object1: 'user' }, changes: {} });
+    const { items } = await real.investigate('bob');
+    expect(items.find(({ id }) => id === STREAM)).toMatchObject({ state: 'unknown', risk: 'critical' });
+    expect(items.find(({ object }) => object.name === 'mole')).toMatchObject({ state: 'there' });
+  });
+
   it('is not read where a range, or what one user did, is missing', { tags: ['long'] }, async () => {
     const project = await theft();
     await wipe(`actor_id = ${real.id['bob']}`);
