@@ -45,12 +45,15 @@ try {
     database: { database: { file: databaseFile } },
     destroy: {
       ...{ ownObjects: true, settings: true, expiredTokens: true, allAccess: true, databaseRoles: true },
+      activityStream: true,
     },
   };
   const file = join(folder, 'service.yaml');
   // JSON is YAML.
   writeFileSync(file, JSON.stringify(description));
-  const tests = spawn(process.execPath, [program('main.ts'), file], { stdio: 'inherit' });
+  const tests = spawn(process.execPath, [program('main.ts'), file, ...process.argv.slice(2)], {
+    stdio: 'inherit',
+  });
   const [code] = (await once(tests, 'close')) as [number | null];
   process.exitCode = code ?? 1;
 } finally {

@@ -49,6 +49,7 @@ const schema = z.strictObject({
       expiredTokens: consent,
       allAccess: consent,
       databaseRoles: consent,
+      activityStream: consent,
     })
     .prefault({}),
 });
@@ -125,6 +126,7 @@ FILE describes the installation. Secrets stay in files of mode 0600 or in enviro
     expiredTokens: false                   # deletes everybody's expired tokens
     allAccess: false                       # ends everybody's tokens and sessions
     databaseRoles: false                   # makes roles of the database server, and drops them
+    activityStream: false                  # deletes entries of the activity stream about what the run made
 
 Everything that a run makes is removed at its end. If it is killed, the next run removes what remained.
 docs/acceptance.md says more.

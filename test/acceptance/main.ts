@@ -30,7 +30,7 @@ async function main(): Promise<number> {
   try {
     say(`Acceptance tests of tokenctl against ${it.requests.url}, a ${it.title}\n`);
     await refuseProduction(it);
-    return values.list === true ? list(it, suites) : await run(it, suites);
+    return values.list === true ? await list(it, suites) : await run(it, suites);
   } finally {
     await it.close();
   }
@@ -94,12 +94,16 @@ async function countOf(it: Installation, path: string): Promise<number> {
   return Number(answer.body['count']);
 }
 
-function list(it: Installation, suites: readonly AcceptanceSuite[]): number {
+async function list(it: Installation, suites: readonly AcceptanceSuite[]): Promise<number> {
+  const me = await it.request('me/', await it.described());
+  const [own] = (me.body['results'] ?? []) as readonly { is_superuser?: boolean }[];
+  if (own?.is_superuser !== true)
+    say('The account of `rest` is no superuser: tests will fail for its rights.\n');
   for (const suite of suites) {
     say(suite.name);
     for (const { name, needs = [] } of suite.scenarios) {
       const lack = lackOf(it, [...suite.needs, ...needs]);
-      say(`  ${lack === null ? 'would run' : 'left out '} ${name}${lack === null ? '' : ` (${lack})`}`);
+      say(`  ${lack === null ? 'may run  ' : 'left out '} ${name}${lack === null ? '' : ` (${lack})`}`);
     }
   }
   return 0;

@@ -5,6 +5,7 @@ import { consoleInBrowser } from './suites/console.ts';
 import { databaseRoles } from './suites/database-roles.ts';
 import { dropIns } from './suites/drop-ins.ts';
 import { everyWay } from './suites/every-way.ts';
+import { evidence } from './suites/evidence.ts';
 import { gatewaySessions } from './suites/gateway-sessions.ts';
 import { inTheDatabase } from './suites/in-the-database.ts';
 import { investigations } from './suites/investigation.ts';
@@ -32,6 +33,7 @@ export const SUITES: readonly AcceptanceSuite[] = [
     settings,
     refreshTokens,
     allAccess,
+    evidence,
   ],
   secrets,
 ];
