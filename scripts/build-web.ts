@@ -1,14 +1,14 @@
 // Bundles the web interface of the service (src/web/service) into dist/web, and the console (src/web/console) into
 // dist/web-console: hashed files, compressed ones beside them, and the licences of the packages in them. Fails where a
 // first view is larger than its budget.
-import { createHash } from 'node:crypto';
-import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip, gzipSync } from 'node:zlib';
 import { build, type Plugin, type Rolldown } from 'vite';
 import { DASHBOARD_READS, ME } from '../src/web/service/first-reads.ts';
+import { unlessMade } from './stamp.ts';
 
 /** What a first view may transfer, in bytes of gzip: the page, its scripts and styles. */
 const BUDGET = 250_000;
@@ -32,32 +32,29 @@ const APPS: readonly WebApp[] = [
  */
 const LOADED_TOGETHER = [{ name: 'main', test: /\/src\/web\/\w+\/main\.tsx$/ }];
 
-/** What the built files were made from: without a change, they stay as they are. */
-const STAMP = 'sources.sha256';
+/** The licences of the packages that modules are from, as a text. */
+type Licenses = (modules: readonly string[]) => string;
 
 /**
  * Builds each application into its folder in `dist` of `root`, unless it was built from the same sources before.
  *
- * @param licensesOf The licences of the packages that modules are from, as a text.
  * @throws Error if a package warns, or a first view is too large.
  */
-export async function buildWeb(
-  root: string,
-  licensesOf: (modules: readonly string[]) => string,
-): Promise<void> {
-  for (const app of APPS) await buildApp(app, root, licensesOf);
+export async function buildWeb(root: string, licensesOf: Licenses): Promise<void> {
+  for (const app of APPS) {
+    const out = join(root, 'dist', app.out);
+    const sources = ['package-lock.json', 'scripts/build-web.ts', `src/web/{shared,${app.name}}/**/*.*`];
+    await unlessMade({ root, stamp: join(out, 'sources.sha256'), sources }, () =>
+      buildApp(app.name, { source: join(root, 'src/web', app.name), out, licensesOf }),
+    );
+  }
 }
 
 async function buildApp(
-  { name, out: folder }: WebApp,
-  root: string,
-  licensesOf: (modules: readonly string[]) => string,
+  name: string,
+  { source, out, licensesOf }: { source: string; out: string; licensesOf: Licenses },
 ): Promise<void> {
-  const out = join(root, 'dist', folder);
-  const stamp = stampOf(root, name);
-  const stampFile = join(out, STAMP);
-  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
-  const output = await bundleWeb(join(root, 'src/web', name), out);
+  const output = await bundleWeb(source, out);
   if (name === 'service') writePages(out);
   const firstView = firstViewSize(output, readFileSync(join(out, 'index.html'), 'utf8'));
   if (firstView > BUDGET) {
@@ -68,7 +65,6 @@ async function buildApp(
   );
   const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
   writeFileSync(join(out, 'third-party-licenses.txt'), licensesOf(modules));
-  writeFileSync(stampFile, stamp);
 }
 
 /**
@@ -117,23 +113,6 @@ function writePages(out: string): void {
   };
   write('dashboard.html', [ME, ...DASHBOARD_READS]);
   write('index.html', [ME]);
-}
-
-/** A digest of everything that the output of an application depends on. */
-function stampOf(root: string, name: string): string {
-  const hash = createHash('sha256');
-  const files = [
-    'package-lock.json',
-    'scripts/build-web.ts',
-    ...globSync(`src/web/{shared,${name}}/**/*.*`, { cwd: root }),
-  ];
-  for (const file of files.toSorted()) {
-    hash
-      .update(`${file}\0`)
-      .update(readFileSync(join(root, file)))
-      .update('\0');
-  }
-  return hash.digest('hex');
 }
 
 /** Leaves out PatternFly's fonts, which would be a third of the first view: the system's are used. */

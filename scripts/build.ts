@@ -1,11 +1,14 @@
 // Bundles the program and its web interface into dist/, and writes what is made from the jobs and the commands: the list
-// of the jobs; oclif.manifest.json, which lets the program start without loading every command; and docs/commands.md. With
-// --check it leaves these alone and fails where they are out of date. --program builds all but the web interface, --web
-// only that. Types are checked by `npm run check:types`.
+// of the jobs; oclif.manifest.json, which lets the program start without loading every command; docs/commands.md; and the
+// schemas in docs/schemas. With --check it makes no schemas, leaves the list and docs/commands.md alone and fails where
+// they are out of date. --program builds all but the web interface and the schemas, --web only the web interface. Types
+// are checked by `npm run check:types`.
+import { execFile } from 'node:child_process';
 import { globSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { Plugin } from '@oclif/core';
 import { rolldown } from 'rolldown';
 import type { DescribedCommand } from '../src/cli/shell-completion.ts';
@@ -130,8 +133,8 @@ function described({ saysJson, exitCodes, ...command }: BuiltCommand) {
   return { ...command, description, usage: usageLine(command) };
 }
 
-/** What is made from the commands, by file. */
-async function generated(): Promise<ReadonlyMap<string, string>> {
+/** Writes what is made from the commands. */
+async function describeCommands(): Promise<void> {
   const plugin = new Plugin({ root, type: 'core', ignoreManifest: true, errorOnManifestCreate: true });
   await plugin.load();
   // Commands are found in the order in which their files happen to be read.
@@ -141,10 +144,8 @@ async function generated(): Promise<ReadonlyMap<string, string>> {
   const manifest = { ...plugin.manifest, commands: Object.fromEntries(commands) };
   // npm installs it as a manual page.
   writeFileSync(join(dist, 'tokenctl.1'), manualPage(commands.map(([, command]) => command)));
-  return new Map([
-    ['oclif.manifest.json', `${JSON.stringify(manifest, null, 2)}\n`],
-    ['docs/commands.md', commandReference(manifest)],
-  ]);
+  writeFileSync(join(root, 'oclif.manifest.json'), JSON.stringify(manifest));
+  keep('docs/commands.md', commandReference(manifest));
 }
 
 /** The list of the jobs: each file of `jobs/` exports one, under its name in camel case. */
@@ -180,10 +181,17 @@ function keep(file: string, content: string): void {
 async function buildProgram(): Promise<void> {
   keep('src/app/jobs/job-kinds.ts', jobList());
   await bundle();
-  for (const [file, content] of await generated()) keep(file, content);
+  await describeCommands();
 }
 
+/** In a process of its own, since it takes most of the time. */
+async function makeSchemas(): Promise<void> {
+  await promisify(execFile)(process.execPath, [join(root, 'scripts/schemas.ts')]);
+}
+
+const [program, web, check] = ['--program', '--web', '--check'].map((flag) => process.argv.includes(flag));
 await Promise.all([
-  process.argv.includes('--web') || buildProgram(),
-  process.argv.includes('--program') || buildWeb(root, licensesOf),
+  web || buildProgram(),
+  program || buildWeb(root, licensesOf),
+  program || web || check || makeSchemas(),
 ]);

@@ -1,11 +1,11 @@
 // Makes docs/schemas/*.json: what each command prints with --json. The type of what a command's `run` returns,
-// `Result<Type>`, becomes its schema, with doc comments as descriptions. With --check it leaves the files alone and
-// fails where they are out of date. See docs/decisions/0028-schemas-from-types.md.
-import { execFileSync } from 'node:child_process';
-import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+// `Result<Type>`, becomes its schema, with doc comments as descriptions. It leaves the files alone while the sources are the
+// same. See docs/decisions/0028-schemas-from-types.md.
+import { globSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { getDefaultArgs, JsonSchemaGenerator, ts } from 'typescript-json-schema';
+import { unlessMade } from './stamp.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(root, 'docs/schemas');
@@ -76,7 +76,7 @@ function outputs(): readonly Output[] {
 
 /** What a command prints: the JSON of its reports, or an array of the items that it lists. Reports can be streamed as well. */
 const PRINTED = `import type { Listing } from '${join(root, 'src/reports/tables/listing.ts')}';
-export type Printed<Command extends new (...args: never[]) => { run(): Promise<unknown> }> =
+type Printed<Command extends new (...args: never[]) => { run(): Promise<unknown> }> =
   Json<Awaited<ReturnType<InstanceType<Command>['run']>>>;
 type Json<Result> = [Reported<Result>] extends [never] ? Listed<Result> : Reported<Result>;
 type Reported<Result> = Result extends { readonly kind: 'report'; readonly json: infer Json } ? Json : never;
@@ -84,38 +84,30 @@ type Listed<Result> = Result extends Listing<infer _Row, infer Item> ? readonly 
 
 /** The schemas of all types as the generator makes them: in one go, because reading the sources takes most of the time. */
 function generated(made: readonly Output[]): Readonly<Record<string, Schema>> {
-  const work = mkdtempSync(join(tmpdir(), 'tokenctl-schemas-'));
-  try {
-    const types = join(work, 'types.ts');
-    writeFileSync(join(work, 'printed.ts'), PRINTED);
-    const first = "import type { Printed } from './printed.ts';\n";
-    writeFileSync(types, first + made.map(({ declaration }, index) => declaration(nameOf(index))).join(''));
-    const project = join(work, 'tsconfig.json');
-    const compilerOptions = {
-      rootDir: '/',
-      typeRoots: [join(root, 'node_modules/@types')],
-      rewriteRelativeImportExtensions: false,
-      allowImportingTsExtensions: true,
-    };
-    writeFileSync(
-      project,
-      JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, files: [types], include: [] }),
-    );
-    const out = join(work, 'schemas.json');
-    execFileSync(
-      process.execPath,
-      [
-        fileURLToPath(import.meta.resolve('typescript-json-schema/bin/typescript-json-schema')),
-        ...[project, '*', '--include', types, '--out', out, '--required', '--strictNullChecks'],
-        // `npm run check:types` finds the errors.
-        ...['--aliasRefs', '--defaultNumberType', 'integer', '--ignoreErrors'],
-      ],
-      { stdio: ['ignore', 'inherit', 'inherit'] },
-    );
-    return (JSON.parse(readFileSync(out, 'utf8')) as Required<Schema>).definitions;
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
+  const file = join(root, 'scripts/printed-types.ts');
+  const text = PRINTED + made.map(({ declaration }, index) => declaration(nameOf(index))).join('');
+  const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [file] }, ts.sys, root);
+  // It asks for the file of the types, which is nowhere on disk.
+  const host = ts.createCompilerHost(options, true);
+  const { getSourceFile } = host;
+  host.getSourceFile = (name, target, ...rest) =>
+    name === file ? ts.createSourceFile(name, text, target, true) : getSourceFile(name, target, ...rest);
+  const program = ts.createProgram([file], options, host);
+  const checker = program.getTypeChecker();
+  const aliases = program.getSourceFile(file)?.statements.filter(ts.isTypeAliasDeclaration) ?? [];
+  const types = Object.fromEntries(
+    aliases.map((alias) => [alias.name.text, checker.getTypeAtLocation(alias)]),
+  );
+  // `npm run check:types` finds the errors. The generator of the package itself would look at every type of every file first.
+  const settings = { ...getDefaultArgs(), required: true, strictNullChecks: true, aliasRef: true };
+  const generator = new JsonSchemaGenerator([], types, {}, {}, checker, {
+    ...settings,
+    defaultNumberType: 'integer',
+  });
+  return generator.getSchemaForSymbols(made.map((_, index) => nameOf(index))).definitions as Readonly<
+    Record<string, Schema>
+  >;
 }
 
 function nameOf(index: number): string {
@@ -272,21 +264,17 @@ function schemaFiles(): ReadonlyMap<string, string> {
   );
 }
 
-const files = schemaFiles();
-const isCheck = process.argv.includes('--check');
-for (const name of readdirSync(folder).filter((each) => each.endsWith('.json') && !files.has(each))) {
-  if (isCheck) complain(`docs/schemas/${name} is of no command`);
-  else rmSync(join(folder, name));
-}
-for (const [name, content] of files) {
-  const path = join(folder, name);
-  if (!isCheck) writeFileSync(path, content);
-  else if (!readdirSync(folder).includes(name) || readFileSync(path, 'utf8') !== content) {
-    complain(`docs/schemas/${name} does not describe what its command prints`);
-  }
-}
+/** Whatever may change a type of a command's JSON. */
+const sources = [
+  'src/!(web)/**/*.ts',
+  'commands/**/*.ts',
+  'jobs/*.ts',
+  'scripts/schemas.ts',
+  'package-lock.json',
+];
 
-function complain(what: string): void {
-  console.error(`${what}: run \`npm run schemas\``);
-  process.exitCode = 1;
-}
+await unlessMade({ root, stamp: join(folder, 'sources.sha256'), sources }, () => {
+  const files = schemaFiles();
+  for (const old of globSync('*.json', { cwd: folder })) rmSync(join(folder, old));
+  for (const [name, content] of files) writeFileSync(join(folder, name), content);
+});

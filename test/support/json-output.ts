@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 
@@ -16,7 +16,7 @@ const ajv = new Ajv({
   code: { optimize: false },
 });
 addFormats.default(ajv);
-const validators = new Map<string, Validator | null>();
+const validators = new Map<string, Validator>();
 
 /** As much of a schema as its members need. */
 interface Schema {
@@ -38,13 +38,12 @@ function readJson(path: string): unknown {
   return JSON.parse(readFileSync(new URL(path, root), 'utf8'));
 }
 
-/** The validator of a schema in docs/schemas; null if there is none. */
-function validatorOf(name: string): Validator | null {
+/** The validator of a schema in docs/schemas, where the build puts them. */
+function validatorOf(name: string): Validator {
   const known = validators.get(name);
   if (known !== undefined) return known;
-  const file = `docs/schemas/${name}.json`;
-  const schema = existsSync(new URL(file, root)) ? (readJson(file) as Schema) : null;
-  const made = schema && { schema, validate: ajv.compile(schema) };
+  const schema = readJson(`docs/schemas/${name}.json`) as Schema;
+  const made = { schema, validate: ajv.compile(schema) };
   validators.set(name, made);
   return made;
 }
@@ -94,9 +93,7 @@ function isError(value: unknown): boolean {
 }
 
 function check(name: string, value: unknown): void {
-  const validator = validatorOf(name);
-  if (validator === null) return;
-  const { schema, validate } = validator;
+  const { schema, validate } = validatorOf(name);
   const problems = validate(value)
     ? undescribed([schema], value, schema.definitions ?? {}).map((member) => `${member} is not described`)
     : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath || '/'} ${message}`);

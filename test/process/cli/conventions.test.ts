@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
+import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 
 interface Flag {
@@ -16,12 +17,43 @@ interface Command {
   readonly flags: Readonly<Record<string, Flag>>;
 }
 
-const manifest = JSON.parse(
-  readFileSync(new URL('../../../oclif.manifest.json', import.meta.url), 'utf8'),
-) as {
-  readonly commands: Readonly<Record<string, Command>>;
-};
+const root = new URL('../../../', import.meta.url);
+
+function built(path: string): unknown {
+  return JSON.parse(readFileSync(new URL(path, root), 'utf8'));
+}
+
+const manifest = built('oclif.manifest.json') as { readonly commands: Readonly<Record<string, Command>> };
 const commands = Object.values(manifest.commands);
+
+test('the manifest has every command', () => {
+  const files = globSync('**/*.ts', { cwd: new URL('commands/', root) });
+  expect(Object.keys(manifest.commands)).toEqual(
+    files.map((file) => file.slice(0, -'.ts'.length).replaceAll('/', ':')).toSorted(),
+  );
+});
+
+/** Commands that print no JSON, or lines of it. */
+const withoutSchema = ['console', 'demo', 'jobs:start', 'service:start', 'signals:serve'];
+
+test('every command that prints JSON has a schema of its own', () => {
+  const names = [
+    ...Object.keys(manifest.commands).filter((id) => !withoutSchema.includes(id)),
+    'error',
+    'several-contexts',
+  ];
+  expect(globSync('*.json', { cwd: new URL('docs/schemas/', root) }).toSorted()).toEqual(
+    names.map((id) => `${id.replaceAll(':', '-')}.json`).toSorted(),
+  );
+  const ajv = new Ajv({ strict: true, allowUnionTypes: true });
+  for (const id of names) {
+    const schema = built(`docs/schemas/${id.replaceAll(':', '-')}.json`) as { readonly title: string };
+    expect(ajv.validateSchema(schema), id).toBe(true);
+    if (Object.hasOwn(manifest.commands, id)) {
+      expect(schema.title).toBe(`tokenctl ${id.replaceAll(':', ' ')} --json`);
+    }
+  }
+});
 
 /** Commands that change a controller. */
 const changing = [
