@@ -7,7 +7,7 @@ import {
   planCleanup,
 } from '../operations/cleanup/plan-cleanup.ts';
 import type { TargetDescription } from '../operations/ports/target.ts';
-import { lines, type Part } from '../reports/document.ts';
+import { emphasized, lines, type Part, warning, would } from '../reports/document.ts';
 import type { MaybeMade, Report } from '../reports/result.ts';
 import { countText, numberText } from '../reports/tables/text.ts';
 import { type ChangeRequest, change, type Ending, notMade, type PlannedChange } from './change/change.ts';
@@ -59,7 +59,7 @@ export function cleanupChange(
     plan: [
       lines(
         total > 0
-          ? `Would delete ${countText(total, 'row')}.`
+          ? would`delete ${countText(total, 'row')}.`
           : `Nothing${notSeen === null ? '' : ' visible'} to clean up.`,
         placeText(description),
       ),
@@ -85,7 +85,7 @@ function cleanupEnding(done: CleanupReport, viewer: TargetDescription): Ending {
   const text = `${numberText(deleted)} of ${countText(planned, 'row')}`;
   return {
     document: [
-      lines(`Deleted ${text} ${tookText(seconds)}.`),
+      lines(emphasized`Deleted ${text} ${tookText(seconds)}.`),
       kindCounts((kind) => byKind[kind].deleted),
       lines(
         cleanupKinds.map((kind) => failedLines(`${KINDS[kind]}:`, byKind[kind].failed, SHOWN)),
@@ -123,7 +123,7 @@ function remarks({
   notSeen,
 }: Pick<CleanupPlan, 'kept' | 'limited' | 'notPossible' | 'notSeen'>): Part {
   return lines(
-    kept > 0 && `Kept: ${countText(kept, 'expired access token')} with a usable refresh token.`,
+    kept > 0 && warning`Kept: ${countText(kept, 'expired access token')} with a usable refresh token.`,
     limited && 'Stopped at --limit; more rows remain.',
     notPossible,
     notSeen !== null && `Not all tokens are included: ${notSeen}.`,

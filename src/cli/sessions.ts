@@ -9,7 +9,16 @@ import {
   type SessionExpiryPlan,
   type SessionExpiryReport,
 } from '../operations/sessions/expire-sessions.ts';
-import { type Document, lines } from '../reports/document.ts';
+import {
+  bad,
+  type Document,
+  emphasized,
+  good,
+  type Line,
+  lines,
+  warning,
+  would,
+} from '../reports/document.ts';
 import type { MaybeMade, Report } from '../reports/result.ts';
 import { type Listing, listing, timeColumn } from '../reports/tables/listing.ts';
 import { countText, numberText, timeText } from '../reports/tables/text.ts';
@@ -69,12 +78,12 @@ export async function sessionExpiryChange(
           now: (await runtime.targetClock()).now(),
           latestExpiry: null,
         });
-  const others = unseen !== null && `Not checked. ${unseenText(unseen)}`;
+  const others = unseen !== null && warning`Not checked. ${unseenText(unseen)}`;
   const planned: Document = [
     lines(
       count === 0
         ? `No sessions to end for ${selection}.`
-        : `Would end ${countText(count, 'session')}: ${selection}.`,
+        : would`end ${countText(count, 'session')}: ${selection}.`,
       placeText(description),
       count === 0 && others,
     ),
@@ -115,7 +124,7 @@ export function expiryEnding(done: SessionExpiryReport): Ending {
   return {
     document: [
       lines(
-        `Ended ${numberText(ended)} of ${countText(planned, 'session')} ${tookText(seconds)}.`,
+        emphasized`Ended ${numberText(ended)} of ${countText(planned, 'session')} ${tookText(seconds)}.`,
         verificationText(done),
         runLine(run),
       ),
@@ -140,13 +149,13 @@ function leftText({ planned, stillAlive, unseen, verified, begunSince }: Session
     : `${sessions} planned, ${numberText(stillAlive)} still active`;
 }
 
-function verificationText({ verified, stillAlive, begunSince, unseen }: SessionExpiryReport): string {
-  if (stillAlive === null) return 'Not verified: the target could not be read.';
-  if (stillAlive === 0 && unseen !== null) return `Not verified. ${unseenText(unseen)}`;
+function verificationText({ verified, stillAlive, begunSince, unseen }: SessionExpiryReport): Line {
+  if (stillAlive === null) return warning`Not verified: the target could not be read.`;
+  if (stillAlive === 0 && unseen !== null) return warning`Not verified. ${unseenText(unseen)}`;
   if (!verified)
-    return `Verification failed: ${countText(stillAlive, 'session is', 'sessions are')} still active.`;
+    return bad`Verification failed: ${countText(stillAlive, 'session is', 'sessions are')} still active.`;
   const since = begunSince ? ` Started since: ${countText(begunSince, 'session')}.` : '';
-  return `Verified: none is listed any more.${since}`;
+  return good`Verified: none is listed any more.${since}`;
 }
 
 function unseenText(unseen: AccessPath): string {

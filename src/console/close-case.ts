@@ -51,7 +51,7 @@ function closing(confirmation: Confirmation): Confirmation {
 const MOST_NAMED = 3;
 
 /** What the close does to the users stands in the question: it is what people are in doubt about. */
-function closingQuestion({ plan, act }: Question): Pick<Question, 'plan' | 'act'> {
+function closingQuestion({ plan, act }: Question): Pick<Question, 'plan' | 'act' | 'lift'> {
   const accounts = partsOf(plan).flatMap((part) =>
     part.kind === 'lines' ? part.lines.flatMap((line) => detailsOf(line).account ?? []) : [],
   );
@@ -67,7 +67,9 @@ function closingQuestion({ plan, act }: Question): Pick<Question, 'plan' | 'act'
     return usual === true || (isNamed && names.length > 0 && account !== undefined);
   };
   return {
-    act: names.length === 0 ? act : `close the case: ${stays}`,
+    ...(names.length === 0
+      ? { act }
+      : { act: `close the case: ${stays}`, lift: { givesBack: false, stays } }),
     plan: partsOf(plan).flatMap((part, index) =>
       index === 0 && part.kind === 'lines' ? parted(part, isSaid) : [part],
     ),

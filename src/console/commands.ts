@@ -7,10 +7,8 @@ import { lockdownOrder } from '../cli/incident/lockdown-order.ts';
 import { revocationSelection, revokeFlags, revokeForm } from '../cli/revocation/revocation-flags.ts';
 import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import type { LockdownScope } from '../domain/incident/incident.ts';
 import { shellWord } from '../domain/remedies.ts';
-import { lines } from '../reports/document.ts';
-import type { Report } from '../reports/result.ts';
+import { lines, would } from '../reports/document.ts';
 import { CaseFiles } from './case-files.ts';
 import { wordOfCase } from './case-users.ts';
 import { cleanSchema, prepareCleaning } from './cleaning.ts';
@@ -148,7 +146,7 @@ async function prepareExtension(request: Extension, { places }: Preparation): Pr
       () =>
       async ({ runtime, confirmation }) => {
         await confirmation.confirm({
-          plan: [lines(`Would change when ${incident} ends: ${end}.`)],
+          plan: [lines(would`change when ${incident} ends: ${end}.`)],
           act: `change the end of ${incident}`,
           type: await wordOfCase(runtime, incident),
         });
@@ -272,33 +270,8 @@ async function prepareLockdown(request: Lockdown, { places }: Preparation): Prom
       return lockdownFlow({
         ...{ ...run, confirmation, order, several: false },
         flags: plans ? dryRun : flags,
-      }).then((locked) => ofWhom(locked, locked.json.plan.scope));
+      });
     },
-  };
-}
-
-/** How many users or applications are named. */
-const MOST_NAMED = 3;
-
-/** Says whose ways in are closed, because others may be open. */
-function ofWhom<Locked extends Report>(locked: Locked, scope: LockdownScope): Locked {
-  const { document } = locked;
-  const names = 'names' in scope ? scope.names : [];
-  if (document === undefined || names.length === 0 || names.length > MOST_NAMED) return locked;
-  return {
-    ...locked,
-    document: () =>
-      document().map((part) =>
-        part && part.kind === 'lines' && part.fold !== undefined
-          ? {
-              ...part,
-              fold: part.fold.replace(
-                /^(\d+ ways? in): all closed$/,
-                (_, ways: string) => `${names.join(', ')}: ${ways} closed`,
-              ),
-            }
-          : part,
-      ),
   };
 }
 

@@ -7,6 +7,7 @@ import { TokenctlError } from '../domain/errors.ts';
 import { listLog, listRuns } from '../operations/audit-log/list-log.ts';
 import { type VerifiedLog, verifyLog } from '../operations/audit-log/verify-log.ts';
 import type { RunAccount } from '../operations/journal/run-account.ts';
+import { plainText } from '../reports/document.ts';
 import { runFacts, runSentence } from '../reports/log-report.ts';
 import { type Problem, problemOf } from './operations.ts';
 import type { Places } from './places.ts';
@@ -66,7 +67,7 @@ async function verification(runtime: Runtime, checkpoint: string | undefined): P
       log,
       ...(checkpoint !== undefined && { checkpoint: { note: checkpoint, keys } }),
     });
-    const unproved = unprovedText(verified.entries, verified.checkpoint?.size ?? null);
+    const unproved = plainText(unprovedText(verified.entries, verified.checkpoint?.size ?? null));
     return { ...ended(), verified, unproved, problem: null };
   } catch (error) {
     // What could not be verified says nothing about the log.

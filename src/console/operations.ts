@@ -279,7 +279,7 @@ function notConfirmed(message: string): NotConfirmed {
 }
 
 /** What is planned, as the command prints it, also with --json and as data; and what to type. */
-function askedOf({ plan: document, act, type, part, note = '', otherwise, json = null }: Question) {
+function askedOf({ plan: document, act, type, part, note = '', otherwise, lift, json = null }: Question) {
   const plan = documentText(document);
   /** Names the plan: the answer has to come with it. */
   const digest = createHash('sha256').update(JSON.stringify({ plan, act, type, json })).digest('hex');
@@ -288,6 +288,8 @@ function askedOf({ plan: document, act, type, part, note = '', otherwise, json =
     document: shownDocument(document),
     /** Which one of several questions it is, and what it is about; null for the only one. */
     part: part ?? null,
+    /** What a lift is for; null for any other change. */
+    lift: lift ?? null,
     /** What the answer decides beyond that, as a sentence; null for nothing. */
     note: note === '' ? null : note,
     /** What happens without the answer, where that is not the end of the change; null where it is. */

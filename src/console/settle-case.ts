@@ -196,29 +196,13 @@ function planOf(settling: Settling, cleaning: Document): Document {
     ...(clean === null ? [] : [isUndo ? 'undo' : 'end', 'investigate again']),
   ];
   return [
-    ...withoutCount(cleaning),
+    ...cleaning,
     ...decided(settling),
     folded(
       `Order: ${order.join(', ')}`,
       `In this order: ${steps.join('; ')}.${clean === null ? '' : ' If a part fails, the list shows what is left.'}`,
     ),
   ];
-}
-
-/** The titles of its two lists say it, and the question has the number. */
-function withoutCount(cleaning: Document): Document {
-  return partsOf(cleaning).map((part) =>
-    part.kind === 'lines'
-      ? {
-          ...part,
-          lines: part.lines.map((line) =>
-            typeof line === 'string' && /^Would clean .* for good:$/.test(line)
-              ? { text: line, inConsole: '' }
-              : line,
-          ),
-        }
-      : part,
-  );
 }
 
 function decided({ saved, decisions }: Settling): Document {

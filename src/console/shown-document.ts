@@ -1,5 +1,5 @@
 import { type Document, type Line, type Part, partsOf, plainText } from '../reports/document.ts';
-import { printable, type Tone, tintOf } from '../reports/tables/text.ts';
+import { printable, type Tone } from '../reports/tables/text.ts';
 
 /** One line as the page shows it. */
 export interface ShownLine {
@@ -8,7 +8,7 @@ export interface ShownLine {
   readonly depth: number;
   /** How something ended or how grave it is (`done`, `OPEN`, `high`); null without such a mark. */
   readonly mark: string | null;
-  /** What its first words say, which are fixed words of the program; null for other lines. */
+  /** What its first words say; null where they say nothing. */
   readonly tone: Tone | null;
   /** The cells of a line of columns; null for any other line. */
   readonly cells: readonly string[] | null;
@@ -65,7 +65,7 @@ function shownPart(part: Part): ShownPart {
     case 'facts':
       return {
         kind: 'facts',
-        title: titleOf(part.title),
+        title: part.title === undefined ? null : value(plainText({ text: part.title })),
         facts: part.facts.map(([name, values]) => ({
           name: value(name),
           values: [values].flat().map((each) => value(each)),
@@ -108,5 +108,11 @@ function shownLine(line: Line): ShownLine {
     typeof line !== 'string' && 'columns' in line
       ? line.columns.map((cell) => value(plainText({ columns: [cell] })))
       : null;
-  return { text, depth, mark: mark === null ? null : value(mark), tone: tintOf(text)?.tone ?? null, cells };
+  return { text, depth, mark: mark === null ? null : value(mark), tone: toneOf(line), cells };
+}
+
+function toneOf(line: Line): Tone | null {
+  if (typeof line === 'string' || 'columns' in line) return null;
+  const [first] = [line.text].flat();
+  return typeof first === 'object' ? first.tone : null;
 }

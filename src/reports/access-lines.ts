@@ -1,5 +1,5 @@
 import { type AccessPath, pathName, sentenceOf } from '../domain/access.ts';
-import { type Document, folded, type Lines, lines, type Part } from './document.ts';
+import { type Document, emphasized, folded, type Lines, lines, type Part } from './document.ts';
 import { countText, numberText } from './tables/text.ts';
 
 const STATES: Readonly<Record<AccessPath['state'], string>> = {
@@ -11,20 +11,29 @@ const STATES: Readonly<Record<AccessPath['state'], string>> = {
 /**
  * The ways in, each with its state, what that rests on, and what to do about it: those that an operation was
  * to close, then those that it leaves as they are. Empty without any.
+ *
+ * @param whose The users or applications whose ways in they are. A few are named where all are closed: others may be open.
  */
-export function accessParts(paths: readonly AccessPath[]): Document {
+export function accessParts(paths: readonly AccessPath[], whose: readonly string[] = []): Document {
   const covered = paths.filter((each) => each.covered);
   const others = paths.filter((each) => !each.covered);
   return [
     folded(
       covered.every(({ state, remedy }) => state === 'closed' && remedy === undefined) &&
-        `${countText(covered.length, 'way', 'ways')} in: all closed`,
-      covered.length > 0 && 'Access paths:',
+        closedText(countText(covered.length, 'way', 'ways'), whose),
+      covered.length > 0 && emphasized`Access paths:`,
       covered.map(linesOf),
     ),
     lines(others.length > 0 && 'Not covered:', others.map(linesOf)),
   ];
 }
+
+function closedText(ways: string, whose: readonly string[]): string {
+  const isNamed = whose.length > 0 && whose.length <= MOST_NAMED;
+  return isNamed ? `${whose.join(', ')}: ${ways} in closed` : `${ways} in: all closed`;
+}
+
+const MOST_NAMED = 3;
 
 function linesOf(each: AccessPath): Lines {
   return [

@@ -1,4 +1,4 @@
-import { type Document, type Fact, type Line, type Part, partsOf, plainText } from './document.ts';
+import { type Document, type Fact, type Line, type Part, partsOf, plainText, type Text } from './document.ts';
 import { html, PAGE_END, pageStart } from './html.ts';
 import { numberText, printable } from './tables/text.ts';
 
@@ -77,8 +77,8 @@ function htmlCell(cell: string, title: string | null | undefined): string {
   return `<td${about}>${htmlText(cell)}</td>`;
 }
 
-function htmlTitle(title: string | undefined): string {
-  return title === undefined ? '' : `<p>${html(title)}</p>\n`;
+function htmlTitle(title: Text | undefined): string {
+  return title === undefined ? '' : `<p>${html(plainText({ text: title }))}</p>\n`;
 }
 
 function htmlList(texts: readonly string[]): string {
@@ -104,7 +104,7 @@ function markdownPart(part: Part): string {
         )
         .join('\n');
     case 'facts':
-      return `${part.title === undefined ? '' : `${markdown(part.title)}\n\n`}${part.facts.map(markdownFact).join('')}`;
+      return `${part.title === undefined ? '' : `${markdown(plainText({ text: part.title }))}\n\n`}${part.facts.map(markdownFact).join('')}`;
     case 'table':
       return [part.heads, part.heads.map(() => '---'), ...part.rows]
         .map((row, place) => `| ${row.map((cell) => (place === 1 ? cell : markdown(cell))).join(' | ')} |\n`)

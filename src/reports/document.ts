@@ -3,14 +3,16 @@ import { numberText, type Paint, printable, type Tone, unpainted } from './table
 /** What is left out, so that a condition can be written where a line or a part would be. */
 export type Absent = null | undefined | false | '';
 
-/** A word with its colour on a terminal. */
+/** Words with their colour. */
 interface Toned {
   readonly word: string;
   readonly tone: Tone;
+  /** What stands for them once a plan is confirmed. */
+  readonly confirmed?: string;
 }
 
 /** Texts are plain: the renderers escape them. */
-type Text = string | readonly (string | Toned)[];
+export type Text = string | readonly (string | Toned)[];
 
 export type Line =
   | string
@@ -35,13 +37,13 @@ export type Line =
 
 export type Lines = Line | Absent | readonly Lines[];
 
-/** A name with a value or a list of values. */
-export type Fact = readonly [name: string, value: string | readonly string[]];
+/** A name with a value or a list of values, and the colour of the name. */
+export type Fact = readonly [name: string, value: string | readonly string[], tone?: Tone];
 
 /** Names and values, under a title. */
 export interface Facts {
   readonly kind: 'facts';
-  readonly title?: string | undefined;
+  readonly title?: Text | undefined;
   readonly facts: readonly Fact[];
 }
 
@@ -79,8 +81,50 @@ export type Part =
 export type Document = readonly (Part | Absent)[];
 
 /** A line that says nothing about a run in particular. */
-export function usual(text: string): { readonly text: string; readonly usual: true } {
+export function usual(text: Text): { readonly text: Text; readonly usual: true } {
   return { text, usual: true };
+}
+
+/** A line whose first words have a colour. */
+interface TonedLine {
+  readonly text: readonly [Toned, ...string[]];
+}
+
+/**
+ * Makes a tag for a line whose first words say how something is: those before the first colon or full stop of its own words.
+ * What is filled in neither ends nor begins them, so that no name gets a colour or loses one.
+ */
+function toned(tone: Tone) {
+  return (own: readonly string[], ...values: readonly (string | number)[]): TonedLine => {
+    const end = own.findIndex((part) => /[:.]/.test(part));
+    const last = own[end];
+    if (last === undefined) return { text: [{ word: filled(own, values), tone }] };
+    const length = last.search(/[:.]/);
+    const word = filled(own.slice(0, end), values) + last.slice(0, length);
+    const rest = filled([last.slice(length), ...own.slice(end + 1)], values.slice(end));
+    return { text: [{ word, tone }, rest] };
+  };
+}
+
+/** A tag for a line of which all words are faint. */
+export function faint(own: readonly string[], ...values: readonly (string | number)[]): TonedLine {
+  return { text: [{ word: filled(own, values), tone: 'faint' }] };
+}
+
+function filled(own: readonly string[], values: readonly (string | number)[]): string {
+  return own.map((part, place) => `${part}${values[place] ?? ''}`).join('');
+}
+
+/** Tags for lines: good`Verified: none of ${count} tokens is listed any more.` */
+export const good = toned('good');
+export const warning = toned('warning');
+export const bad = toned('bad');
+export const emphasized = toned('strong');
+
+/** A tag for the first line of a plan: would`end ${count}: ${selection}.` Once it is confirmed, it says what will be done. */
+export function would(own: readonly string[], ...values: readonly (string | number)[]): TonedLine {
+  const [{ word, tone }, ...rest] = emphasized(own, ...values).text;
+  return { text: [{ word: `Would ${word}`, tone, confirmed: `Will ${word}` }, ...rest] };
 }
 
 export function section(text: string): Part {
@@ -116,11 +160,13 @@ export function list(...all: readonly Lines[]): Line[] {
 
 /** Names and values; a name without a value is left out. */
 export function facts(
-  all: readonly (readonly [name: string, value: string | readonly string[] | Absent])[],
-  title?: string,
+  all: readonly (readonly [name: string, value: string | readonly string[] | Absent, tone?: Tone])[],
+  title?: Text,
 ): Facts {
-  const found = all.flatMap(([name, value]): Fact[] =>
-    value === null || value === undefined || value === false || value.length === 0 ? [] : [[name, value]],
+  const found = all.flatMap(([name, value, ...tone]): Fact[] =>
+    value === null || value === undefined || value === false || value.length === 0
+      ? []
+      : [[name, value, ...tone]],
   );
   return { kind: 'facts', title, facts: found };
 }
@@ -142,6 +188,17 @@ export function partsOf(document: Document): Part[] {
 }
 
 const STEP = '  ';
+/** The colours of marks that say how something ended. */
+const MARK_TONES: ReadonlyMap<string, Tone> = new Map([
+  ['done', 'good'],
+  ['closed', 'good'],
+  ['as before', 'faint'],
+  ['PARTLY', 'bad'],
+  ['FAILED', 'bad'],
+  ['OPEN', 'bad'],
+  ['NOT TRIED', 'warning'],
+  ['NOT CHECKED', 'warning'],
+]);
 /** The narrowest column of marks, so that lists under each other line up. */
 const MARKS = 10;
 
@@ -167,22 +224,23 @@ export function documentText(document: Document, paint: Paint = unpainted): stri
 function textLines(part: Part, paint: Paint): string[] {
   switch (part.kind) {
     case 'heading':
-      return [`== ${printable.value(part.text)} ==`];
+      return [paint('strong', `== ${printable.value(part.text)} ==`)];
     case 'lines':
     case 'picture':
       return indentedLines(part.lines, paint);
     case 'facts': {
-      const [title, indent] = titled(part.title);
+      const [title, indent] = titled(part.title, paint);
       const width = Math.max(...part.facts.map(([name]) => name.length)) + 1;
-      const rows = part.facts.flatMap(([name, value]) =>
-        (typeof value === 'string' ? [value] : value).map(
-          (each, index) => `${(index === 0 ? `${name}:` : '').padEnd(width)}  ${printable.value(each)}`,
-        ),
+      const rows = part.facts.flatMap(([name, value, tone]) =>
+        (typeof value === 'string' ? [value] : value).map((each, index) => {
+          const column = (index === 0 ? `${name}:` : '').padEnd(width);
+          return `${tone === undefined ? column : paint(tone, column)}  ${printable.value(each)}`;
+        }),
       );
       return [...title, ...rows.map((row) => indent + row)];
     }
     case 'counts': {
-      const [title] = titled(part.title);
+      const [title] = titled(part.title, paint);
       const width = Math.max(...part.counts.map(([count]) => numberText(count).length));
       return [
         ...title,
@@ -199,8 +257,8 @@ function textLines(part: Part, paint: Paint): string[] {
   }
 }
 
-function titled(title: string | undefined): readonly [title: readonly string[], indent: string] {
-  return title === undefined ? [[], ''] : [[printable.value(title)], STEP];
+function titled(title: Text | undefined, paint: Paint): readonly [title: readonly string[], indent: string] {
+  return title === undefined ? [[], ''] : [[painted(title, paint)], STEP];
 }
 
 function indentedLines(all: readonly Line[], paint: Paint): string[] {
@@ -216,9 +274,15 @@ function indentedLines(all: readonly Line[], paint: Paint): string[] {
       return `${STEP.repeat(line.depth ?? 0)}${cells.join(STEP)}`.trimEnd();
     }
     const { text, mark, depth = mark === undefined ? 0 : 1 } = line;
-    const column = mark === undefined ? '' : `${mark.padEnd(width)} `;
+    const column =
+      mark === undefined ? '' : `${paintedMark(mark, paint)}${' '.repeat(width + 1 - mark.length)}`;
     return `${STEP.repeat(depth)}${column}${painted(text, paint)}`;
   });
+}
+
+function paintedMark(mark: string, paint: Paint): string {
+  const tone = MARK_TONES.get(mark);
+  return tone === undefined ? mark : paint(tone, mark);
 }
 
 function columnWidths(all: readonly Line[]): readonly number[] {

@@ -21,7 +21,7 @@ import {
 } from '../../operations/applications/show-application.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { requireMayChange, requireRights } from '../../operations/visibility.ts';
-import { type Document, facts, lines } from '../../reports/document.ts';
+import { type Document, facts, good, type Line, lines, warning, would } from '../../reports/document.ts';
 import { type MaybeMade, type Report, report } from '../../reports/result.ts';
 import { countText, numberText, printable, timeText } from '../../reports/tables/text.ts';
 import { revocationGuard } from '../change/approval.ts';
@@ -158,7 +158,7 @@ export async function deletionFlow(request: ChangeRequest & Named): Promise<Repo
   return await change<DeletionReport, DeletionJson>(request, {
     plan: [
       lines(
-        `Would delete the application ${application.name} (id ${application.id}) with ${tokens}.`,
+        would`delete the application ${application.name} (id ${application.id}) with ${tokens}.`,
         placeText(description),
         accessTokens.byUser.length > 0 && `Users who lose tokens: ${usersText(accessTokens.byUser)}.`,
         application.idTokens
@@ -174,7 +174,7 @@ export async function deletionFlow(request: ChangeRequest & Named): Promise<Repo
     ended: ({ result, steps, left, interrupted, stopped, run }) => ({
       document: [
         lines(
-          `${result === 'done' ? 'Deleted' : 'Partly deleted:'} ${application.name}.`,
+          result === 'done' ? `Deleted ${application.name}.` : warning`Partly deleted: ${application.name}.`,
           stepLines(steps),
           leftText(result, left),
           runLine(run),
@@ -196,9 +196,10 @@ export async function deletionFlow(request: ChangeRequest & Named): Promise<Repo
   });
 }
 
-function leftText(result: DeletionReport['result'], left: DeletionReport['left']): string {
-  if (left === null) return 'Not verified: the target could not be read.';
-  if (result === 'done') return 'Verified: neither the application nor one of its tokens is listed any more.';
+function leftText(result: DeletionReport['result'], left: DeletionReport['left']): Line {
+  if (left === null) return warning`Not verified: the target could not be read.`;
+  if (result === 'done')
+    return good`Verified: neither the application nor one of its tokens is listed any more.`;
   const tokens = countText(left.accessTokens, 'access token');
   return `Listed again: ${left.application ? 'the application and ' : ''}${tokens}.`;
 }
@@ -228,7 +229,7 @@ export async function secretFlow(
   return await change(request, {
     plan: [
       lines(
-        `Would replace the client secret of ${application.name} (id ${application.id}) and write the new one to ${output}.`,
+        would`replace the client secret of ${application.name} (id ${application.id}) and write the new one to ${output}.`,
         placeText(description),
         'The old secret stops working at once: clients with it can neither get nor refresh tokens.',
         tokensLeft(shown, description),

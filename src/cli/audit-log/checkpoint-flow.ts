@@ -9,7 +9,7 @@ import {
   proveInclusion,
   rotateLogKey,
 } from '../../operations/audit-log/checkpoints.ts';
-import { code, lines } from '../../reports/document.ts';
+import { code, lines, warning } from '../../reports/document.ts';
 import { pendingFile, requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
@@ -158,8 +158,7 @@ function isBeside({ configuration: { auditLog } }: Runtime): boolean {
   return key === undefined || file === undefined || dirname(key) === dirname(file);
 }
 
-const BESIDE =
-  'Warning: the key is in the folder of the log. A user who can write both can rewrite the log and sign it again: store checkpoints in another place (the job log-checkpoint), or set auditLog.key.';
+const BESIDE = warning`Warning: the key is in the folder of the log. A user who can write both can rewrite the log and sign it again: store checkpoints in another place (the job log-checkpoint), or set auditLog.key.`;
 
 /**
  * Reads a small text file, such as a checkpoint.

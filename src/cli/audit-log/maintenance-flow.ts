@@ -7,7 +7,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { verifyInclusion } from '../../operations/audit-log/checkpoints.ts';
 import { type HeldEntries, heldEntries, pruneLog, rotateLog } from '../../operations/audit-log/rotate-log.ts';
 import { type VerifiedLog, verifyLog } from '../../operations/audit-log/verify-log.ts';
-import { type Lines, lines, list } from '../../reports/document.ts';
+import { good, type Line, type Lines, lines, list, warning } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, secondText } from '../../reports/tables/text.ts';
 import { textFile } from './checkpoint-flow.ts';
@@ -164,17 +164,17 @@ function summaryLines({ entries, head, removed, checkpoint }: VerifiedLog, place
   const first = (removed ?? 0) + 1;
   const covered = checkpoint?.size ?? 0;
   return [
-    `Checked: each entry follows from the one before, from entry ${first} to ${entries}, in ${name}.`,
+    good`Checked: each entry follows from the one before, from entry ${first} to ${entries}, in ${name}.`,
     removed !== undefined && `Entries 1 to ${removed} were removed by retention, as the log records.`,
     checkpoint !== undefined &&
-      `Checked: entries 1 to ${covered} match the checkpoint of ${checkpoint.origin}.`,
+      good`Checked: entries 1 to ${covered} match the checkpoint of ${checkpoint.origin}.`,
     notChecked(entries, checkpoint === undefined ? null : covered),
     `Head: ${head.hash}`,
   ];
 }
 
 /** What the hashes of a log cannot show, and the command that would. */
-function notChecked(entries: number, covered: number | null): string[] {
+function notChecked(entries: number, covered: number | null): Lines {
   return [
     unprovedText(entries, covered),
     ...(covered === null
@@ -190,12 +190,12 @@ function notChecked(entries: number, covered: number | null): string[] {
  *
  * @param covered The entries that a checkpoint covers; null without one.
  */
-export function unprovedText(entries: number, covered: number | null): string {
+export function unprovedText(entries: number, covered: number | null): Line {
   if (covered === null)
-    return 'Not checked: whether entries are missing at the end, or all entries were rewritten.';
+    return warning`Not checked: whether entries are missing at the end, or all entries were rewritten.`;
   return covered === entries
-    ? 'Not checked: whether entries after the checkpoint are missing.'
-    : `Not checked: whether entries ${covered + 1} to ${entries} were rewritten, or later ones are missing. A newer checkpoint shows that.`;
+    ? warning`Not checked: whether entries after the checkpoint are missing.`
+    : warning`Not checked: whether entries ${covered + 1} to ${entries} were rewritten, or later ones are missing. A newer checkpoint shows that.`;
 }
 
 /**
@@ -236,7 +236,7 @@ export async function rotationFlow(
 /** Why older entries are still there, and what ends that. */
 function heldLines({ since, incidents }: HeldEntries): Lines {
   return [
-    `Kept: the entries since ${secondText(since)}, which these incidents need:`,
+    warning`Kept: the entries since ${secondText(since)}, which these incidents need:`,
     ...list(
       ...incidents.map(({ id, stays }) => {
         const names = stays.map(({ what, name }) => (what === 'user' ? name : `the role ${name}`));

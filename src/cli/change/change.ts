@@ -3,7 +3,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import type { Change } from '../../operations/journal/operation-run.ts';
 import { refusalAhead, requirePrimary } from '../../operations/visibility.ts';
-import { type Document, lines } from '../../reports/document.ts';
+import { type Document, faint, lines } from '../../reports/document.ts';
 import { type Amount, type Report, report } from '../../reports/result.ts';
 import type { PlanFlags } from '../flags.ts';
 import { approvalFor, approvalRefusal, type Guard } from './approval.ts';
@@ -71,7 +71,7 @@ export interface PlannedChange<Done, Json> {
 }
 
 const NO_FILE: PlanFileJson = { planFile: null, digest: null };
-const DRY_RUN = 'Dry run. Nothing was changed.';
+const DRY_RUN = faint`Dry run. Nothing was changed.`;
 
 /**
  * Makes a change that was planned, or ends before that: with the plan in a file (--plan-out), after a dry run, and where there

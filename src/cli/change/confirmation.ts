@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { ReadStream } from 'node:tty';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Document, documentText, lines } from '../../reports/document.ts';
+import { type Document, documentText, type Line, lines, type Text } from '../../reports/document.ts';
 import { onScreen } from '../../reports/tables/text.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { screenOf, writeTo } from '../output/streams.ts';
@@ -24,6 +24,8 @@ export interface Question {
   readonly part?: string | undefined;
   /** What the answer decides beyond that, and what comes after it, as a sentence. */
   readonly note?: string | undefined;
+  /** Of a lift: whether it gives back what an earlier one left, and who stays deactivated after it, as a phrase. */
+  readonly lift?: { readonly givesBack: boolean; readonly stays: string | null };
   /** The number of tokens, if the question is about tokens. */
   readonly tokens?: number;
 }
@@ -81,12 +83,19 @@ export function confirmationFrom(
 
 /** A plan that is carried out, once it is confirmed: what will be done, above what was done. */
 function toCome(plan: Document): Document {
-  const will = (text: string) => text.replace(/^Would /, 'Will ');
+  const will = (text: Text) =>
+    typeof text === 'string'
+      ? text
+      : text.map((each) =>
+          typeof each === 'string' ? each : { ...each, word: each.confirmed ?? each.word },
+        );
   return plan.map((part) => {
     if (!part) return part;
     if (part.kind === 'facts' && part.title !== undefined) return { ...part, title: will(part.title) };
     if (part.kind !== 'lines') return part;
-    return { ...part, lines: part.lines.map((line) => (typeof line === 'string' ? will(line) : line)) };
+    const of = (line: Line): Line =>
+      typeof line === 'string' || 'columns' in line ? line : { ...line, text: will(line.text) };
+    return { ...part, lines: part.lines.map(of) };
   });
 }
 
@@ -102,7 +111,10 @@ async function showPlan(
     ...(json ? [] : [process.stdout]),
     ...(json || (asks && !process.stdout.isTTY) ? [process.stderr] : []),
   ];
-  for (const stream of streams) await writeTo(stream, `${onScreen(documentText(plan), screenOf(stream))}\n`);
+  for (const stream of streams) {
+    const screen = screenOf(stream);
+    await writeTo(stream, `${onScreen(documentText(plan, screen.paint), screen)}\n`);
+  }
 }
 
 /** Where an answer comes from. */

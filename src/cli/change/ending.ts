@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { StepReport, Stopped } from '../../operations/journal/operation-run.ts';
 import { fullViewHint, type Viewer } from '../../operations/visibility.ts';
-import { type Line, usual } from '../../reports/document.ts';
+import { bad, faint, type Line, usual } from '../../reports/document.ts';
 import type { Amount } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
 
@@ -62,11 +62,15 @@ export function tookText(seconds: number): string {
 
 /** Where the audit log has what was done. */
 export function runLine(run: string | null): ReturnType<typeof usual> | null {
-  return run === null ? null : usual(`Audit log: run ${run}.`);
+  return run === null ? null : usual(faint`Audit log: run ${run}.`.text);
 }
 
 /** The first lines of many, and how many more there are. */
-export function firstOf<Item>(items: readonly Item[], most: number, text: (item: Item) => string): string[] {
+export function firstOf<Item, One extends Line>(
+  items: readonly Item[],
+  most: number,
+  text: (item: Item) => One,
+): (One | string)[] {
   const more = items.length - most;
   const shown = items.slice(0, most).map(text);
   return more <= 0 ? shown : [...shown, `and ${countText(more, 'more', 'more')}`];
@@ -77,11 +81,11 @@ export function failedLines(
   name: string,
   failed: readonly { readonly tokenId: number; readonly reason: string }[],
   most: number,
-): string[] {
+): Line[] {
   const more = failed.length - most;
   return [
-    ...failed.slice(0, most).map(({ tokenId, reason }) => `Failed: ${name} ${tokenId}: ${reason}`),
-    ...(more > 0 ? [`Failed: ${countText(more, 'more', 'more')}.`] : []),
+    ...failed.slice(0, most).map(({ tokenId, reason }) => bad`Failed: ${name} ${tokenId}: ${reason}`),
+    ...(more > 0 ? [bad`Failed: ${countText(more, 'more', 'more')}.`] : []),
   ];
 }
 

@@ -2,7 +2,7 @@ import { assumptions } from '../../domain/tried-versions.ts';
 import type { CheckedTarget } from '../../operations/contexts/check-target.ts';
 import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports/target.ts';
 import { RIGHTS_TEXT } from '../../operations/visibility.ts';
-import { facts, lines, list, type Part } from '../../reports/document.ts';
+import { facts, good, lines, list, type Part } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { expiryText } from '../../reports/tables/text.ts';
 
@@ -18,6 +18,7 @@ export type IdentityJson = Pick<
 export function checkResult(checked: CheckedTarget): Report<CheckedTarget> {
   const { context, address, credential, transport, proxy, missingRights, sessionCache, warnings } = checked;
   const { able, unable } = abilities(checked);
+  const works = `Context "${context}" ${worksText(checked, able)}.`;
   return report({
     json: checked,
     document: [
@@ -33,9 +34,9 @@ export function checkResult(checked: CheckedTarget): Report<CheckedTarget> {
           ['Cache', sessionCache?.problem === null && `sessions at ${sessionCache.addresses.join(', ')}`],
           ['Can do', able.join(', ')],
           ['Cannot', unableText(checked, unable)],
-          ...warnings.map((warning) => ['Warning', warning] as const),
+          ...warnings.map((warning) => ['Warning', warning, 'warning'] as const),
         ],
-        `Context "${context}" ${worksText(checked, able)}.`,
+        able.length > 0 && checked.standby === undefined ? good`${works}`.text : works,
       ),
       ...missingParts(missingRights),
     ],

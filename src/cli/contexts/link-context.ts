@@ -3,7 +3,7 @@ import { writableFile } from '../../config/configuration.ts';
 import { contextOf, databaseContextOf } from '../../config/contexts.ts';
 import { linkDatabase } from '../../config/edit-contexts.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { lines } from '../../reports/document.ts';
+import { lines, warning } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 
 /** What `context link` prints with `--json`. */
@@ -64,7 +64,7 @@ export async function linkFlow(
           : `"${database}" was the database of "${name}" before. Nothing was changed.`,
         isChecked
           ? `Both are the installation ${installUuid}.`
-          : 'Not checked: whether both are the same controller. One of them does not name its installation.',
+          : warning`Not checked: whether both are the same controller. One of them does not name its installation.`,
       ),
     ],
   });

@@ -12,7 +12,7 @@ import { readSecret, secretFrom, storedSecretPath, storeSecret } from '../../con
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { lines } from '../../reports/document.ts';
+import { faint, lines, would } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { expiryText } from '../../reports/tables/text.ts';
 import { ask, canAsk } from '../change/confirmation.ts';
@@ -105,9 +105,9 @@ export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson
         document: [
           lines(
             `Logged in to ${description.address} as ${identityText(description)}.`,
-            `Would ${username === undefined ? 'store the token' : `create a token of scope ${scopeOf(flags)}`} for the context "${outline.name}".`,
+            would`${username === undefined ? 'store the token' : `create a token of scope ${scopeOf(flags)}`} for the context "${outline.name}".`,
           ),
-          lines('Dry run. Nothing was changed.'),
+          lines(faint`Dry run. Nothing was changed.`),
         ],
       });
     }

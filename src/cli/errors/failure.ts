@@ -81,7 +81,8 @@ export function failureToText({ label, message, hint }: Failure): string {
 
 /** The failure as printable lines, laid out for a terminal. */
 export function failureOnScreen(failure: Failure, screen: Screen): string {
-  return onScreen(printable.lines(failureToText(failure)), screen);
+  const text = onScreen(printable.lines(failureToText(failure)), screen);
+  return screen.paint('bad', failure.label) + text.slice(failure.label.length);
 }
 
 /** Unwraps the message of a flag's own check, which the flag parser puts in a frame. */

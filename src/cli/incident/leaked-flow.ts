@@ -18,7 +18,7 @@ import {
 } from '../../operations/revocation/leaked-input.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
 import type { LeakPlace } from '../../operations/revocation/scanner-findings.ts';
-import { type Document, type Line, lines, list } from '../../reports/document.ts';
+import { type Document, type Line, lines, list, warning } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
 import { type ChangeRequest, change, type PlanFileJson } from '../change/change.ts';
@@ -163,10 +163,10 @@ function foundDocument(leaked: LeakedTokens): Document {
         'The input is empty. TruffleHog writes nothing if it finds nothing, but a scan that failed may have written nothing as well.',
       found.map(tokenLines),
       hiddenLines > 0 &&
-        `Not checked: ${countText(hiddenLines, 'line contains', 'lines contain')} REDACTED, asterisks or a hash in place of a value.`,
+        warning`Not checked: ${countText(hiddenLines, 'line contains', 'lines contain')} REDACTED, asterisks or a hash in place of a value.`,
       report !== null &&
         report.hidden > 0 &&
-        `Not checked: ${countText(report.hidden, 'finding', 'findings')} without a secret${placesText(report.hiddenPlaces)}.`,
+        warning`Not checked: ${countText(report.hidden, 'finding', 'findings')} without a secret${placesText(report.hiddenPlaces)}.`,
       notSent > 0 &&
         `Not sent: ${countText(notSent, 'value')} of another form. A controller generates tokens of 30 letters and digits.`,
       how === 'by_trying' &&

@@ -18,12 +18,15 @@ import type { TargetDescription } from '../../operations/ports/target.ts';
 import { accessParts } from '../../reports/access-lines.ts';
 import {
   type Document,
+  good,
   type Line,
   type Lines,
   lines,
   list,
   type Part,
   usual,
+  warning,
+  would,
 } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
@@ -158,6 +161,7 @@ function liftChange(
         : {
             act: `${isGiving ? 'give back what was left by' : 'lift'} ${one ? only : `${ids.length} incidents`}${closes === undefined ? '' : ' and close the case'}`,
             type: one ? only : String(ids.length),
+            lift: { givesBack: isGiving, stays: null },
           },
     async act(begin) {
       const opened = await begin();
@@ -232,8 +236,8 @@ function planLines(
   }
   return [
     lifted === null
-      ? usual(`Would lift ${id}: ${selection}, locked down since ${since}.`)
-      : `Would give back what the lift of ${id} left: ${selection}, lifted at ${timeText(new Date(lifted.at))}.`,
+      ? usual(would`lift ${id}: ${selection}, locked down since ${since}.`.text)
+      : would`give back what the lift of ${id} left: ${selection}, lifted at ${timeText(new Date(lifted.at))}.`,
     list(
       items.map(itemLine),
       giveBackText(items, { id, context }),
@@ -364,10 +368,9 @@ function reportLines(
   return [
     isGiving
       ? `${result === 'lifted' ? 'Gave back' : 'Gave back in part'} what was left by the lift: ${incident}.`
-      : {
-          text: `${result === 'lifted' ? 'Lifted' : 'Partly lifted'}: ${incident}.`,
-          usual: result === 'lifted',
-        },
+      : result === 'lifted'
+        ? usual(good`Lifted: ${incident}.`.text)
+        : warning`Partly lifted: ${incident}.`,
     stepLines(steps),
     left.map((item) => ({ ...itemLine(item), mark: 'left' })),
     list(

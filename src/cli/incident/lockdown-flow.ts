@@ -18,7 +18,18 @@ import { requireSameController, type SavedLockdown } from '../../operations/revo
 import { refuseLockout } from '../../operations/settings/settings.ts';
 import { requireMayChange } from '../../operations/visibility.ts';
 import { accessParts } from '../../reports/access-lines.ts';
-import { type Document, folded, type Line, lines, list, type Part } from '../../reports/document.ts';
+import {
+  type Document,
+  emphasized,
+  folded,
+  good,
+  type Line,
+  lines,
+  list,
+  type Part,
+  warning,
+  would,
+} from '../../reports/document.ts';
 import type { MaybeMade, Report } from '../../reports/result.ts';
 import { countText, numberText } from '../../reports/tables/text.ts';
 import { type ChangeRequest, change, type Ending, notMade, type PlanFileJson } from '../change/change.ts';
@@ -219,13 +230,14 @@ async function lockdownEnding(
   const { incident, result, seconds, steps, accessPaths, kept, renamed, run, interrupted, stopped } = report;
   const isLimited = result === 'locked' && uncheckedPaths(accessPaths).length > 0;
   const limit = isLimited ? ' as far as this context can check' : '';
-  const state = result === 'locked' ? 'Locked down' : 'Partly locked down';
   return {
     document: [
       lines(
         run === null
-          ? `Already locked down${limit}: ${selection}. Incident: ${incident}. Nothing was changed.`
-          : `${state}${limit}: ${selection}, ${tookText(seconds)}. Incident: ${incident}.`,
+          ? good`Already locked down${limit}: ${selection}. Incident: ${incident}. Nothing was changed.`
+          : result === 'locked'
+            ? good`Locked down${limit}: ${selection}, ${tookText(seconds)}. Incident: ${incident}.`
+            : warning`Partly locked down: ${selection}, ${tookText(seconds)}. Incident: ${incident}.`,
         historyText(names),
       ),
       folded(
@@ -235,7 +247,7 @@ async function lockdownEnding(
         stepLines(steps),
         renamedText(kindOf(scope), renamed),
       ),
-      ...accessParts(accessPaths),
+      ...accessParts(accessPaths, 'names' in scope ? scope.names : []),
       lines(
         keptText(kept),
         await untilText(runtime, report),
@@ -275,8 +287,8 @@ function runOutsideConsole(run: string | null): Line | null {
   return line === null ? null : { ...line, inConsole: '' };
 }
 
-function keptText(kept: readonly number[]): string {
-  return kept.length === 0 ? '' : `Kept: your own access (token ${kept.join(', ')}).`;
+function keptText(kept: readonly number[]): Line | '' {
+  return kept.length === 0 ? '' : warning`Kept: your own access (token ${kept.join(', ')}).`;
 }
 
 async function untilText(
@@ -315,7 +327,7 @@ function lockdownPlanDocument(plan: LockdownPlan, description: TargetDescription
   const { incident, continues, selection, usersKept, usersGone } = plan;
   return [
     lines(
-      `Would lock down ${selection}, as ${incident}${continues ? ', an open incident' : ''}.`,
+      would`lock down ${selection}, as ${incident}${continues ? ', an open incident' : ''}.`,
       historyText(plan.names),
       placeLine(description),
       ends,
@@ -324,9 +336,9 @@ function lockdownPlanDocument(plan: LockdownPlan, description: TargetDescription
     tokensPart(plan),
     lines(
       plan.revocation?.kept.map(
-        ({ tokenId }) => `Kept: token ${tokenId}, which may be the credential of this context.`,
+        ({ tokenId }) => warning`Kept: token ${tokenId}, which may be the credential of this context.`,
       ),
-      usersKept.length > 0 && `Kept active: ${usersKept.join(', ')}.`,
+      usersKept.length > 0 && warning`Kept active: ${usersKept.join(', ')}.`,
       usersGone.length > 0 && `Not found any more: ${usersGone.join(', ')}.`,
       renamedText(kindOf(plan.scope), plan.renamed),
     ),
@@ -338,7 +350,7 @@ function stepsPart(plan: LockdownPlan, description: TargetDescription): Part {
   const { before, after } = localSteps(plan.local);
   const isUsual = [plan.switches, plan.lifetimes, before, after].every(({ length }) => length === 0);
   const steps = stepsOf(plan, description).map((text, index) => `${index + 1}. ${text}`);
-  return folded(isUsual && usualText(plan), 'Steps:', list(...steps));
+  return folded(isUsual && usualText(plan), emphasized`Steps:`, list(...steps));
 }
 
 /** What a lockdown ends, with the numbers that are known. */

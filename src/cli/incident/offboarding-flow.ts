@@ -19,7 +19,7 @@ import {
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { requireMayChange } from '../../operations/visibility.ts';
 import { accessParts, notCovered } from '../../reports/access-lines.ts';
-import { type Document, lines, list } from '../../reports/document.ts';
+import { type Document, lines, list, would } from '../../reports/document.ts';
 import type { MaybeMade, Report } from '../../reports/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import { type ChangeRequest, change, type Ending, notMade } from '../change/change.ts';
@@ -84,7 +84,7 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
       lines(
         historyText(plan.names),
         plan.deactivate.length > 0 &&
-          `Would deactivate ${plan.deactivate.map(({ name }) => name).join(', ')}.`,
+          would`deactivate ${plan.deactivate.map(({ name }) => name).join(', ')}.`,
         plan.staysActive && STAYS_ACTIVE,
         local.before,
         local.after,

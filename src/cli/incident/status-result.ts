@@ -18,7 +18,18 @@ import type {
 import { valueText } from '../../operations/incident/plan-lift.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { type Document, type Lines, lines, list, type Part } from '../../reports/document.ts';
+import {
+  bad,
+  type Document,
+  good,
+  type Line,
+  type Lines,
+  lines,
+  list,
+  type Part,
+  type Text,
+  warning,
+} from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, secondText, timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
@@ -84,8 +95,8 @@ function leftPart(left: readonly IncidentStatus[], { address, context }: TargetD
       ...left.map((each) =>
         list(
           `${each.id}: ${each.selection}, since ${secondText(each.lifted?.at ?? each.since)}`,
-          stayLines(each.address === address ? { ...each, context } : each).map((text) => ({
-            text,
+          stayLines(each.address === address ? { ...each, context } : each).map((line) => ({
+            ...line,
             depth: 2,
           })),
         ),
@@ -94,12 +105,13 @@ function leftPart(left: readonly IncidentStatus[], { address, context }: TargetD
   );
 }
 
-const STATES: Readonly<Record<IncidentStatus['state'], string>> = {
-  unfinished: 'UNFINISHED: interrupted, or still running. Run the same lockdown again.',
-  locked: 'locked down',
-  partly: 'PARTLY LOCKED DOWN: run the same lockdown again.',
-  lifting: 'partly lifted: lift it again.',
-  lifted: 'lifted',
+/** A state in short, and with what to do. */
+const STATES: Readonly<Record<IncidentStatus['state'], readonly [short: string, line: Line]>> = {
+  unfinished: ['UNFINISHED', bad`UNFINISHED: interrupted, or still running. Run the same lockdown again.`],
+  locked: ['locked down', 'locked down'],
+  partly: ['PARTLY LOCKED DOWN', bad`PARTLY LOCKED DOWN: run the same lockdown again.`],
+  lifting: ['partly lifted', 'partly lifted: lift it again.'],
+  lifted: ['lifted', 'lifted'],
 };
 
 function incidentPart(incident: IncidentStatus, here: string): Part {
@@ -109,7 +121,7 @@ function incidentPart(incident: IncidentStatus, here: string): Part {
   return lines(
     `${id}: ${selection}`,
     list(
-      STATES[state],
+      STATES[state][1],
       address !== here && `at another address of this controller: ${address} (context ${context})`,
       `since ${secondText(since)}, by ${who(by)}${why === '' ? '' : `: ${why}`}`,
       lifted === null ? untilText(incident) : `lifted ${secondText(lifted.at)}, by ${who(lifted.by)}`,
@@ -148,7 +160,7 @@ function elsewhereLine({
   isOverdue,
   stays,
 }: ElsewhereIncident) {
-  const [shown = state] = STATES[state].split(':');
+  const [shown] = STATES[state];
   const over = isOverdue ? ', OVERDUE' : '';
   const end = until === null ? '' : `, until ${timeText(new Date(until))}${over}`;
   const left = stays.length === 0 ? '' : `, not given back: ${stays.map(({ name }) => name).join(', ')}`;
@@ -176,9 +188,9 @@ function settingLines(values: readonly HeldValue[]): string[] {
 }
 
 /** What a lift left, as it is now, and how to give it back. */
-function stayLines({ id, stays, values, context }: IncidentStatus): readonly string[] {
+function stayLines({ id, stays, values, context }: IncidentStatus): readonly { readonly text: Text }[] {
   if (stays.length === 0) return [];
-  const lineOf = ({ what, name, userId }: IncidentStatus['stays'][number]) => {
+  const lineOf = ({ what, name, userId }: IncidentStatus['stays'][number]): Text => {
     const value = values.find((each) => each.what === what && each.name === name && each.userId === userId);
     const kept = what === 'user' ? 'deactivated' : 'taken';
     if (value === undefined) return `${name}: left ${kept} by the lift, says the audit log; not read now`;
@@ -187,10 +199,12 @@ function stayLines({ id, stays, values, context }: IncidentStatus): readonly str
     if (value.found === value.locked)
       return what === 'user' ? `${name} stays deactivated.` : `${name} stays taken.`;
     return what === 'user'
-      ? `ACTIVE: ${name}, whom the lift left deactivated`
+      ? bad`ACTIVE: ${name}, whom the lift left deactivated`.text
       : `HELD AGAIN: ${name}, which the lift left taken`;
   };
-  return [...stays.map(lineOf), `to give this access back: ${giveBackCommand(id, context)}`];
+  return [...stays.map(lineOf), `to give this access back: ${giveBackCommand(id, context)}`].map((text) => ({
+    text,
+  }));
 }
 
 function userLines(values: readonly HeldValue[]): Lines {
@@ -199,7 +213,7 @@ function userLines(values: readonly HeldValue[]): Lines {
   const back = users.filter(({ found }) => found === true);
   return [
     users.length > 0 && `${countText(users.length - gone.length - back.length, 'user')} deactivated`,
-    back.length > 0 && `ACTIVE: ${namesOf(back)}`,
+    back.length > 0 && bad`ACTIVE: ${namesOf(back)}`,
     gone.length > 0 && `Deleted: ${namesOf(gone)}`,
   ];
 }
@@ -222,7 +236,7 @@ function namesOf(values: readonly HeldValue[]): string {
 function tokenLines({ aliveCount, alive }: IncidentStatus): Lines {
   if (aliveCount === 0) return [];
   return [
-    `${countText(aliveCount, 'TOKEN IS', 'TOKENS ARE')} STILL VALID, newest first:`,
+    bad`${countText(aliveCount, 'TOKEN IS', 'TOKENS ARE')} STILL VALID, newest first:`,
     ...alive.toReversed().map(({ id, user, created, isNew }) => ({
       text: `token ${id} of ${user ?? 'a deleted user'}, created ${timeText(created)}${isNew ? ', after the lockdown' : ''}`,
       depth: 2,
@@ -236,26 +250,26 @@ function pathLines({ accessPaths }: IncidentStatus): Lines {
   return accessPaths
     .filter(({ path, state }) => state === 'not_checked' || (state === 'open' && !own.has(path)))
     .map((each) => {
-      const state = each.state === 'open' ? 'OPEN' : 'NOT CHECKED';
-      return `${state}: ${pathName(each.path)}: ${sentenceOf(each)}`;
+      const text = `${pathName(each.path)}: ${sentenceOf(each)}`;
+      return each.state === 'open' ? bad`OPEN: ${text}` : warning`NOT CHECKED: ${text}`;
     });
 }
 
 /** Whether new tokens really got the lifetime that was set. */
-function lifetimeText({ lifetimes }: IncidentStatus): string {
+function lifetimeText({ lifetimes }: IncidentStatus): Line | '' {
   if (lifetimes === null || lifetimes.issued === 0) return '';
   const { set, issued, longer } = lifetimes;
   return longer === 0
     ? `New access tokens: ${issued}, none valid for longer than the ${set} s that were set.`
-    : `NEW ACCESS TOKENS LIVE LONGER THAN SET: ${longer} of ${issued} (set: ${set} s). Restart the web services of the controller.`;
+    : bad`NEW ACCESS TOKENS LIVE LONGER THAN SET: ${longer} of ${issued} (set: ${set} s). Restart the web services of the controller.`;
 }
 
-function effectText({ holds, notSeen, accessPaths }: IncidentStatus): string {
-  if (holds === null) return `NOT CHECKED: ${notSeen ?? 'not read'}.`;
-  if (!holds) return 'NOT IN EFFECT.';
+function effectText({ holds, notSeen, accessPaths }: IncidentStatus): Line {
+  if (holds === null) return warning`NOT CHECKED: ${notSeen ?? 'not read'}.`;
+  if (!holds) return bad`NOT IN EFFECT.`;
   const unchecked = pathNames(uncheckedPaths(accessPaths));
-  if (unchecked === '') return 'In effect.';
-  return `In effect as far as this context can check. Not checked: ${unchecked}.`;
+  if (unchecked === '') return good`In effect.`;
+  return good`In effect as far as this context can check. Not checked: ${unchecked}.`;
 }
 
 /** What --check fails for: what is seen to be wrong, wherever it is; else what this context cannot check. */

@@ -4,7 +4,17 @@ import { shellWord } from '../../domain/remedies.ts';
 import { type CleaningReport, titleOf } from '../../operations/investigation/clean.ts';
 import { type CleaningPlan, isIrreversible } from '../../operations/investigation/plan-cleaning.ts';
 import type { UndoPlan } from '../../operations/investigation/plan-undo.ts';
-import { type Document, type Line, type Lines, lines, list, type Part } from '../../reports/document.ts';
+import {
+  type Document,
+  good,
+  type Line,
+  type Lines,
+  lines,
+  list,
+  type Part,
+  warning,
+  would,
+} from '../../reports/document.ts';
 import { countText, secondText } from '../../reports/tables/text.ts';
 import type { Ending } from '../change/change.ts';
 import { runLine, stepLines, unfinishedWork } from '../change/ending.ts';
@@ -38,9 +48,9 @@ export function planDocument(
 ): Document {
   const { clean: planned } = plan;
   const plannedLines = isBrief ? briefLines : wholeLines;
-  const [none, would] = isUndo(plan)
-    ? ['Nothing to undo.', `Would undo, of the cleaning ${plan.undoes},`]
-    : ['No items to clean.', 'Would clean'];
+  const [none, act] = isUndo(plan)
+    ? ['Nothing to undo.', `undo, of the cleaning ${plan.undoes},`]
+    : ['No items to clean.', 'clean'];
   const final = planned.filter(isIrreversible);
   const isMixed = final.length > 0 && (isBrief || final.length < planned.length);
   const later = planned.filter((each) => !isIrreversible(each));
@@ -51,7 +61,11 @@ export function planDocument(
     lines(
       items === 0
         ? none
-        : `${would} ${countText(items, 'item')}${final.length === 0 ? '' : `, ${final.length} of them for good${isBrief ? '' : ', after a second confirmation'}`}:`,
+        : {
+            ...would`${act} ${countText(items, 'item')}${final.length === 0 ? '' : `, ${final.length} of them for good${isBrief ? '' : ', after a second confirmation'}`}:`,
+            // The titles of the two lists say it.
+            inConsole: isBrief && final.length > 0 && !isUndo(plan) ? '' : undefined,
+          },
       !isMixed && list(...planned.map(plannedLines)),
     ),
     isMixed && later.length > 0 && lines('Can be undone later:', list(...later.map(plannedLines))),
@@ -151,7 +165,9 @@ function keepPart(plan: AnyPlan): Part {
       ...list(...handed.map(({ item, why }) => `${item.summary} [${item.id}]. ${why}`)),
     ],
     keep.length > 0 &&
-      `${isUndo(plan) ? 'Not undone' : 'Needs manual action'}: ${countText(keep.length, 'item')}.`,
+      (isUndo(plan)
+        ? `Not undone: ${countText(keep.length, 'item')}.`
+        : warning`Needs manual action: ${countText(keep.length, 'item')}.`),
     keep.map(({ item, item: { id, risk, summary, remedy }, why }) => [
       { mark: risk ?? '-', text: `${summary}${authorText(item)} [${id}]` },
       { text: why, depth: 3 },
@@ -230,9 +246,11 @@ export function cleaningEnding(plan: AnyPlan, done: CleaningReport, { isBrief }:
       lines(
         countsText(plan, done),
         stepLines(steps),
-        left === null && 'Not verified: what remains was not read.',
+        left === null && warning`Not verified: what remains was not read.`,
         left?.length === 0 &&
-          (undoes ? 'Verified: these items are as before the cleaning.' : 'Verified: these items are ended.'),
+          (undoes
+            ? good`Verified: these items are as before the cleaning.`
+            : good`Verified: these items are ended.`),
         left !== null && !undoes && switchedOffText(plan, done),
         left?.map(({ summary, id }) => `${undoes ? 'NOT UNDONE' : 'REMAINS'}: ${summary} [${id}]`),
         later?.map((item) => `CAME SINCE THE PLAN: ${item.summary}${authorText(item)} [${item.id}]`),

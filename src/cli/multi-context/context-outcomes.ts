@@ -1,5 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { lines, type Part } from '../../reports/document.ts';
+import { bad, lines, type Part } from '../../reports/document.ts';
 import type { Amount, Report, Result } from '../../reports/result.ts';
 import { type Listing, listing } from '../../reports/tables/listing.ts';
 import { countText, numberText, type Tone } from '../../reports/tables/text.ts';
@@ -9,7 +9,6 @@ import {
   type FailureJson,
   failureOf,
   failureToJson,
-  failureToText,
 } from '../errors/failure.ts';
 
 /** How a command ended in one context: with a result or with an error. */
@@ -274,5 +273,6 @@ export function contextHeading(context: string): Part {
 export function problemPart(problem: unknown): Part {
   const failure = failureOf(problem);
   if (isNotFound(problem)) return lines(failure.message);
-  return lines(failureToText(failure).trimEnd().split('\n'));
+  const [first = '', ...others] = failure.message.split('\n');
+  return lines(bad`${failure.label}: ${first}`, others, failure.hint?.split('\n'));
 }

@@ -1,5 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { lines } from '../../reports/document.ts';
+import { lines, warning } from '../../reports/document.ts';
 import { countText } from '../../reports/tables/text.ts';
 import type { Confirmation, Question } from '../change/confirmation.ts';
 import { writeNotice } from '../output/streams.ts';
@@ -174,7 +174,7 @@ function jointQuestion(
   return {
     plan: [
       ...asked.flatMap(({ context, question }) => [contextHeading(context), ...question.plan]),
-      ...failed.flatMap(({ context, why }) => [contextHeading(context), lines(`Skipped: ${why}`)]),
+      ...failed.flatMap(({ context, why }) => [contextHeading(context), lines(warning`Skipped: ${why}`)]),
     ],
     act: `${sameAct ? first.act : 'do all of this'} in ${contexts}`,
     type: typed(questions) ?? contexts,

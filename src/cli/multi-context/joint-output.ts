@@ -130,7 +130,7 @@ async function* textChunks(
 ): AsyncIterable<string> {
   let gap = '';
   for (const { context, chunks, failure } of parts) {
-    yield gap + onScreen(documentText([contextHeading(context)]), screen);
+    yield gap + onScreen(documentText([contextHeading(context)], screen.paint), screen);
     let problem: unknown;
     try {
       yield* chunks;
@@ -140,7 +140,7 @@ async function* textChunks(
     }
     if (problem !== undefined) {
       errors.set(context, problem);
-      yield onScreen(documentText([problemPart(problem)]), screen);
+      yield onScreen(documentText([problemPart(problem)], screen.paint), screen);
     }
     gap = '\n';
   }

@@ -336,14 +336,14 @@ async function jointText({ outcomes, changes }: MultiContextOutcome, screen: Scr
   for (const outcome of outcomes) {
     const text = await reportOf(outcome)?.text(screen);
     const heading = contextHeading(outcome.context);
-    if (text !== undefined) parts.push(documentText([heading]) + text);
-    else if (!changes) parts.push(documentText([heading, problemPart(problemOf(outcome))]));
+    if (text !== undefined) parts.push(documentText([heading], screen.paint) + text);
+    else if (!changes) parts.push(documentText([heading, problemPart(problemOf(outcome))], screen.paint));
   }
   if (changes) {
     const { tableLines } = await import('../../reports/tables/table.ts');
     let table = '';
     for await (const block of tableLines(outcomeTable(outcomes), screen)) table += block;
-    parts.push(table + documentText([lines(outcomes.map(credentialText))]));
+    parts.push(table + documentText([lines(outcomes.map(credentialText))], screen.paint));
   }
   return parts.join('\n');
 }

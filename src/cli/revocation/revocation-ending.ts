@@ -2,8 +2,8 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { OutcomeCounts } from '../../operations/journal/batches.ts';
 import type { RevocationReport, Verification } from '../../operations/revocation/revocation-report.ts';
 import { accessParts } from '../../reports/access-lines.ts';
-import { lines } from '../../reports/document.ts';
-import { countOf, countsText, countText, numberText } from '../../reports/tables/text.ts';
+import { bad, emphasized, good, type Line, lines, warning } from '../../reports/document.ts';
+import { type Count, countOf, countsText, countText, numberText } from '../../reports/tables/text.ts';
 import type { Ending } from '../change/change.ts';
 import { failedLines, runLine, tookText, unfinishedWork } from '../change/ending.ts';
 import { idsText } from '../change/plan-text.ts';
@@ -25,7 +25,7 @@ export function revocationEnding(revocation: RevocationReport): Ending {
   return {
     document: [
       lines(
-        first !== undefined && `${first} ${tookText(seconds)}.`,
+        first !== undefined && emphasized`${first} ${tookText(seconds)}.`,
         others.map((text) => `${text}.`),
         verificationText(revocation),
         revocation.plan !== undefined &&
@@ -59,9 +59,9 @@ function codesText(codes: RevocationReport['authorizationCodes']): string[] {
   return [`Deleted ${numberText(codes.revoked)} of ${countText(codes.planned, 'authorization code')}${gone}`];
 }
 
-function madeSinceText({ madeSince }: RevocationReport): string {
+function madeSinceText({ madeSince }: RevocationReport): Line | '' {
   const made = countsText(tokensSince(madeSince));
-  return made === '' ? '' : `Created since the plan and still valid: ${made}.`;
+  return made === '' ? '' : warning`Created since the plan and still valid: ${made}.`;
 }
 
 function tokensSince(madeSince: RevocationReport['madeSince']) {
@@ -147,19 +147,21 @@ function leftText(kinds: readonly RevokedKind[]): string {
 }
 
 /** The result of the verification, as a line. */
-function verificationText(revocation: RevocationReport): string {
+function verificationText(revocation: RevocationReport): Line {
   const { verification, ownAccessEnded, sessions } = revocation;
   const found = [...foundTokens(revocation), ...foundSessions(sessions?.stillAlive ?? 0)];
-  if (found.length > 0) return `Verification failed: ${found.join('; ')}.`;
+  if (found.length > 0) return bad`Verification failed: ${found.join('; ')}.`;
   const ended = ownAccessEnded ? ' The credential of this context is now revoked: configure a new one.' : '';
-  if (verification.result === 'not_checked') return `Not verified: ${verification.why}.${ended}`;
-  const gone = goneText(revocation);
+  if (verification.result === 'not_checked') return warning`Not verified: ${verification.why}.${ended}`;
+  const gone = goneOf(revocation);
+  const text = countsText(gone) || 'the selected tokens';
   const since = newLoginsText(sessions?.begunSince ?? 0);
-  if (!ownAccessEnded && /^1 (?!.* and )/.test(gone))
-    return `Verified: the ${gone.slice(2)} is not listed any more.${since}`;
+  const [only, ...others] = gone;
+  if (!ownAccessEnded && only?.number === 1 && others.length === 0)
+    return good`Verified: the ${only.one} is not listed any more.${since}`;
   return ownAccessEnded
-    ? `Verified: none of ${gone} is accepted any more.${ended}${since}`
-    : `Verified: none of ${gone} is listed any more.${since}`;
+    ? good`Verified: none of ${text} is accepted any more.${ended}${since}`
+    : good`Verified: none of ${text} is listed any more.${since}`;
 }
 
 function foundTokens(revocation: RevocationReport): string[] {
@@ -175,12 +177,11 @@ function foundSessions(alive: number): string[] {
   return alive === 0 ? [] : [`${countText(alive, 'session is', 'sessions are')} still listed`];
 }
 
-function goneText(revocation: RevocationReport): string {
+function goneOf(revocation: RevocationReport): readonly Count[] {
   const gone = revokedKinds(revocation).map(({ name, revoked, unchanged }) =>
     countOf(revoked + unchanged, name),
   );
-  const text = countsText([...gone, countOf(revocation.sessions?.ended ?? 0, 'session')]);
-  return text === '' ? 'the selected tokens' : text;
+  return [...gone, countOf(revocation.sessions?.ended ?? 0, 'session')].filter(({ number }) => number > 0);
 }
 
 /** New logins during the revocation; the plan does not cover their sessions. */

@@ -7,7 +7,7 @@ import {
 } from '../../domain/plan.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { accessParts } from '../../reports/access-lines.ts';
-import { type Document, facts, type Line, lines, type Part } from '../../reports/document.ts';
+import { type Document, facts, type Line, lines, type Part, warning, would } from '../../reports/document.ts';
 import { countText, numberText, timeText } from '../../reports/tables/text.ts';
 import type { Question } from '../change/confirmation.ts';
 import { idsText, placeText, tally } from '../change/plan-text.ts';
@@ -21,7 +21,7 @@ export function planDocument(plan: RevocationPlan, description: TargetDescriptio
     lines(
       nothing
         ? `Nothing${notSeen === null && unseen === undefined ? '' : ' visible'} to revoke for ${selection}.`
-        : `Would ${questionFor(amounts).act}: ${selection}.`,
+        : would`${questionFor(amounts).act}: ${selection}.`,
       placeText(description),
       savedLines(plan),
     ),
@@ -30,7 +30,7 @@ export function planDocument(plan: RevocationPlan, description: TargetDescriptio
     tally('application', byApplication),
     tally('scope', byScope),
     lines(keptLines(plan)),
-    lines(notSeen !== null && `Not the whole selection: ${notSeen}.`),
+    lines(notSeen !== null && warning`Not the whole selection: ${notSeen}.`),
     ...(nothing && unseen !== undefined ? accessParts([unseen]) : []),
   ];
 }
@@ -86,7 +86,7 @@ export function expiredText(expired: number | null | undefined): string {
 
 function keptLines({ kept, absentIds, ownTokenIds, saved }: RevocationPlan): Line[] {
   return [
-    ...kept.map(({ tokenId, reason }) => `Skipped: token ${tokenId}, which ${reason}.`),
+    ...kept.map(({ tokenId, reason }) => warning`Skipped: token ${tokenId}, which ${reason}.`),
     ...(ownTokenIds.length === 0
       ? []
       : [

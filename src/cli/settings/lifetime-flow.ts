@@ -3,7 +3,7 @@ import { lifetimeCaution } from '../../domain/dialect.ts';
 import type { TokenLifetimes } from '../../operations/ports/target-parts.ts';
 import { changeSetting, readSettings } from '../../operations/settings/settings.ts';
 import { countRevived } from '../../operations/tokens/list-refresh-tokens.ts';
-import { facts, lines, type Part } from '../../reports/document.ts';
+import { facts, lines, type Part, type Text, would } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, secondsText } from '../../reports/tables/text.ts';
 import { type ChangeRequest, change } from '../change/change.ts';
@@ -79,7 +79,7 @@ export async function lifetimeFlow(request: ChangeRequest<LifetimeFlags>): Promi
   const already = [lifetimeFacts(after), lines('Already set. Nothing was changed.')];
   return await change(request, {
     plan: preview.changed
-      ? [lifetimeFacts(after, before, `Would set at ${address} (context ${context}):`), remarks]
+      ? [lifetimeFacts(after, before, would`set at ${address} (context ${context}):`.text), remarks]
       : [lifetimeFacts(after)],
     question: preview.changed ? { act: 'set them', type: firstChange(before, after) } : null,
     nothing: () => ({ document: already }),
@@ -119,7 +119,7 @@ function firstChange(before: TokenLifetimes, after: TokenLifetimes): string {
 }
 
 /** One line per lifetime, with the previous value if it changes. */
-function lifetimeFacts(lifetimes: TokenLifetimes, before = lifetimes, title?: string): Part {
+function lifetimeFacts(lifetimes: TokenLifetimes, before = lifetimes, title?: Text): Part {
   return facts(
     SETTINGS.map(([, name, what]) => {
       const was = before[name] === lifetimes[name] ? '' : ` (was ${secondsText(before[name])})`;

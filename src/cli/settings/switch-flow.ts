@@ -8,7 +8,7 @@ import { appliedAt } from '../../operations/access/check-paths.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { externalUserNames, planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import { changeSetting, readSettings, refuseLockout } from '../../operations/settings/settings.ts';
-import { lines } from '../../reports/document.ts';
+import { lines, would } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
 import { type ChangeRequest, change } from '../change/change.ts';
@@ -114,7 +114,7 @@ export async function switchFlow<More extends object>(
       plan: [
         lines(
           preview.changed
-            ? `Would ${act} at ${description.address} (context ${description.context}).`
+            ? would`${act} at ${description.address} (context ${description.context}).`
             : `${state} already.`,
           rescueFile !== null && rescuePlanLine(rescueFile, description),
           preview.changed && remarks,

@@ -16,7 +16,7 @@ import type { SignalStore } from '../../operations/ports/signals.ts';
 import type { EventStream } from '../../operations/ports/transmitters.ts';
 import { type ConnectedStream, connectStream, findStream } from '../../operations/signals/connect-stream.ts';
 import { pollStream } from '../../operations/signals/poll-stream.ts';
-import { type Document, facts, lines, list } from '../../reports/document.ts';
+import { type Document, facts, type Line, lines, list, would } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import type { ChangeRequest } from '../change/change.ts';
 import { writeNotice } from '../output/streams.ts';
@@ -113,7 +113,7 @@ function creationPlan({ name, settings, wanted }: ManagedTransmitter) {
       ['authorization', wanted.authorization === null ? 'none' : 'the token of push.token'],
       ['events', wanted.events.map((uri) => uri.slice(uri.lastIndexOf('/') + 1))],
     ],
-    'Would create a stream',
+    would`create a stream`.text,
   );
 }
 
@@ -236,7 +236,7 @@ export async function disconnectFlow({
   const transmitter = transmitterNamed(requireSignals(configuration), name);
   const managed = managedTransmitter(name, transmitter, { environment, signal: runtime.stopSignal() });
   const stream = await findStream(managed.api, managed.settings);
-  const ending = (deleted: boolean, text: string) =>
+  const ending = (deleted: boolean, text: Line) =>
     report({ json: { transmitter: name, stream: stream?.id ?? null, deleted }, document: [lines(text)] });
   if (stream === null) return ending(false, `${name} has no stream: nothing to do.`);
   const plan = [
@@ -245,11 +245,11 @@ export async function disconnectFlow({
         ['stream', stream.id],
         ['transmitter', name],
       ],
-      'Would delete a stream',
+      would`delete a stream`.text,
     ),
   ];
   if (flags['dry-run'] === true)
-    return ending(false, `Would delete the stream ${stream.id}: ${name} would send no further events.`);
+    return ending(false, would`delete the stream ${stream.id}: ${name} would send no further events.`);
   await confirmation.confirm({ plan, act: 'delete the stream', type: name });
   await note(request, { managed, operation: 'signals.disconnect', stream: null });
   await managed.api.delete(stream.id);

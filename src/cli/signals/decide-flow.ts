@@ -4,7 +4,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { subjectText } from '../../domain/signals/subject-identifier.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
 import type { Signal, SignalStore } from '../../operations/ports/signals.ts';
-import { type Document, facts, lines } from '../../reports/document.ts';
+import { type Document, facts, lines, would } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import type { Confirmation } from '../change/confirmation.ts';
 import type { ChangeFlags } from '../flags.ts';
@@ -114,7 +114,7 @@ function planOf(signal: Signal, { decision, user }: Decision): Document {
         ['held because', reason],
         ['action', decision === 'released' && `${action} for ${whom}`],
       ],
-      decision === 'released' ? 'Would carry out' : 'Would dismiss',
+      (decision === 'released' ? would`carry out` : would`dismiss`).text,
     ),
   ];
 }

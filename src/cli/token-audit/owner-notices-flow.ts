@@ -12,7 +12,7 @@ import {
   type OwnerNoticeReport,
   sendOwnerNotices,
 } from '../../operations/token-audit/send-owner-notices.ts';
-import { code, type Document, lines, list } from '../../reports/document.ts';
+import { bad, code, type Document, lines, list, would } from '../../reports/document.ts';
 import type { MaybeMade, Report } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
 import { type ChangeRequest, change, type Ending, notMade } from '../change/change.ts';
@@ -144,7 +144,7 @@ function planDocument(plan: OwnerNoticePlan, { address, context }: TargetDescrip
     lines(
       digests.length === 0
         ? 'No owner to send mail to.'
-        : `Would send mail to ${countText(digests.length, 'owner')}, about tokens at ${address} (context ${context}).`,
+        : would`send mail to ${countText(digests.length, 'owner')}, about tokens at ${address} (context ${context}).`,
       list(...firstOf(digests, LISTED, digestText)),
       unreachableText(plan),
       list(
@@ -206,7 +206,7 @@ function sentEnding(done: OwnerNoticeReport): Ending {
         `Sent ${sent} of ${countText(planned, 'mail')} ${tookText(done.seconds)}.`,
         undeliverable.length > 0 && `Refused by the mail server for good: ${undeliverable.join(', ')}.`,
         skipped > 0 && `Sent by another run: ${countText(skipped, 'mail')}.`,
-        list(...firstOf(failed, LISTED, ({ owner, reason }) => `Failed: ${owner}: ${reason}`)),
+        list(...firstOf(failed, LISTED, ({ owner, reason }) => bad`Failed: ${owner}: ${reason}`)),
         unreachableText(done),
         laterText(done),
         runLine(run),

@@ -3,7 +3,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { Token } from '../../domain/token.ts';
 import type { TargetDescription, TokenRequest } from '../../operations/ports/target.ts';
 import { createToken } from '../../operations/tokens/create-token.ts';
-import { lines } from '../../reports/document.ts';
+import { lines, would } from '../../reports/document.ts';
 import type { Report } from '../../reports/result.ts';
 import { expiryText, secondsText } from '../../reports/tables/text.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
@@ -49,7 +49,7 @@ export async function creationFlow(
   return await change<Token, CreatedJson | WouldCreateJson>(creation, {
     plan: [
       lines(
-        `Would create a token of scope ${scope}${validFor} for ${user} at ${address} and write it to ${output}.`,
+        would`create a token of scope ${scope}${validFor} for ${user} at ${address} and write it to ${output}.`,
       ),
     ],
     question: { act: 'create it', type: scope },

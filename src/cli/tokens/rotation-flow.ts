@@ -11,7 +11,7 @@ import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
 import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
 import { requireMayChange } from '../../operations/visibility.ts';
-import { lines, list } from '../../reports/document.ts';
+import { lines, list, would } from '../../reports/document.ts';
 import type { Report } from '../../reports/result.ts';
 import { expiryText, secondsText, timeText } from '../../reports/tables/text.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
@@ -84,7 +84,7 @@ export async function rotationFlow(
   return await change<Rotated, RotatedJson | WouldRotateJson>(rotation, {
     plan: [
       lines(
-        `Would rotate token ${tokenId} of ${old.user?.username ?? ''}, scope ${old.scope}${described}.`,
+        would`rotate token ${tokenId} of ${old.user?.username ?? ''}, scope ${old.scope}${described}.`,
         placeText(description),
         list(...steps.map((step, index) => `${index + 1}. ${step}`)),
       ),

@@ -9,7 +9,7 @@ import { resolveTokenIds } from '../../operations/resolve-names.ts';
 import { auditTokens } from '../../operations/token-audit/audit-tokens.ts';
 import { readToken } from '../../operations/token-audit/trace-token.ts';
 import { type ListedUser, listUsers } from '../../operations/users/users.ts';
-import { type Document, facts, lines, list } from '../../reports/document.ts';
+import { type Document, facts, lines, list, warning } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
 import { noteLimit } from '../output/streams.ts';
@@ -106,7 +106,7 @@ function shownDocument(shown: {
     lines(
       findings.length === 0 ? 'No findings.' : 'Findings',
       findings.map(({ rule, severity, message }) => ({ mark: severity, text: `${rule}: ${message}` })),
-      list(...notChecked.map(({ rule, why }) => `Not checked: ${rule}: ${why}.`)),
+      list(...notChecked.map(({ rule, why }) => warning`Not checked: ${rule}: ${why}.`)),
     ),
   ];
 }

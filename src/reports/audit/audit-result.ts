@@ -5,7 +5,7 @@ import { type Policy, type RuleName, ruleNames, rules } from '../../domain/polic
 import { atLeast, type Severity, severities } from '../../domain/policy/rule.ts';
 import { Rows } from '../../domain/rows.ts';
 import type { Token } from '../../domain/token.ts';
-import { type Document, documentText, type Line, lines } from '../document.ts';
+import { type Document, documentText, type Line, lines, warning } from '../document.ts';
 import { type Report, report, type Streamed } from '../result.ts';
 import { csvLines } from '../tables/listing.ts';
 import { countText, numberText, onScreen, printable, type Screen } from '../tables/text.ts';
@@ -339,7 +339,7 @@ function summaryDocument(audit: Audit, output?: string): Document {
       trendText(summary),
       kept > 0 && `Excused by exceptions of the policy: ${countText(kept, 'finding')}.`,
       [...Map.groupBy(notChecked, ({ why }) => why)].map(
-        ([why, rules]) => `Not checked: ${rules.map(({ rule }) => rule).join(', ')}: ${why}.`,
+        ([why, rules]) => warning`Not checked: ${rules.map(({ rule }) => rule).join(', ')}: ${why}.`,
       ),
       output !== undefined && `Written to ${output}`,
     ),

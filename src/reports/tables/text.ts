@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import stringWidth from 'string-width';
 import { escapeUnsafe, numberText } from '../../domain/text.ts';
 
@@ -151,67 +152,11 @@ export interface Screen {
 /** Where there is no terminal: lines of any length, without colours. */
 export const noScreen: Screen = { width: Number.POSITIVE_INFINITY, paint: unpainted };
 
-/** The words that have a colour, where they begin a line of a report or of an error. */
-const TINTS: readonly (readonly [RegExp, Tone])[] = [
-  [
-    /^(Error|CommandError|Failed|Verification failed|NOT IN EFFECT|NEW ACCESS TOKENS LIVE LONGER THAN SET)\b/,
-    'bad',
-  ],
-  [/^(FAILED|PARTLY LOCKED DOWN|PARTLY|OPEN|ACTIVE|UNFINISHED)\b/, 'bad'],
-  [/^[\d,]+ TOKENS? (IS|ARE) STILL VALID/, 'bad'],
-  [
-    /^(Partly|Not verified|Not checked|NOT CHECKED|NOT TRIED|Not the whole selection|Not completed)\b/,
-    'warning',
-  ],
-  [/^(Warning|Skipped|Stays alive|Would stay alive|Needs manual action|Kept|Created since)\b.*?:/, 'warning'],
-  [/^(Verified|In effect|Locked down|Already locked down|Lifted|Checked)\b/, 'good'],
-  [/^(done|closed|Context "[\w./-]*" works)(?= {2}|\.$)/, 'good'],
-  [/^as before(?= {2})/, 'faint'],
-  // It has no count; the digits of its incident are none.
-  [/^(?:Would|Will) lock down\b/, 'strong'],
-  [/^(Would|Will|Revoked|Deleted|Ended) .*?[\d,]+( of [\d,]+)?\b/, 'strong'],
-  [/^== .* ==$/, 'strong'],
-  [/^(Steps|Access paths|By [a-z ]+):$/, 'strong'],
-  [/^(Dry run\.|Audit log: run .*)$/, 'faint'],
-];
-
-/** Lays finished lines out for a terminal: breaks those that are too wide, and colours the words that say how something ended. */
-export function onScreen(
-  text: string,
-  { width, paint }: { readonly width: number; readonly paint: Paint },
-): string {
-  return tinted(fitted(text, width), paint);
-}
-
-/** Only fixed words at the start of a line have a colour, so that text from outside gets none. */
-function tinted(text: string, paint: Paint): string {
-  if (paint === unpainted) return text;
-  return text
-    .split('\n')
-    .map((line) => {
-      const start = line.length - line.trimStart().length;
-      const rest = line.slice(start);
-      const tint = tintOf(rest);
-      if (tint === null) return line;
-      return line.slice(0, start) + paint(tint.tone, tint.words) + rest.slice(tint.words.length);
-    })
-    .join('\n');
-}
-
-/** The words at the beginning of a line that say how something is, and what they say; null for a line without such words. */
-export function tintOf(line: string): { readonly words: string; readonly tone: Tone } | null {
-  for (const [words, tone] of TINTS) {
-    const [found] = words.exec(line) ?? [];
-    if (found !== undefined) return { words: found, tone };
-  }
-  return null;
-}
-
 /**
- * Breaks finished lines at spaces so that they fit the terminal; what follows is indented as deep as the text
+ * Breaks finished and painted lines at spaces so that they fit the terminal; what follows is indented as deep as the text
  * that it continues. A command to paste is never broken: neither within backticks, nor after a colon.
  */
-function fitted(text: string, width: number): string {
+export function onScreen(text: string, { width }: Pick<Screen, 'width'>): string {
   if (width === Number.POSITIVE_INFINITY) return text;
   return text
     .split('\n')
@@ -222,10 +167,12 @@ function fitted(text: string, width: number): string {
 function brokenLine(line: string, width: number): string[] {
   const [indent = ''] = /^ */.exec(line) ?? [];
   // A label in a column of its own, as in `done      Turned off basic authentication`; one in capitals may fill its column.
-  const [label = ''] = /^(?: *\S+(?: \S+)* {2,}| {2,}[A-Z]{3,}(?: [A-Z]{3,})* )(?=\S)/.exec(line) ?? [];
+  const [label = ''] =
+    /^(?: *\S+(?: \S+)* {2,}| {2,}[A-Z]{3,}(?: [A-Z]{3,})* )(?=\S)/.exec(stripVTControlCharacters(line)) ??
+    [];
   const deeper = indent === '' ? 0 : indent.length + 2;
   const hanging = ' '.repeat(label !== '' && label.length <= width / 2 ? label.length : deeper);
-  const first = label === '' ? indent : label;
+  const first = label === '' ? indent : paintedStart(line, label.length);
   // Text in backticks, and a command at the end of the line, stay in one piece.
   const parts = line.slice(first.length).match(/(?<=^|(?<!Error): )tokenctl .*$|(?:`[^`]*`|\S)+/g) ?? [];
   const lines: string[] = [];
@@ -239,4 +186,14 @@ function brokenLine(line: string, width: number): string[] {
     }
   }
   return [...lines, current];
+}
+
+/** The beginning of a painted line that shows so many characters. */
+function paintedStart(line: string, length: number): string {
+  let end = 0;
+  for (let shown = 0; shown < length; end++) {
+    if (line.startsWith('\u001b[', end)) end = line.indexOf('m', end);
+    else shown++;
+  }
+  return line.slice(0, end);
 }

@@ -83,28 +83,19 @@ export function OperationDialog({
 
 /** What the change is, in words, and how far it is. */
 function titleOf({ kind, place, state, asked, notices }: Operation): string {
-  const what = kind === 'incident lift' ? liftTitle(asked?.act) : (KINDS[kind] ?? kind);
+  const what = kind === 'incident lift' ? liftTitle(asked) : (KINDS[kind] ?? kind);
   // Of several decisions, a part may have been recorded before.
   const isInPart = state === 'failed' && notices.some((text) => text.startsWith('Recorded: '));
-  const asking = state === 'asking' ? (asked?.part ?? closeOf(asked?.act)) : null;
+  const asking = state === 'asking' ? (asked?.part ?? asked?.lift?.stays ?? null) : null;
   const step = asking ?? (isInPart ? 'carried out in part' : TITLES[state]);
   return `${what}${place === null ? '' : ` at ${place}`}: ${step}`;
 }
 
 /** A lift closes the case, or gives back later what it left. */
-function liftTitle(act: string | undefined): string {
-  if (act === undefined) return 'The case';
-  if (isGivingBack(act)) return 'Give access back';
-  return closeOf(act) === null ? 'Lift the lockdown and close the case' : 'Close the case';
-}
-
-/** Who stays deactivated once the case is closed, where the act says so. */
-function closeOf(act: string | undefined): string | null {
-  return /^close the case: (.*)$/.exec(act ?? '')?.[1] ?? null;
-}
-
-function isGivingBack(act: string): boolean {
-  return act.startsWith('give back');
+function liftTitle(asked: Operation['asked']): string {
+  if (asked === null) return 'The case';
+  if (asked.lift?.givesBack === true) return 'Give access back';
+  return asked.lift?.stays == null ? 'Lift the lockdown and close the case' : 'Close the case';
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -192,7 +183,7 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
 /** How a change ended whose report names no failure: as the audit log has it. */
 function OutcomeMessage({ operation }: { readonly operation: Operation }): ReactNode {
   const { kind, outcome, asked } = operation;
-  if (outcome === 'done' && kind === 'incident lift' && !isGivingBack(asked?.act ?? ''))
+  if (outcome === 'done' && kind === 'incident lift' && asked?.lift?.givesBack !== true)
     return <ClosedMessage operation={operation} />;
   if (outcome === 'done' || outcome === 'noted')
     return <Message isLiveRegion variant="success" title="Done. The text below says what was checked." />;

@@ -2,6 +2,21 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
+import { failureOnScreen } from '../../../src/cli/errors/failure.ts';
+import {
+  bad,
+  code,
+  type Document,
+  documentText,
+  emphasized,
+  facts,
+  good,
+  lines,
+  list,
+  section,
+  warning,
+  would,
+} from '../../../src/reports/document.ts';
 import { onScreen, type Paint } from '../../../src/reports/tables/text.ts';
 import { estate } from './estate.ts';
 import { tokenctl } from './program.ts';
@@ -14,24 +29,65 @@ const ESCAPE = '\u001b[';
 /** Marks what has a colour: `<bad:FAILED>`. */
 const marked: Paint = (tone, text) => `<${tone}:${text}>`;
 
+function shown(...document: Document): string {
+  const screen = { width: Number.POSITIVE_INFINITY, paint: marked };
+  return onScreen(documentText(document, marked), screen);
+}
+
 test.each([
-  ['Error: No context is selected.', '<bad:Error>: No context is selected.'],
-  ['  FAILED     Deactivated 0 of 1 users.', '  <bad:FAILED>     Deactivated 0 of 1 users.'],
-  ['  OPEN        Users: 1 is active.', '  <bad:OPEN>        Users: 1 is active.'],
+  [bad`Failed: token ${3}: ${'a: b'}`, '<bad:Failed>: token 3: a: b'],
+  [good`In effect.`, '<good:In effect>.'],
   [
-    '  closed      Users: Verified: all are deactivated.',
-    '  <good:closed>      Users: Verified: all are deactivated.',
+    emphasized`Revoked ${296} of ${'296 tokens'} ${'in 1.2 s'}.`,
+    '<strong:Revoked 296 of 296 tokens in 1.2 s>.',
   ],
-  ['Revoked 296 of 296 tokens in 1.2 s.', '<strong:Revoked 296 of 296> tokens in 1.2 s.'],
-  // The same for every incident, whether its id ends with digits or not.
-  ['Would lock down all users, as inc-0c616295.', '<strong:Would lock down> all users, as inc-0c616295.'],
-  ['Would lock down all users, as inc-1da53e9e.', '<strong:Would lock down> all users, as inc-1da53e9e.'],
-  ['Not verified: the account sees part.', '<warning:Not verified>: the account sees part.'],
-  // The name of a user or the description of a token has none.
-  ['    4  FAILED', '    4  FAILED'],
-  ['  owner       Error', '  owner       Error'],
-])('%s', (line, expected) => {
-  expect(onScreen(line, { width: 200, paint: marked })).toBe(expected);
+  [would`lock down ${'a.b: c'}, as ${'inc-1'}.`, '<strong:Would lock down a.b: c, as inc-1>.'],
+  [warning`Not verified: ${'the account sees part'}.`, '<warning:Not verified>: the account sees part.'],
+  [{ mark: 'FAILED', text: 'Deactivated 0 of 1 users.' }, '  <bad:FAILED>     Deactivated 0 of 1 users.'],
+  [{ mark: 'closed', text: 'Users: Verified: all are.' }, '  <good:closed>     Users: Verified: all are.'],
+])('a line has the colour that it was made with: %j', (line, expected) => {
+  expect(shown(lines(line))).toBe(`${expected}\n`);
+});
+
+test('the label of an error has a colour', () => {
+  const failure = { label: 'Error', exit: 2, code: 'usage', hint: undefined, details: undefined } as const;
+  expect(failureOnScreen({ ...failure, message: 'No context.' }, { width: 80, paint: marked })).toBe(
+    '<bad:Error>: No context.\n',
+  );
+});
+
+/** Names of users that read like words of the program. */
+const NAMES = [
+  'Verified',
+  'FAILED',
+  'OPEN',
+  'done',
+  'In effect.',
+  'Warning: x',
+  'Error',
+  'Dry run.',
+  '== x ==',
+];
+
+test.each(NAMES)('a name has no colour, wherever it is printed: %s', (name) => {
+  const texts = [
+    lines(
+      name,
+      `${name}: left`,
+      { text: name, depth: 2 },
+      { mark: 'high', text: name },
+      { columns: [name, 1] },
+    ),
+    lines('Users:', list(name, `${name} stays deactivated.`)),
+    facts([['Owner', name]]),
+    { kind: 'counts', counts: [[3, name]], rest: name },
+    { kind: 'table', heads: ['name'], rows: [[name]] },
+    code(name),
+  ] as const;
+  for (const part of texts) expect(shown(part)).not.toContain('<');
+  expect(shown(section('Users'), lines(good`Verified: ${name}.`, name))).toBe(
+    `<strong:== Users ==>\n<good:Verified>: ${name}.\n${name}\n`,
+  );
 });
 
 test('lines are broken at spaces, deeper than their text, and never within a command', () => {
@@ -41,7 +97,7 @@ test('lines are broken at spaces, deeper than their text, and never within a com
     'To lift it: tokenctl incident lift inc-1a2b3c4d --context east --yes',
     'Error: tokenctl signs in as admin with a password.',
   ].join('\n');
-  expect(onScreen(text, { width: 40, paint: (_tone, words) => words }).split('\n')).toEqual([
+  expect(onScreen(text, { width: 40 }).split('\n')).toEqual([
     '  done       Turned basic authentication',
     '             off at the controller.',
     '    Run',

@@ -35,6 +35,9 @@ interface Node {
   readonly type?: string;
   readonly value?: unknown;
   readonly quasis?: readonly { readonly value: { readonly cooked: string } }[];
+  readonly tag?: { readonly name?: string };
+  readonly quasi?: Node;
+  readonly expressions?: readonly Node[];
 }
 
 const SKIPPED = new Set([
@@ -45,7 +48,8 @@ const SKIPPED = new Set([
 ]);
 
 /** The text of a string or template, `…` in place of each value; undefined for any other node. */
-function textOf({ type, value, quasis }: Node): string | undefined {
+function textOf({ type, value, quasis, tag, quasi }: Node): string | undefined {
+  if (tag?.name === 'would' && quasi !== undefined) return `Would ${textOf(quasi)}`;
   if (type === 'JSXText') return String(value);
   if (type === 'Literal') return typeof value === 'string' ? value : undefined;
   return type === 'TemplateLiteral' ? quasis?.map((each) => each.value.cooked).join('…') : undefined;
@@ -57,7 +61,9 @@ function textsIn(source: string, lang: 'ts' | 'tsx'): string[] {
     if (SKIPPED.has(node.type ?? '')) return;
     const text = textOf(node);
     if (text !== undefined) texts.push(text);
-    for (const each of Object.values(node)) if (typeof each === 'object' && each !== null) visit(each);
+    // The words of a plan are said after `Would`.
+    const inner = node.tag?.name === 'would' ? (node.quasi?.expressions ?? []) : Object.values(node);
+    for (const each of inner) if (typeof each === 'object' && each !== null) visit(each);
   };
   visit(parseAst(source, { lang }) as Node);
   return texts;
