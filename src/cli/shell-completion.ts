@@ -113,11 +113,11 @@ export function takesValue({ type }: DescribedFlag): boolean {
 }
 
 /** Finds the longest command among the words before the cursor. Works in bash and zsh. */
-const FIND_PATH = `  local path='' word
+const findPath = (path: string) => `  local ${path}='' word
   for word in "\${before[@]}"; do
     case "$word" in
       -*) ;;
-      *) if [[ " $known " == *"|\${path:+$path }$word|"* ]]; then path="\${path:+$path }$word"; fi ;;
+      *) if [[ " $known " == *"|\${${path}:+$${path} }$word|"* ]]; then ${path}="\${${path}:+$${path} }$word"; fi ;;
     esac
   done`;
 
@@ -154,7 +154,7 @@ function bashCompletion(nodes: readonly CompletionNode[], version: string): stri
 _tokenctl() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" candidates=''
   local before=("\${COMP_WORDS[@]:1:COMP_CWORD-1}") known='${knownPaths(nodes)}'
-${FIND_PATH}
+${findPath('path')}
   case "$path $previous" in
 ${valueCases(nodes, {
   files: 'mapfile -t COMPREPLY < <(compgen -f -- "$current")',
@@ -188,7 +188,7 @@ _tokenctl() {
   local previous="\${words[CURRENT-1]}"
   local -a before=("\${(@)words[2,CURRENT-1]}") candidates
   local known='${knownPaths(nodes)}'
-${FIND_PATH.replace("local path='' word", "local command='' word").replaceAll('path', 'command')}
+${findPath('command')}
   case "$command $previous" in
 ${valueCases(nodes, {
   files: '_files',

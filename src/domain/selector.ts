@@ -156,9 +156,12 @@ export interface SelectorWords {
   readonly applications?: string | undefined;
 }
 
+/** What a selection of all tokens is called. */
+export const EVERY_TOKEN = 'every token';
+
 /** The selector in words, as one phrase: for plans, questions and the audit log. */
 export function describeSelector(selector: Selector, words: SelectorWords = {}): string {
-  if (selector.all === true) return 'every token';
+  if (selector.all === true) return EVERY_TOKEN;
   if (selector.none === true) return 'no token';
   const { ids, users, applications, notUsers, notApplications, scope, neverUsed } = selector;
   const { createdBefore, createdSince, unusedSince } = selector;

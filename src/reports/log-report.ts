@@ -1,4 +1,5 @@
 import { pathName } from '../domain/access.ts';
+import { EVERY_TOKEN } from '../domain/selector.ts';
 import { actorName, type LogReport, type LogTotals } from '../operations/audit-log/report-log.ts';
 import { countNames, type RunAccount, type RunCounts } from '../operations/journal/run-account.ts';
 import { type Fact, type Facts, facts, lines, type Part } from './document.ts';
@@ -199,7 +200,7 @@ function objectOf({ operation, selection, subject }: RunAccount): string {
 
 /** `tokens of alice` is what was selected: `revoked 4 tokens of alice`. */
 function revokedText({ counts, selection }: RunAccount): string {
-  const tokens = (selection ?? 'tokens').replace(/^every token$/, 'tokens');
+  const tokens = selection === null || selection === EVERY_TOKEN ? 'tokens' : selection;
   const beside = countActs({ ...counts, revoked: 0 });
   if (counts.revoked > 0) {
     const counted = counts.revoked === 1 ? tokens.replace(/^tokens\b/, 'token') : tokens;

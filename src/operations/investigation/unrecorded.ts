@@ -3,7 +3,6 @@ import {
   groupOf,
   type ItemDraft,
   NOT_IN_STREAM,
-  objectText,
   type RecordedChange,
   UNRECORDED_WAY_IN,
 } from '../../domain/investigation/collect-items.ts';
@@ -188,7 +187,7 @@ function userItem(
     id: `user:${id}`,
     ...UNRECORDED_WAY_IN,
     object,
-    summary: `${isSuperuser ? 'superuser' : 'user'} ${objectText(object).replace(/^user /, '')} was made${NOT_IN_STREAM}`,
+    summary: `${isSuperuser ? 'superuser' : 'user'} ${username} (${id}) was made${NOT_IN_STREAM}`,
     by: [],
     first: at.toISOString(),
     last: at.toISOString(),

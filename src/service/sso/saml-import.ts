@@ -168,14 +168,11 @@ async function fetchMetadata(address: string): Promise<string> {
     body: null,
     signal,
   })
-    .then(async (response) => {
-      if (response.status === 200) return response.text();
-      throw new Error(`The server answered ${response.status}.`);
-    })
+    .then(async (response) => (response.status === 200 ? response.text() : response.status))
     .catch((error: unknown) => {
-      if (error instanceof Error && error.message.startsWith('The server answered')) throw error;
       throw new Error('The metadata could not be fetched.', { cause: error });
     });
+  if (typeof text === 'number') throw new Error(`The server answered ${text}.`);
   if (text.length > MAX_METADATA) throw new Error('The metadata is longer than 1 MiB.');
   return text;
 }

@@ -1,0 +1,78 @@
+/**
+ * Fails where text is searched for words that people read: what the program says is not read back. A fact is a member of a value
+ * (a mark, a tone, a count), and sentences are made from it last.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type ESTree, parseSync, Visitor } from 'rolldown/utils';
+
+/** Whose words are searched for, where they are not ours. */
+const ALLOWED: Readonly<Record<string, string>> = {
+  'src/app/named-context.ts': 'commands that a user copies, in a text of any origin',
+  'src/cli/errors/failure.ts': 'the command framework',
+  'src/cli/errors/usage-errors.ts': 'the command framework',
+  'src/cli/incident/runbook-document.ts': 'commands of the runbooks, which are documents',
+  'src/db/postgres.ts': 'the driver of PostgreSQL',
+  'src/operations/revocation/scanner-findings.ts': 'scanners of secrets',
+  'src/scheduler/schedule.ts': 'the parser of schedules',
+  'src/targets/controller-api/cleaner.ts': 'controllers',
+  'src/targets/controller-api/evidence-records.ts': 'controllers',
+  'src/targets/controller-api/identify.ts': 'controllers',
+  'src/targets/controller-api/responses.ts': 'controllers',
+  'src/targets/controller-api/tokens.ts': 'controllers',
+  'src/web/service/settings-fields.ts': 'the types of fields in OPTIONS, as controllers name them',
+  'src/web/shared/api.ts': 'browsers',
+};
+
+/** Our own words that are still read back. Add none. */
+const LEFT: Readonly<Record<string, string>> = {
+  'src/cli/multi-context/context-outcomes.ts': 'whether a hint says to run the command again',
+  'src/operations/investigation/unknowns.ts':
+    'the number of entries without an actor, in saved investigations',
+};
+
+const SEARCHES = new Set(['startsWith', 'endsWith', 'includes', 'indexOf', 'replace', 'replaceAll', 'split']);
+
+/** Two words of a sentence, or a first word and what follows it. */
+const WORDS = /[A-Za-z]{2,} [a-z]{2,}|^\^?[A-Z][a-z]+ /;
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const problems = globSync('{src,commands,jobs}/**/*.{ts,tsx}', { cwd: root })
+  .filter((file) => !Object.hasOwn({ ...ALLOWED, ...LEFT }, file))
+  .toSorted()
+  .flatMap((file) => problemsIn(file, readFileSync(join(root, file), 'utf8')));
+for (const problem of problems) console.error(problem);
+if (problems.length > 0) {
+  console.error(`${problems.length} places where words are read back: keep what they say in a value.`);
+  process.exitCode = 1;
+}
+
+function problemsIn(file: string, text: string): string[] {
+  const found: string[] = [];
+  const at = ({ start, end }: { readonly start: number; readonly end: number }) =>
+    void found.push(`${file}:${text.slice(0, start).split('\n').length}: ${text.slice(start, end)}`);
+  new Visitor({
+    Literal(node) {
+      if ('regex' in node && WORDS.test(plain(node.regex.pattern))) at(node);
+    },
+    CallExpression({ callee, arguments: [first] }) {
+      const isSearch =
+        callee.type === 'MemberExpression' &&
+        callee.property.type === 'Identifier' &&
+        SEARCHES.has(callee.property.name);
+      if (isSearch && first !== undefined && WORDS.test(wordsOf(first))) at(first);
+    },
+  }).visit(parseSync(file, text).program);
+  return found;
+}
+
+/** A pattern without its escapes, whose letters are no words. */
+function plain(pattern: string): string {
+  return pattern.replaceAll(/\\./g, '');
+}
+
+function wordsOf(node: ESTree.Argument): string {
+  if (node.type === 'TemplateLiteral') return node.quasis.map(({ value }) => value.raw).join('');
+  return node.type === 'Literal' && typeof node.value === 'string' ? node.value : '';
+}
