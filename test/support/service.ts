@@ -5,7 +5,7 @@ import { type Answer, type Body, basic, bearer, Client } from './client.ts';
 import { createDatabase } from './embedded-postgres.ts';
 import { ADMIN, copyServiceTemplate, type DatabaseKind, PASSWORD_ITERATIONS } from './service-template.ts';
 
-export { ADMIN, type Answer, type Body, basic, bearer, Client, type DatabaseKind };
+export { ADMIN, type Answer, type Body, basic, bearer, Client };
 
 /** A key of secrets. With PostgreSQL, a service that stores secret settings needs one. */
 export const SECRET_KEY = new Secret('a-key-of-the-tests-a-key-of-the-tests');
