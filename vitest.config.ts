@@ -9,16 +9,18 @@ import { durationKey, recordedDurations } from './test/support/progress-reporter
 /** Tests that are too long to run before each commit; `npm run test:long` runs them. */
 const LONG = 'test/**/*.long.test.ts';
 
-/** A project for the short tests of a folder of `test/`. */
+/** A project for the tests of some folders of `test/`. */
 function project(
   name: string,
   test: TestProjectInlineConfiguration['test'] = {},
+  folders: readonly string[] = [name],
 ): TestProjectInlineConfiguration {
-  return { extends: true, test: { name, include: [`test/${name}/**/*.test.ts`], exclude: [LONG], ...test } };
+  const include = folders.map((folder) => `test/${folder}/**/*.test.ts`);
+  return { extends: true, test: { name, include, exclude: [LONG], ...test } };
 }
 
 /** Of the long projects the shortest comes first; of the others, that whose files take longer. */
-const ORDER = ['soak-embedded', 'browser', 'soak', 'process', 'service', 'unit'];
+const ORDER = ['soak-embedded', 'browser', 'soak', 'short'];
 
 const FOLDERS = ['unit', 'service', 'process', 'browser', 'soak'];
 
@@ -45,10 +47,7 @@ const partlyLong = globSync('test/{unit,service,process}/**/*.test.ts', { cwd: i
 /** The projects of the long tests. They have a limit in CI (`.ci/run`): their shortest files run first, so that it ends few of them. */
 const LIMITED = new Set(['soak', 'soak-embedded', 'browser']);
 
-/**
- * Starts one project after the other, since a worker keeps the modules that it has loaded for the files of one project only, and in
- * each the files first that took longest when `npm run test:durations` last recorded them: one that starts last would run alone.
- */
+/** Starts the files first that took longest when `npm run test:durations` last recorded them: one that starts last would run alone. */
 class ByDuration extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const durations = recordedDurations();
@@ -93,9 +92,8 @@ export default defineConfig({
       longTests: false,
     },
     projects: [
-      project('unit', { isolate: false }),
-      project('service', { isolate: false }),
-      project('process', { isolate: false }),
+      // One project: a worker keeps the modules that it has loaded for the files of one project only.
+      project('short', { isolate: false }, ['unit', 'service', 'process']),
       project('browser', { expect: { poll: { timeout: WAIT_LIMIT_MS } } }),
       project('soak', {
         include: ['test/soak/**/*.test.ts', LONG, ...partlyLong],

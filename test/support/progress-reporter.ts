@@ -17,7 +17,7 @@ const LIMIT_MS = Number(process.env['TEST_MINUTES'] ?? Number.POSITIVE_INFINITY)
 
 /** The name of a recorded duration: some files run in two projects, and take longer in one. */
 export function durationKey(project: string, path: string): string {
-  return path.startsWith(`test/${project}/`) ? path : `${project}: ${path}`;
+  return project === 'short' || path.startsWith(`test/${project}/`) ? path : `${project}: ${path}`;
 }
 
 /** How long each test file took when that was last recorded, in milliseconds, by its {@link durationKey}. */

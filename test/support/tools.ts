@@ -43,11 +43,11 @@ function isExecutable(path: string): boolean {
 const program = (name: string) => ({ name, isThere: () => hasProgram(name) });
 
 const TOOLS: readonly Tool[] = [
-  { ...program('openssl'), projects: ['unit', 'process'], packages: 'openssl' },
-  { ...program('redis-server'), projects: ['unit'], packages: 'redis-server' },
-  { ...program('slapd'), projects: ['process', 'soak'], packages: 'slapd ldap-utils' },
-  { ...program('promtool'), projects: ['process', 'soak'], packages: 'prometheus' },
-  { ...program('kubectl'), projects: ['process', 'soak'], packages: 'kubernetes-client' },
+  { ...program('openssl'), projects: ['short'], packages: 'openssl' },
+  { ...program('redis-server'), projects: ['short'], packages: 'redis-server' },
+  { ...program('slapd'), projects: ['short', 'soak'], packages: 'slapd ldap-utils' },
+  { ...program('promtool'), projects: ['short', 'soak'], packages: 'prometheus' },
+  { ...program('kubectl'), projects: ['short', 'soak'], packages: 'kubernetes-client' },
   { ...program('ansible-playbook'), projects: ['browser', 'soak'], packages: 'ansible-core' },
   { ...program('bwrap'), projects: ['service', 'soak'], packages: 'bubblewrap' },
   { ...program('haproxy'), projects: ['soak'], packages: 'haproxy' },

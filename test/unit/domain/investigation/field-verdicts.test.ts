@@ -76,7 +76,7 @@ test.runIf(REAL_PEERS.length === 7)('docs/fields.md has them all', async () => {
     '',
     'An investigation rates what an intruder changed by the field. These are all fields of the tables of AWX 21.14.0, 23.5.1, 24.6.1',
     'and its state of October 2024, and of three layouts of a gateway. `_id` at the end of a column is left out. A test writes this page',
-    '(`npx vitest run --project=unit test/unit/domain/investigation/field-verdicts.test.ts -u`). A field that is not here is rated high.',
+    '(`npx vitest run --project=short test/unit/domain/investigation/field-verdicts.test.ts -u`). A field that is not here is rated high.',
     '',
     '- **access**: who has access, to what, or who administers the object. High or critical.',
     '- **code**: what code runs, where, and with which rights. High or critical.',
