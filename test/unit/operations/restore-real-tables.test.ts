@@ -10,6 +10,10 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a clean
   let real: RealCase;
   beforeAll(async () => {
     real = await loadRealCase(peer);
+    await real.database.execute(
+      `INSERT INTO main_host (created, modified, description, name, enabled, instance_id, variables, inventory_id, ansible_facts)
+       VALUES (now(), now(), '', 'prod', true, '', '', 1, '{}'), (now(), now(), '', 'test', true, '', '', 1, '{}')`,
+    );
   });
   afterAll(async () => await real.close());
 
@@ -46,10 +50,6 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a clean
   });
 
   it('gives back names that were swapped, of templates and of hosts', { tags: ['long'] }, async () => {
-    await real.database.execute(
-      `INSERT INTO main_host (created, modified, description, name, enabled, instance_id, variables, inventory_id, ansible_facts)
-       VALUES (now(), now(), '', 'prod', true, '', '', 1, '{}'), (now(), now(), '', 'test', true, '', '', 1, '{}')`,
-    );
     const before = await names('main_host');
     const [, prod = 0, test = 0] = (
       await real.database.query<{ id: number }>('SELECT id FROM main_host ORDER BY id')

@@ -72,8 +72,8 @@ describe('the activity stream of a service', () => {
   });
 
   test('is filtered by actor and time', async () => {
-    const [first] = await collected(target.activity.list({}));
-    const actor = first?.actor?.id ?? 0;
+    const entries = await collected(target.activity.list({}));
+    const actor = entries.find(({ actor }) => actor !== null)?.actor?.id ?? 0;
     const all = await collected(target.activity.list({ actorIds: [actor] }));
     expect(all.length).toBeGreaterThanOrEqual(5);
     expect(all.map(({ id }) => id)).toEqual(all.map(({ id }) => id).sort((a, b) => a - b));
