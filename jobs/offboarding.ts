@@ -17,7 +17,7 @@ export const offboarding = defineJob({
       .strictObject({
         /** Whether to offboard deactivated users. */
         inactive: z.boolean().default(true),
-        /** The list of present users: everyone else is offboarded. */
+        /** Who is there: a directory is asked for each user that it does not list; whom a list lacks is named, and stays. */
         present: z
           .union([
             z.strictObject({ file: z.string().min(1) }),
@@ -48,7 +48,7 @@ export const offboarding = defineJob({
         ? null
         : await context.files.names(source, context.signal);
     const gone = answer?.gone;
-    const { plan, users, tokens, names } = await planOffboarding({
+    const { plan, users, tokens, unlisted, names } = await planOffboarding({
       ...context,
       ...parameters,
       present,
@@ -58,12 +58,14 @@ export const offboarding = defineJob({
     const counted = {
       ...{ users: users.length, tokens, ...(answer && { directory: summaryOf(answer) }) },
       ...(known.length > 0 && { names: known.slice(0, MAX_NAMED) }),
+      ...(present && { notListed: unlisted.length, unlisted: unlisted.slice(0, MAX_NAMED) }),
     };
-    const unread =
+    const incomplete =
       namesFailure(names, { ...context.description, command: 'users offboard' }) ??
-      (users.length === 0 ? undefined : unreadSessions(context.description));
+      (users.length === 0 ? undefined : unreadSessions(context.description)) ??
+      keptUnlisted(unlisted);
     if (plan === null) {
-      if (unread !== undefined) throw unread;
+      if (incomplete !== undefined) throw incomplete;
       return { message: 'No user who left has access', summary: counted };
     }
     const owners = plan.byUser.map(({ name }) => name);
@@ -81,9 +83,12 @@ export const offboarding = defineJob({
       await revokeTokens({ ...context, plan, selector: { users }, reason: 'scheduled offboarding' }),
       counted,
     );
-    if (unread !== undefined && report.interrupted !== true) {
+    if (incomplete !== undefined && report.interrupted !== true) {
       const { message, summary: details } = report;
-      throw new TokenctlError('partly_done', `${message}. ${unread.message}`, { hint: unread.hint, details });
+      throw new TokenctlError('partly_done', `${message}. ${incomplete.message}`, {
+        hint: incomplete.hint,
+        details,
+      });
     }
     const left = pathNames(plan.accessPaths);
     const text = [
@@ -95,6 +100,22 @@ export const offboarding = defineJob({
     return { ...report, notices: [{ subject: report.message, text, severity: 'info' }] };
   },
 });
+
+/** Who is not in a list keeps the access, which is no success: nobody else ends it. */
+function keptUnlisted(unlisted: readonly string[]): TokenctlError | undefined {
+  if (unlisted.length === 0) return undefined;
+  const more = unlisted.length > MAX_NAMED ? ', …' : '';
+  return new TokenctlError(
+    'partly_done',
+    `Not in the list of users, and not offboarded: ${unlisted.slice(0, MAX_NAMED).join(', ')}${more}`,
+    {
+      hint:
+        'A list that ends early lacks active people, and cannot be asked for one of them. ' +
+        'Offboard who left with `tokenctl users offboard NAME`, or name a directory in `present`.',
+      details: { unlisted: unlisted.length },
+    },
+  );
+}
 
 /** Asks a directory, and records its answer with the evidence before anything is done. */
 async function ask(context: TargetJobContext, name: string): Promise<DirectoryAnswer> {

@@ -11,7 +11,10 @@ import { planAccess } from './offboard-user.ts';
 export interface PlanOffboardingOptions extends ReadTarget {
   /** Deactivated users are. */
   readonly inactive: boolean;
-  /** Users are that are not among these names; null where that does not matter. */
+  /**
+   * The names of those who are there; null where that does not matter. Whoever is not among them is only named: a list that ends
+   * early lacks active people, and cannot be asked for one of them.
+   */
   readonly present: readonly string[] | null;
   /** Users that left by a directory; they are compared already. */
   readonly gone?: readonly { readonly id: number; readonly username: string }[] | undefined;
@@ -29,25 +32,26 @@ export interface OffboardingPlan {
   readonly users: readonly string[];
   /** How many tokens there are. */
   readonly tokens: number;
-  /** What is known of the names of those who are gone by a list or a directory: one who stays may have had one. */
+  /** The names of the users who are not in the list, and keep their access. */
+  readonly unlisted: readonly string[];
+  /** What is known of the names of those who are gone by a directory: one who stays may have had one. */
   readonly names: NameHistory;
 }
 
 /**
  * Plans the end of all access tokens, refresh tokens and sessions of users that are deactivated, or gone
- * from a list. The caller is never included. Reads only.
+ * by a directory. The caller is never included. Reads only.
  *
- * @throws TokenctlError `usage` for an empty list, which would mean everybody; `plan_too_large` above the
- * allowed share; and whatever the target throws.
+ * @throws TokenctlError `plan_too_large` above the allowed share; and whatever the target throws.
  */
 export async function planOffboarding(options: PlanOffboardingOptions): Promise<OffboardingPlan> {
   const { target, description, clock, stopAbovePercent } = options;
   requireFullView(description, 'An offboarding');
-  const { gone, byName } = await whoIsGone(options);
+  const { gone, byName, unlisted } = await whoIsGone(options);
   const users = [...gone.keys()].sort();
   const bound = users.map((name) => ({ id: gone.get(name) ?? 0, name }));
   const names = await nameHistory(options, bound, byName);
-  if (users.length === 0) return { plan: null, users, tokens: 0, names };
+  if (users.length === 0) return { plan: null, users, tokens: 0, unlisted, names };
   const plan = await planAccess({
     target,
     clock,
@@ -60,31 +64,25 @@ export async function planOffboarding(options: PlanOffboardingOptions): Promise<
   const sessions = plan.sessions?.count ?? 0;
   const { tokenIds, refreshTokenIds, authorizationCodeIds } = plan;
   const anything = tokenIds.length + refreshTokenIds.length + authorizationCodeIds.length + sessions > 0;
-  return { plan: anything ? plan : null, users, tokens: shares.tokens.all, names };
+  return { plan: anything ? plan : null, users, tokens: shares.tokens.all, unlisted, names };
 }
 
-/** Their ids by name, and the names that a list or a directory gave: those of deactivated users were given by nobody. */
+/** Their ids by name, and the names that a directory gave: those of deactivated users were given by nobody. */
 async function whoIsGone(options: PlanOffboardingOptions) {
   const { target, description, inactive, present, except } = options;
-  if (present?.length === 0) {
-    throw new TokenctlError('usage', 'The list of users is empty: every user would be offboarded', {
-      hint: 'Check the file or program that provides the list.',
-    });
-  }
   const own = description.identity.username;
   const kept = (name: string) => name === own || matchesAny(name, except);
   const gone = new Map<string, number>();
   const byName: string[] = [];
+  const unlisted: string[] = [];
   if (inactive) {
     for await (const { id, username } of target.users.list({ inactive: true }))
       if (!kept(username)) gone.set(username, id);
   }
   if (present !== null) {
     const there = new Set(present);
-    for await (const { id, username } of target.users.list()) {
-      if (there.has(username) || kept(username)) continue;
-      gone.set(username, id);
-      byName.push(username);
+    for await (const { username } of target.users.list()) {
+      if (!there.has(username) && !kept(username) && !gone.has(username)) unlisted.push(username);
     }
   }
   for (const { id, username } of options.gone ?? []) {
@@ -92,7 +90,7 @@ async function whoIsGone(options: PlanOffboardingOptions) {
     gone.set(username, id);
     byName.push(username);
   }
-  return { gone, byName };
+  return { gone, byName, unlisted };
 }
 
 /** How many would go, of how many. */

@@ -6,7 +6,7 @@ import { openOn } from '../../support/databases.ts';
 import { scimAnswer } from '../../support/directory-providers.ts';
 import { providerServer } from '../../support/provider-server.ts';
 import { until } from '../../support/until.ts';
-import { databaseEstate } from './database-estate.ts';
+import { databaseEstate, FIRST_ENTRY } from './database-estate.ts';
 import { startTokenctl } from './program.ts';
 
 const db = databaseEstate();
@@ -283,6 +283,11 @@ test('the job ends the access of who is gone, and says by which evidence', async
       [left],
     );
   expect(tokens).toEqual([]);
+  await db.database().execute('TRUNCATE main_activitystream RESTART IDENTITY CASCADE');
+  const unread = await at.run(['jobs', 'run', 'leavers', '--json']);
+  expect(unread.code).toBe(5);
+  expect(`${unread.stdout}${unread.stderr}`).toContain('Not read: whether another user had one of the names');
+  await db.database().execute(FIRST_ENTRY);
 });
 
 test('over REST the same users are gone, since the controller shows their accounts', {
