@@ -125,8 +125,18 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
   const { search, found, place, ...input } = useSearch(lines, () => setFollowed(false));
   const current = found[place] ?? (target >= 0 ? target : -1);
   const box = useRef<HTMLDivElement>(null);
+  const followedTo = useRef(0);
   useEffect(() => {
-    if (isFollowed && text !== '') box.current?.scrollTo({ top: box.current.scrollHeight });
+    const element = box.current;
+    if (!isFollowed || text === '' || element === null) return;
+    const { scrollTop, scrollHeight, clientHeight } = element;
+    // The event of a reader who scrolls up can come after the next lines, which would scroll back.
+    if (scrollTop < Math.min(followedTo.current, scrollHeight - clientHeight) - NEAR_END) {
+      setFollowed(false);
+      return;
+    }
+    element.scrollTo({ top: scrollHeight });
+    followedTo.current = element.scrollTop;
   }, [isFollowed, text]);
   const isThere = current >= 0 && current < lines.length;
   useEffect(() => {
@@ -154,7 +164,10 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
                 id="follow"
                 label="Follow"
                 isChecked={isFollowed}
-                onChange={(_event, isOn) => setFollowed(isOn)}
+                onChange={(_event, isOn) => {
+                  followedTo.current = 0;
+                  setFollowed(isOn);
+                }}
               />
             </ToolbarItem>
           )}
@@ -175,7 +188,7 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
         tabIndex={0}
         onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
           // Who scrolls up reads; who scrolls to the end follows again.
-          if (isActive) setFollowed(scrollTop + clientHeight >= scrollHeight - 20);
+          if (isActive) setFollowed(scrollTop + clientHeight >= scrollHeight - NEAR_END);
         }}
       >
         {lines.length === 0
@@ -194,6 +207,9 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
     </>
   );
 }
+
+/** How far from its end, in pixels, a box counts as scrolled to it. */
+const NEAR_END = 20;
 
 /** Lines that are drawn together: those before the end of the output stay as they are while it grows. */
 const CHUNK = 200;
