@@ -6,14 +6,7 @@ import { until } from '../support/until.ts';
 const FROM_A = { 'x-forwarded-for': '192.0.2.1' };
 const FROM_B = { 'x-forwarded-for': '192.0.2.2' };
 /** Pages are not described. A path without its trailing slash is redirected before anything is asked. */
-const UNDESCRIBED = [
-  '/',
-  '/users/1',
-  '/dashboard/',
-  '/assets/none.js',
-  '/favicon.svg',
-  '/nothing',
-];
+const UNDESCRIBED = ['/', '/users/1', '/dashboard/', '/assets/none.js', '/favicon.svg', '/nothing'];
 
 describe('the share of a sender', () => {
   const { service } = useService(() => ({ behindProxy: true }));

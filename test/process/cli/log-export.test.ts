@@ -211,7 +211,7 @@ describe('sinks and revocations', () => {
     expect((await exporting.ended).code).toBe(0);
   });
 
-  test('a report on them is written as Markdown, HTML and JSON', async () => {
+  test('a report on them is written as Markdown, HTML and JSON', { tags: ['long'] }, async () => {
     const { folder, run } = home();
     const order = ['--reason', 'stolen laptop', '--ticket', 'SEC-9'];
     await run(['tokens', 'revoke', '--user', await userWithToken(run), '--yes', ...order]);

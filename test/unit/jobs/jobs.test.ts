@@ -171,7 +171,9 @@ describe('an offboarding', () => {
     // Who is deactivated needs no list.
     await expect(listing(['alice'])).rejects.toMatchObject({
       code: 'partly_done',
-      message: expect.stringMatching(/^Revoked 1 of 1 tokens\. Not in the list of users, and not offboarded: bob$/),
+      message: expect.stringMatching(
+        /^Revoked 1 of 1 tokens\. Not in the list of users, and not offboarded: bob$/,
+      ),
     });
     expect([...made.target.alive.keys()].slice(-1)).toEqual([7]);
     await expect(listing([])).rejects.toMatchObject({

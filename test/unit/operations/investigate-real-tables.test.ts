@@ -33,7 +33,7 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('an inve
     }
   });
 
-  it('follows a user who gave the name to another one', async () => {
+  it('follows a user who gave the name to another one', { tags: ['long'] }, async () => {
     const real = await loadRealTables(peer);
     const evidence = await openDatabaseEvidence({ connection: new Secret(real.url) });
     try {

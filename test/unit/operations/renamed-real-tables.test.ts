@@ -67,7 +67,7 @@ const stateOf = (paths: readonly AccessPath[], path: AccessPath['path']) =>
   paths.find((each) => each.path === path)?.state;
 
 describe.each(kinds(PEERS))('a rename while the question waits, in the tables of %s', (peer) => {
-  it('leaves a lockdown of the one who was meant', async () => {
+  it('leaves a lockdown of the one who was meant', { tags: ['long'] }, async () => {
     await using at = await estate(peer);
     const { alice = 0 } = at.users;
     const scope = { kind: 'users', names: ['alice'] } as const;
@@ -241,7 +241,9 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))(
       await real.database.script(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
     });
 
-    it('counts as not read where the stream was emptied, or cannot be opened', async () => {
+    it('counts as not read where the stream was emptied, or cannot be opened', {
+      tags: ['long'],
+    }, async () => {
       const { real, common, planOf } = at;
       const refused = () => Promise.reject(new TokenctlError('permission_refused', 'It may not be read'));
       const unread =

@@ -141,6 +141,7 @@ test.runIf(PEERS.includes('awx-24.6.1'))(
 
 test.runIf(PEERS.includes('awx-24.6.1'))(
   'a transaction from before that has written nothing yet is waited for as well',
+  { tags: ['long'] },
   async () => {
     const at = await withRequest('awx-24.6.1', { transactionTimeoutMs: NO_ANSWER_MS });
     await at.request.query('ROLLBACK');
