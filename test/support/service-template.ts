@@ -12,7 +12,10 @@ export const ADMIN = { username: 'admin', password: 'correct horse' };
 /** Few iterations of the password hash: the tests check thousands of passwords. One test checks the usual ones. */
 export const PASSWORD_ITERATIONS = 1_000;
 
-/** Has the service migrate and fill an empty database, as on its first start, and lets go of it. */
+/**
+ * Has the service migrate and fill an empty database, as on its first start a year ago, and lets go of it: what was done then is not
+ * part of what a test does.
+ */
 export async function fillServiceTemplate(url: string): Promise<void> {
   const service = await startService({
     host: '127.0.0.1',
@@ -23,6 +26,8 @@ export async function fillServiceTemplate(url: string): Promise<void> {
     version: '0.0.0',
     logLevel: 'silent',
   });
+  await service.database.execute("UPDATE main_activitystream SET timestamp = timestamp - interval '1 year'");
+  await service.database.execute("UPDATE auth_user SET date_joined = date_joined - interval '1 year'");
   await service.close();
 }
 

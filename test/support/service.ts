@@ -44,11 +44,13 @@ export async function startTestService({
   });
 }
 
+/** Makes a database as {@link startTestService} uses, for those who need its URL. */
+export function serviceDatabase(): Promise<string> {
+  return copyServiceTemplate(inject('postgresUrl'), inject('serviceTemplate'));
+}
+
 function newDatabase({ passwordIterations }: Partial<ServiceOptions>): Promise<string> {
-  const server = inject('postgresUrl');
-  return passwordIterations === undefined
-    ? copyServiceTemplate(server, inject('serviceTemplate'))
-    : createDatabase(server);
+  return passwordIterations === undefined ? serviceDatabase() : createDatabase(inject('postgresUrl'));
 }
 
 /** A service that runs during the tests of the block, as {@link startTestService} starts it, and its superuser. */

@@ -2,15 +2,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { inject } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
 import type { Signal } from '../../src/operations/ports/signals.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { openSignalFile } from '../../src/signals/signal-store.ts';
 import { bundledProgram } from './bundled-program.ts';
 import { temporaryFolder } from './drafts.ts';
-import { ADMIN, basic, bearer, Client, startTestService } from './service.ts';
-import { copyServiceTemplate } from './service-template.ts';
+import { ADMIN, basic, bearer, Client, serviceDatabase, startTestService } from './service.ts';
 import { AUDIENCE, startTransmitter, type Transmitter } from './transmitter.ts';
 import { until } from './until.ts';
 
@@ -85,7 +83,7 @@ export async function signalWorld({
   readonly delivery?: string | ((url: string) => string);
   readonly serve?: Parameters<typeof startTransmitter>[0];
 }): Promise<SignalWorld> {
-  const url = await copyServiceTemplate(inject('postgresUrl'), inject('serviceTemplate'));
+  const url = await serviceDatabase();
   const service = await startTestService({ database: { url: new Secret(url) } });
   const transmitter = await startTransmitter(serve);
   const folder = await temporaryFolder();

@@ -1,12 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { inject } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { type TestConsole, testConsole } from './console.ts';
 import { configure } from './drafts.ts';
-import { createDatabase } from './embedded-postgres.ts';
-import { ADMIN, basic, bearer, Client, startTestService } from './service.ts';
+import { ADMIN, basic, bearer, Client, serviceDatabase, startTestService } from './service.ts';
 
 const PASSWORD = 'long enough for it';
 
@@ -81,7 +79,7 @@ export async function theftConsole(
 
 /** A service on which bob's token was stolen, and a home with its contexts `east` (REST) and `east-db` (database). */
 async function theft(home: string, more: string): Promise<RunningService> {
-  const url = await createDatabase(inject('postgresUrl'));
+  const url = await serviceDatabase();
   const service = await startTestService({ database: { url: new Secret(url) } });
   await playTheft(service.url);
   const file = (name: string, text: string) => {

@@ -103,7 +103,7 @@ describe('revoke_oauth2_tokens', () => {
     const env = {
       CONTROLLER_HOST: service(),
       CONTROLLER_USERNAME: 'admin',
-      CONTROLLER_PASSWORD: 'correct-horse-battery',
+      CONTROLLER_PASSWORD: 'correct horse',
     };
     const user = await addUser();
     const { run } = home();

@@ -4,7 +4,7 @@ import { estate } from './estate.ts';
 import { typedInto } from './terminal.ts';
 
 const at = estate({ users: 3, tokens: 6 });
-const PASSWORD = 'correct-horse-battery';
+const PASSWORD = 'correct horse';
 const DAY = 86_400_000;
 
 let made = 0;

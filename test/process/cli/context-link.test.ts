@@ -1,17 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../../src/domain/secret.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
-import { ADMIN, basic, Client, startTestService } from '../../support/service.ts';
+import { ADMIN, basic, Client, serviceDatabase, startTestService } from '../../support/service.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 
 /** Two services on PostgreSQL, and a home with a context over REST of the first, and of the databases of both. */
 async function place() {
-  const [url, otherUrl] = [
-    await createDatabase(inject('postgresUrl')),
-    await createDatabase(inject('postgresUrl')),
-  ];
+  const [url, otherUrl] = [await serviceDatabase(), await serviceDatabase()];
   const [service, other] = [
     await startTestService({ database: { url: new Secret(url) } }),
     await startTestService({ database: { url: new Secret(otherUrl) } }),

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import type { Database } from '../../../src/db/database.ts';
 import { Secret } from '../../../src/domain/secret.ts';
-import { type RunningService, startService } from '../../../src/service/server.ts';
+import type { RunningService } from '../../../src/service/server.ts';
 import { openOn } from '../../support/databases.ts';
 import { configure } from '../../support/drafts.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
-import { SECRET_KEY } from '../../support/service.ts';
+import { SECRET_KEY, serviceDatabase, startTestService } from '../../support/service.ts';
 import { type Run, type RunOptions, temporaryFolder, tokenctl } from './program.ts';
 
 /** A service on PostgreSQL, and the program working in its database. */
@@ -62,16 +61,8 @@ export function databaseEstate(): DatabaseEstate {
   let url = '';
   let open: Database | undefined;
   beforeAll(async () => {
-    url = await createDatabase(inject('postgresUrl'));
-    service = await startService({
-      host: '127.0.0.1',
-      port: 0,
-      database: { url: new Secret(url) },
-      adminPassword: new Secret('correct-horse-battery'),
-      secretKey: SECRET_KEY,
-      version: '0.0.0-test',
-      logLevel: 'silent',
-    });
+    url = await serviceDatabase();
+    service = await startTestService({ database: { url: new Secret(url) }, secretKey: SECRET_KEY });
     open = await openOn(url);
     await open.execute(
       `INSERT INTO main_oauth2application (client_id, client_type, authorization_grant_type, client_secret, name)

@@ -175,7 +175,7 @@ test('applications: a new secret goes into a file and works, then the applicatio
       method: 'POST',
       headers: { authorization: `Basic ${btoa(`chat:${secret}`)}` },
       body: new URLSearchParams({
-        ...{ grant_type: 'password', username: 'admin', password: 'correct-horse-battery', scope: 'read' },
+        ...{ grant_type: 'password', username: 'admin', password: 'correct horse', scope: 'read' },
       }),
     }).then(({ status }) => status);
   expect([await grant('x'), await grant(value)]).toEqual([401, 200]);

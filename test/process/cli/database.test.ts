@@ -181,7 +181,7 @@ describe('tokens revoke', () => {
     const env = {
       CONTROLLER_HOST: service(),
       CONTROLLER_USERNAME: 'admin',
-      CONTROLLER_PASSWORD: 'correct-horse-battery',
+      CONTROLLER_PASSWORD: 'correct horse',
     };
     const revoke = ['tokens', 'revoke', '--all', '--with-sessions', '--yes'];
     for (const args of [revoke, ['sessions', 'list'], ['refresh-tokens', 'list']]) {
@@ -536,7 +536,7 @@ test('a change over REST and in the database of one controller says that it revo
   const made = await fetch(`${service()}/api/v2/users/1/personal_tokens/`, {
     method: 'POST',
     headers: {
-      authorization: `Basic ${btoa('admin:correct-horse-battery')}`,
+      authorization: `Basic ${btoa('admin:correct horse')}`,
       'content-type': 'application/json',
     },
     body: JSON.stringify({ scope: 'write' }),

@@ -1,13 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { runbooks } from '../../../src/cli/incident/incident-flags.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { openSignalFile } from '../../../src/signals/signal-store.ts';
 import { scimAnswer } from '../../support/directory-providers.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
 import { providerServer } from '../../support/provider-server.ts';
-import { ADMIN, basic, bearer, Client, startTestService } from '../../support/service.ts';
+import { ADMIN, basic, bearer, Client, serviceDatabase, startTestService } from '../../support/service.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 
 /**
@@ -45,7 +44,7 @@ function argumentsOf(command: string, ids: Readonly<Record<string, string>>): st
  * two security events that are held.
  */
 async function place() {
-  const url = await createDatabase(inject('postgresUrl'));
+  const url = await serviceDatabase();
   const service = await startTestService({ database: { url: new Secret(url) } });
   let isUp = true;
   const down = async () => {

@@ -31,7 +31,7 @@ async function provider(names: readonly string[]) {
     accounts: Object.fromEntries(names.map((name) => [name, { preferred_username: name }])),
   });
   onTestFinished(() => provider.close());
-  const admin = new Client(service.url, basic('admin', 'correct-horse-battery'));
+  const admin = new Client(service.url, basic('admin', 'correct horse'));
   const set = async (category: string, settings: object) =>
     expect((await admin.patch(`/api/v2/settings/${category}/`, settings)).status).toBe(200);
   await set('authentication', { ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true });

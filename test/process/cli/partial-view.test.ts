@@ -14,7 +14,7 @@ async function addUser(user: object): Promise<void> {
   const answer = await fetch(`${db.service()}/api/v2/users/`, {
     method: 'POST',
     headers: {
-      authorization: `Basic ${btoa('admin:correct-horse-battery')}`,
+      authorization: `Basic ${btoa('admin:correct horse')}`,
       'content-type': 'application/json',
     },
     body: JSON.stringify(user),
@@ -103,7 +103,7 @@ describe('an organization administrator whose token has half an hour left', { ta
       expect(answer.ok, path).toBe(true);
       return answer.status === 204 ? {} : answer.json();
     };
-    const admin = 'admin:correct-horse-battery';
+    const admin = 'admin:correct horse';
     const { id: organization } = await post('organizations/', admin, { name: 'North' });
     const { id: user } = await post('users/', admin, { username: 'nora', password: 'norapw-long' });
     await post(`organizations/${organization}/admins/`, admin, { id: user });

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createRuntime } from '../../../src/app/runtime.ts';
 import type { Question } from '../../../src/cli/change/confirmation.ts';
 import {
@@ -12,9 +12,8 @@ import {
 import { Secret } from '../../../src/domain/secret.ts';
 import { documentText } from '../../../src/reports/document.ts';
 import { noScreen } from '../../../src/reports/tables/text.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
 import { Gateway } from '../../support/gateway.ts';
-import { ADMIN, basic, Client, startTestService } from '../../support/service.ts';
+import { ADMIN, basic, Client, serviceDatabase, startTestService } from '../../support/service.ts';
 import { temporaryFolder } from './program.ts';
 
 const CAUTION =
@@ -40,7 +39,7 @@ async function estate(component: 'controller' | 'gateway') {
 }
 
 async function controller() {
-  const url = await createDatabase(inject('postgresUrl'));
+  const url = await serviceDatabase();
   return { url, service: await startTestService({ database: { url: new Secret(url) } }) };
 }
 

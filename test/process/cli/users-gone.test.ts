@@ -11,7 +11,7 @@ import { startTokenctl } from './program.ts';
 
 const db = databaseEstate();
 /** Of the service's first superuser. */
-const PASSWORD = 'correct-horse-battery';
+const PASSWORD = 'correct horse';
 
 /** The activity stream of a controller is never empty: it begins before the last 30 days. */
 beforeAll(async () => {

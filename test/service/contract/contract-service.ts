@@ -1,9 +1,15 @@
-import { inject } from 'vitest';
 import type { Database } from '../../../src/db/database.ts';
 import { Secret } from '../../../src/domain/secret.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
 import { Gateway } from '../../support/gateway.ts';
-import { ADMIN, type Answer, basic, bearer, Client, startTestService } from '../../support/service.ts';
+import {
+  ADMIN,
+  type Answer,
+  basic,
+  bearer,
+  Client,
+  serviceDatabase,
+  startTestService,
+} from '../../support/service.ts';
 
 const PASSWORD = 'secret-of-everyone';
 
@@ -63,7 +69,7 @@ export class ContractService {
 
   /** Starts tokenctl's own service. */
   static async startController(): Promise<ContractService> {
-    const databaseUrl = await createDatabase(inject('postgresUrl'));
+    const databaseUrl = await serviceDatabase();
     const service = await startTestService({ database: { url: new Secret(databaseUrl) } });
     const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     const post = async (collection: string, fields: object) => {
