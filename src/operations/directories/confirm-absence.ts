@@ -20,6 +20,8 @@ const KIND_TEXTS: Readonly<Record<FoundBy, string>> = {
   email: 'mail address',
 };
 
+const KINDS = ['id', 'dn', 'login', 'email'] as const satisfies readonly FoundBy[];
+
 /** A list with those who are gone by it, and how its directory is asked for one user. */
 interface AskedAfter {
   readonly name: string;
@@ -42,22 +44,27 @@ export async function confirmAbsence(
   { name, users, unproven, before, lookUp }: AskedAfter,
 ): Promise<Pick<DirectoryComparison, 'gone' | 'doubtful'>> {
   const rank = ({ id }: GoneUser) => (unproven.get(id)?.isMissing ? 0 : 1) + (before.has(id) ? 2 : 0);
+  const controls = controlsOf(users);
+  // An answer to a question that cannot be tried with a user of the list says nothing.
+  const asksOf = ({ id }: GoneUser) =>
+    (unproven.get(id)?.asks ?? []).filter(({ kind }) => controls.has(kind));
   const asked = gone
-    .filter(({ id }) => (unproven.get(id)?.asks ?? []).length > 0)
+    .filter((user) => asksOf(user).some(({ isStrong }) => isStrong))
     .sort((one, other) => rank(one) - rank(other))
     .slice(0, MAX_ASKED);
-  const questions = asked.flatMap(({ id }) => unproven.get(id)?.asks ?? []);
-  const answerTo = await answersTo(questions, { users, lookUp });
+  const answerTo = await answersTo(asked.flatMap(asksOf), { users, controls, lookUp });
   const verdicts = new Map<number, GoneUser | DoubtfulUser>();
   for (const user of asked) {
-    const { isMissing, asks } = unproven.get(user.id) ?? { isMissing: true, asks: [] };
-    const found = asks.map((question) => [question, answerTo(question)] as const);
+    const found = asksOf(user).map((question) => [question, answerTo(question)] as const);
     requireListed(user, { name, users, found });
-    if (isMissing) verdicts.set(user.id, judgeAbsent(user, found));
+    if (unproven.get(user.id)?.isMissing) verdicts.set(user.id, judgeAbsent(user, found));
   }
   const judged = gone.map((user) => {
     const isUnasked = unproven.get(user.id)?.isMissing === true && !verdicts.has(user.id);
-    const why = `${user.evidence}, and not asked for: in one run the directory is asked for ${MAX_ASKED} users`;
+    const reason = asksOf(user).some(({ isStrong }) => isStrong)
+      ? `in one run the directory is asked for ${MAX_ASKED} users`
+      : 'nobody in the list has a value of the kind by which this user is known';
+    const why = `${user.evidence}, and not asked for: ${reason}`;
     return isUnasked ? { id: user.id, username: user.username, why } : (verdicts.get(user.id) ?? user);
   });
   return {
@@ -72,9 +79,12 @@ type Found = readonly (readonly [Question, DirectAnswer])[];
 /** Asks all questions, each once, and for a user of the list: where that one is not found, no other answer says anything. */
 async function answersTo(
   questions: readonly Identifier[],
-  { users, lookUp }: Pick<AskedAfter, 'users' | 'lookUp'>,
+  {
+    users,
+    controls,
+    lookUp,
+  }: Pick<AskedAfter, 'users' | 'lookUp'> & { readonly controls: ReadonlyMap<FoundBy, Identifier> },
 ): Promise<(question: Identifier) => DirectAnswer> {
-  const controls = controlsOf(users);
   const asked = new Map<string, Identifier>();
   for (const each of questions)
     for (const question of [each, controls.get(each.kind)])
@@ -103,14 +113,16 @@ async function answersTo(
 
 const NONE: DirectAnswer = { why: 'the directory gave no answer' };
 
-/** What the last user of a list has of each kind. */
+/** Of each kind what the last user of a list has who has one. */
 function controlsOf(users: DirectoryUsers): ReadonlyMap<FoundBy, Identifier> {
-  const { id, dn, logins, emails } = users.at(users.size - 1);
-  const values = { id, dn, login: logins[0], email: emails[0] };
   const controls = new Map<FoundBy, Identifier>();
-  for (const kind of ['id', 'dn', 'login', 'email'] as const) {
-    const value = values[kind];
-    if (value !== undefined) controls.set(kind, { kind, value });
+  for (let place = users.size - 1; place >= 0 && controls.size < KINDS.length; place -= 1) {
+    const { id, dn, logins, emails } = users.at(place);
+    const values = { id, dn, login: logins[0], email: emails[0] };
+    for (const kind of KINDS) {
+      const value = values[kind];
+      if (value !== undefined && !controls.has(kind)) controls.set(kind, { kind, value });
+    }
   }
   return controls;
 }

@@ -2,9 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { openDirectory } from '../../../../src/app/open-directory.ts';
 import { directoriesSchema } from '../../../../src/config/directories.ts';
+import { DirectoryUsers } from '../../../../src/domain/directory-users.ts';
 import type { DirectoryAnswer } from '../../../../src/operations/directories/answer-history.ts';
 import { askDirectory } from '../../../../src/operations/directories/ask-directory.ts';
 import type { KnownEntry } from '../../../../src/operations/directories/compare-users.ts';
+import { confirmAbsence } from '../../../../src/operations/directories/confirm-absence.ts';
 import type { Entry } from '../../../../src/operations/ports/audit-log.ts';
 import {
   type Person,
@@ -152,5 +154,30 @@ describe.each(kinds(PROVIDERS))('%s', (_, provider) => {
       expect(names(answer.gone)).toEqual(left.sort());
     });
     await fc.assert(property, { numRuns: runs(1000), seed: SEED });
+  });
+});
+
+test('an answer counts only where the same question finds a user of the list', async () => {
+  const users = new DirectoryUsers();
+  users.add({ id: 'a', logins: ['a'], emails: ['a@example.org'], disabled: null });
+  // The last of the list has no address to try the question with.
+  users.add({ id: 'b', logins: ['b'], emails: [], disabled: null });
+  const carol = { id: 3, username: 'carol', basis: 'mail address', evidence: 'not in the list' };
+  const verdict = (kind: 'email' | 'dn') =>
+    confirmAbsence(
+      { gone: [carol], doubtful: [] },
+      {
+        ...{ name: 'staff', users, before: new Set() },
+        unproven: new Map([[3, { isMissing: true, asks: [{ kind, value: 'carol', isStrong: true }] }]]),
+        lookUp: async (asked) => asked.map(() => ({ found: [] })),
+      },
+    );
+  expect(await verdict('email')).toMatchObject({
+    gone: [],
+    doubtful: [{ why: expect.stringContaining('does not find mail address a@example.org either') }],
+  });
+  expect(await verdict('dn')).toMatchObject({
+    gone: [],
+    doubtful: [{ why: expect.stringContaining('nobody in the list has a value of the kind') }],
   });
 });
