@@ -50,7 +50,11 @@ export async function goneUsersFlow(
     },
     document: [
       ...answerDocument(answer),
-      lines(`By the directory ${name}, nobody has left. Nothing was changed.`),
+      lines(
+        answer.doubtful.length === 0
+          ? `By the directory ${name}, nobody has left. Nothing was changed.`
+          : `Whether the users in doubt have left is not known; by the directory ${name}, no other user has left. Nothing was changed.`,
+      ),
     ],
   });
 }

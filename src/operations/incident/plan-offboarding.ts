@@ -42,7 +42,7 @@ export interface OffboardingPlan {
  * Plans the end of all access tokens, refresh tokens and sessions of users that are deactivated, or gone
  * by a directory. The caller is never included. Reads only.
  *
- * @throws TokenctlError `plan_too_large` above the allowed share; and whatever the target throws.
+ * @throws TokenctlError `usage` for an empty list; `plan_too_large` above the allowed share; and whatever the target throws.
  */
 export async function planOffboarding(options: PlanOffboardingOptions): Promise<OffboardingPlan> {
   const { target, description, clock, stopAbovePercent } = options;
@@ -70,6 +70,11 @@ export async function planOffboarding(options: PlanOffboardingOptions): Promise<
 /** Their ids by name, and the names that a directory gave: those of deactivated users were given by nobody. */
 async function whoIsGone(options: PlanOffboardingOptions) {
   const { target, description, inactive, present, except } = options;
+  if (present?.length === 0) {
+    throw new TokenctlError('usage', 'The list of users is empty', {
+      hint: 'Check the file or program that provides the list.',
+    });
+  }
   const own = description.identity.username;
   const kept = (name: string) => name === own || matchesAny(name, except);
   const gone = new Map<string, number>();

@@ -266,6 +266,8 @@ test('a directory whose ids are all others than before ends it with nothing done
   const doubt = await at.gone('--yes');
   expect(doubt).toMatchObject({ code: 0 });
   expect(doubt.stdout).toContain('matches another entry than before');
+  expect(doubt.stdout).toContain('Whether the users in doubt have left is not known');
+  expect(doubt.stdout).not.toContain('nobody has left');
 });
 
 test('the job ends the access of who is gone, and says by which evidence', async () => {
