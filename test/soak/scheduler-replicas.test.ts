@@ -19,7 +19,7 @@ import type { ReplicaOptions } from './scheduler-process.ts';
 
 const program = bundledProgram(join(import.meta.dirname, 'scheduler-process.ts'));
 
-const TICKS = 500;
+const TICKS = 200;
 const ESTATES = 5;
 const REPLICAS = 5;
 /** A replica is killed after so many runs that completed. */

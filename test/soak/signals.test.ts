@@ -92,8 +92,8 @@ function memoryOf({ pid }: RunningReceiver): number {
   return Number(kib) / 1024;
 }
 
-test('10,000 events in a burst are all recorded, in little memory, and the brake holds', async () => {
-  const EVENTS_SENT = Number(process.env['BURST'] ?? 10_000);
+test('2,000 events in a burst are all recorded, in little memory, and the brake holds', async () => {
+  const EVENTS_SENT = 2_000;
   const place = await world({ more: '  localUsers: act\n  usersPerHour: 5' });
   const members = await Promise.all(Array.from({ length: 10 }, (_, index) => place.member(`burst-${index}`)));
   const tokens = await Promise.all(

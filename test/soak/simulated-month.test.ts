@@ -18,7 +18,7 @@ import { schedulerOn } from '../support/scheduled.ts';
 import { fillEstate } from '../support/token-estate.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
-const TOKENS = 50_000;
+const TOKENS = 10_000;
 const USERS = 100;
 const DAY = 86_400_000;
 /** In the month clocks go forward, on the 29th. */
@@ -60,7 +60,6 @@ jobs:
     job: offboarding
     schedule: "0 5 * * *"
     dryRun: false
-    parameters: { present: { file: ${folder}/staff.txt }, except: ["user-9*"] }
 # ${webhook}
 `;
 
@@ -103,15 +102,9 @@ describe(`a month of jobs on ${TOKENS} tokens`, () => {
     const hook = `http://127.0.0.1:${port}/hook`;
     await using folder = await temporaryFolder();
     const at = (name: string) => join(folder.path, name);
-    const staff = (without: readonly number[]) =>
-      Array.from({ length: USERS }, (_, index) => index + 1)
-        .filter((id) => !without.includes(id))
-        .map((id) => `user-${id}\n`)
-        .join('');
     await writeFile(at('database.url'), url, { mode: 0o600 });
     await writeFile(at('webhook.url'), hook, { mode: 0o600 });
     await writeFile(at('tokenctl.yaml'), configurationText(folder.path, hook));
-    await writeFile(at('staff.txt'), staff([95]));
 
     const clock = new VirtualClock(new Date(BEGIN).toISOString());
     const environment = { HOME: folder.path };
@@ -137,7 +130,7 @@ describe(`a month of jobs on ${TOKENS} tokens`, () => {
     expect(await basicAuth()).toBe(false);
     await database.execute('UPDATE auth_user SET is_active = false WHERE id = 7');
     await clock.passUntil('2026-03-15T12:00:00Z', WAITING);
-    await writeFile(at('staff.txt'), staff([8, 95]));
+    await database.execute('UPDATE auth_user SET is_active = false WHERE id = 8');
     await clock.passUntil(END, WAITING);
     await scheduler.drain();
     const history = await store.history({ limit: 5000 });
@@ -179,7 +172,7 @@ describe(`a month of jobs on ${TOKENS} tokens`, () => {
   }
 });
 
-/** What the policy says of a token at the end of the month. User 95 is an exception, 8 left, 7 was deactivated. */
+/** What the policy says of a token at the end of the month. Users 7 and 8 were deactivated. */
 function stays({ id: _id, user_id, expires, created, last_used }: Before): boolean {
   const used = (last_used ?? created).getTime();
   const young = created.getTime() > LAST_SWEEP - 30 * DAY;

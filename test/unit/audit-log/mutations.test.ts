@@ -144,7 +144,7 @@ async function againstCheckpoint(original: readonly string[], lines: readonly st
 
 /** Requires that a property always holds. */
 function always(property: fc.IRawProperty<unknown>): Promise<void> | void {
-  return fc.assert(property, { numRuns: runs(500) });
+  return fc.assert(property, { numRuns: runs(250) });
 }
 
 describe('a log that was changed', () => {
