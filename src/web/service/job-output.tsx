@@ -129,13 +129,12 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
   useEffect(() => {
     const element = box.current;
     if (!isFollowed || text === '' || element === null) return;
-    const { scrollTop, scrollHeight, clientHeight } = element;
     // The event of a reader who scrolls up can come after the next lines, which would scroll back.
-    if (scrollTop < Math.min(followedTo.current, scrollHeight - clientHeight) - NEAR_END) {
+    if (isScrolledUp(element, followedTo.current)) {
       setFollowed(false);
       return;
     }
-    element.scrollTo({ top: scrollHeight });
+    element.scrollTo({ top: element.scrollHeight });
     followedTo.current = element.scrollTop;
   }, [isFollowed, text]);
   const isThere = current >= 0 && current < lines.length;
@@ -186,9 +185,11 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
         aria-labelledby="output-title"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls has to be reachable by keyboard
         tabIndex={0}
-        onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
-          // Who scrolls up reads; who scrolls to the end follows again.
-          if (isActive) setFollowed(scrollTop + clientHeight >= scrollHeight - NEAR_END);
+        onScroll={({ currentTarget: element }) => {
+          // Who scrolls up reads; who scrolls to the end follows again. The event of our own scrolling can come after the next lines.
+          if (!isActive) return;
+          if (element.scrollTop + element.clientHeight >= element.scrollHeight - NEAR_END) setFollowed(true);
+          else if (isScrolledUp(element, followedTo.current)) setFollowed(false);
         }}
       >
         {lines.length === 0
@@ -210,6 +211,11 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
 
 /** How far from its end, in pixels, a box counts as scrolled to it. */
 const NEAR_END = 20;
+
+/** Whether a box stands above the place to which it was scrolled, or above its end where that is less by now. */
+function isScrolledUp({ scrollTop, scrollHeight, clientHeight }: Element, to: number): boolean {
+  return scrollTop < Math.min(to, scrollHeight - clientHeight) - NEAR_END;
+}
 
 /** Lines that are drawn together: those before the end of the output stay as they are while it grows. */
 const CHUNK = 200;
