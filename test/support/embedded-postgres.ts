@@ -83,22 +83,28 @@ interface ServerOptions {
   readonly onLog?: (line: string) => void;
 }
 
+/** The folder of a server: this, and the process that made it. */
 const PREFIX = 'tokenctl-postgres-';
 
-/** Ends the servers that tests left running when they were killed, and removes their folders. */
+/** Ends the servers of processes that were killed, and removes their folders: in shared memory they would fill the machine's. */
 function removeAbandoned(within: string): void {
-  for (const name of readdirSync(within).filter((each) => each.startsWith(PREFIX))) {
+  for (const name of readdirSync(within)) {
+    const maker = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : Number.NaN;
+    if (!(maker > 0) || isRunning(maker)) continue;
     const folder = join(within, name);
-    const pid = Number(firstLine(join(folder, 'data/postmaster.pid')));
-    // One that is about to start has no process yet.
-    if (!(pid > 0)) continue;
-    // The fourth field is the parent; orphans get the first process of the machine as one (proc_pid_stat(5)).
-    const parent = firstLine(`/proc/${pid}/stat`)
-      ?.replace(/^.*\) /, '')
-      .split(' ')[1];
-    if (parent !== undefined && (parent !== '1' || process.pid === 1)) continue;
-    if (parent === '1') process.kill(pid, 'SIGQUIT');
+    const server = Number(firstLine(join(folder, 'data/postmaster.pid')));
+    // The number can belong to another process by now. A server without its folder ends by itself.
+    if (firstLine(`/proc/${server}/cmdline`)?.includes(folder) === true) process.kill(server, 'SIGQUIT');
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 
@@ -112,8 +118,8 @@ function firstLine(path: string): string | undefined {
 
 async function newServer(options: ServerOptions = {}): Promise<NewServer> {
   const within = fastestFolder();
-  if (existsSync('/proc/self/stat')) removeAbandoned(within);
-  const folder = mkdtempSync(join(within, PREFIX));
+  removeAbandoned(within);
+  const folder = mkdtempSync(join(within, `${PREFIX}${process.pid}-`));
   // Run by root, the server changes to another user, who must be able to get there.
   chmodSync(folder, 0o755);
   const port = await freePort();
