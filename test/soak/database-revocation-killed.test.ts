@@ -22,7 +22,7 @@ const program = bundledProgram(join(import.meta.dirname, 'revoke-database-proces
 const TOKENS = 4000;
 const [users, applications] = [50, 5];
 
-const KILLS = 200;
+const KILLS = 100;
 
 let url: string;
 let database: Database;
@@ -144,7 +144,10 @@ describe('a revocation at the database, killed at a random point', () => {
       await run.ended;
       await allEnded();
       const gone = await goneOf(range);
-      caught[gone.length === 0 ? 'early' : gone.length === TOKENS ? 'late' : 'halfway'] += 1;
+      const when = gone.length === 0 ? 'early' : gone.length === TOKENS ? 'late' : 'halfway';
+      caught[when] += 1;
+      // Other work on the machine makes the next run longer or shorter.
+      whole *= { early: 1.1, halfway: 1, late: 0.9 }[when];
       expect(await contradictions()).toEqual([]);
       expect(await deletionsTold(range)).toBe(gone.length);
       const log = openFileLog({ path, clock: stillClock });
