@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -34,8 +34,15 @@ declare module 'vitest' {
   }
 }
 
-/** Gives all tests one PostgreSQL server: that of DATABASE_URL, or one that is started for them. */
+/**
+ * Gives all tests one PostgreSQL server: that of DATABASE_URL, or one that is started for them; and a folder for temporary files,
+ * which goes with the run.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = mkdtempSync(join(tmpdir(), 'tokenctl-tests-'));
+  // Servers that root starts, and jobs of another user, run as others.
+  chmodSync(folder, 0o1777);
+  process.env['TMPDIR'] = folder;
   const given = process.env['DATABASE_URL'] ?? '';
   const server = given === '' ? await startPostgres() : null;
   const url = server?.url ?? given;
@@ -45,10 +52,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('postgresUrl', url);
   project.provide('testRun', run);
   project.provide('serviceTemplate', template);
-  const embedded = mkdtempSync(join(tmpdir(), 'tokenctl-embedded-templates-'));
+  const embedded = join(folder, 'embedded-templates');
+  mkdirSync(embedded);
   project.provide('embeddedTemplate', embedded);
   return async () => {
-    rmSync(embedded, { recursive: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
     if (server !== null) return server.stop();
     const client = new pg.Client({ connectionString: url });
     await client.connect();
