@@ -21,12 +21,10 @@ export function clientNetwork(address: string): string {
   return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
 }
 
-/** Whether what is sent to the host of a URL stays on this machine: names of RFC 6761, addresses of RFC 1122 and RFC 4291. */
-export function isLoopback(hostname: string): boolean {
-  return (
-    hostname === 'localhost' ||
-    hostname.endsWith('.localhost') ||
-    hostname === '[::1]' ||
-    /^127(\.\d+){3}$/.test(hostname)
-  );
+/**
+ * Whether what is sent to a host stays on this machine: names of RFC 6761, addresses of RFC 1122 and RFC 4291, IPv6 with or
+ * without brackets.
+ */
+export function isLoopback(host: string): boolean {
+  return /^(?:localhost|.+\.localhost|\[?::1\]?|127(?:\.\d+){3})$/.test(host);
 }

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { TokenctlError } from '../domain/errors.ts';
+import { isLoopback } from '../domain/network-address.ts';
 import { badRequest, RequestFailure } from './failure.ts';
 
 declare module 'fastify' {
@@ -8,13 +9,6 @@ declare module 'fastify' {
     /** The service's address for the client, without a trailing slash: the configured one, or a loopback address. */
     issuer: string;
   }
-}
-
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/;
-
-/** Whether a host name or address, IPv6 with or without brackets, is this machine's loopback. */
-export function isLoopback(host: string): boolean {
-  return LOOPBACK.test(host);
 }
 
 /**

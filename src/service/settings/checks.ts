@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
+import { isLoopback } from '../../domain/network-address.ts';
 import type { Backend } from '../sso/backends.ts';
 
 /** The categories that settings are read and written in. */
@@ -70,13 +71,6 @@ export type SettingProblem = readonly string[] | Readonly<Record<string, readonl
 /** A valid value in the form to store, or its errors. */
 export type Checked = { readonly value: unknown } | { readonly problem: SettingProblem };
 
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
-
-/** Whether a URL is on this machine and so may be used without TLS. */
-export function isLoopback(url: URL): boolean {
-  return LOOPBACK.test(url.hostname);
-}
-
 /** The URL of an identity provider: https, or http on this machine; a trailing slash is removed. */
 export function checkAddress(value: unknown): Checked {
   const checked = checkIssuer(value);
@@ -90,7 +84,7 @@ export function checkIssuer(value: unknown): Checked {
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     return { problem: ['The URL must not contain a user name, a query or a fragment.'] };
   }
-  if (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url))) {
+  if (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))) {
     return { value };
   }
   return { problem: ['The URL must begin with https://.'] };

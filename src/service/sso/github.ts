@@ -1,6 +1,6 @@
 import type { Configuration, CustomFetch } from 'openid-client';
 import { z } from 'zod';
-import { isLoopback } from '../settings/checks.ts';
+import { isLoopback } from '../../domain/network-address.ts';
 import { type Identity, SsoFailure } from './backends.ts';
 import { GITHUB, type GithubConfiguration } from './configuration.ts';
 import type { LoginRequest, ProviderCallback, ProviderRedirect } from './openid.ts';
@@ -118,7 +118,7 @@ async function providerOf({ url, clientId, clientSecret }: GithubConfiguration):
   );
   provider.timeout = PROVIDER_TIMEOUT_S;
   provider[library.customFetch] = fetchFromGithub;
-  if (isLoopback(new URL(url))) library.allowInsecureRequests(provider);
+  if (isLoopback(new URL(url).hostname)) library.allowInsecureRequests(provider);
   return provider;
 }
 

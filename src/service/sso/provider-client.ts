@@ -1,7 +1,7 @@
 import type { Configuration, CustomFetch } from 'openid-client';
+import { isLoopback } from '../../domain/network-address.ts';
 import { fetchOutgoing, proxyFailure } from '../../network/outgoing.ts';
 import { wholeResponse } from '../../security-events/limited-fetch.ts';
-import { isLoopback } from '../settings/checks.ts';
 import { SsoFailure } from './backends.ts';
 
 /** The service's credentials at an issuer. */
@@ -58,7 +58,7 @@ async function discover({ issuer, clientId, clientSecret }: Client): Promise<Con
       [library.customFetch]: fetchBounded,
       execute: [
         library.enableNonRepudiationChecks,
-        ...(isLoopback(server) ? [library.allowInsecureRequests] : []),
+        ...(isLoopback(server.hostname) ? [library.allowInsecureRequests] : []),
       ],
     },
   );
