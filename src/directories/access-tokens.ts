@@ -4,6 +4,7 @@ import type { ClientAuth, Configuration } from 'openid-client';
 import { fetch as undiciFetch } from 'undici';
 import { TokenctlError } from '../domain/errors.ts';
 import { Secret } from '../domain/secret.ts';
+import { proxyFailure } from '../network/outgoing.ts';
 import { providerAgent, requireEncrypted } from './provider-client.ts';
 
 /** A client of a provider that gets access tokens with its own credential (RFC 6749 §4.4). */
@@ -125,6 +126,8 @@ async function bearerOf(
     return new Secret(`Bearer ${token}`);
   } catch (cause) {
     if (cause instanceof TokenctlError) throw cause;
+    const ofProxy = proxyFailure(cause);
+    if (ofProxy !== null) throw ofProxy;
     // RFC 6749 §5.2: what the provider says of the client is a code; its description is not quoted.
     const code = (cause as { error?: unknown }).error;
     if (typeof code === 'string' && /^[\w.-]{1,60}$/.test(code)) {

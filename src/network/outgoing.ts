@@ -15,6 +15,8 @@ export interface Outgoing {
   readonly dispatcher: Dispatcher;
   /** The address of the proxy, without credentials; null without one. */
   readonly proxy: string | null;
+  /** What messages call whoever answered: without TLS, an answer of the proxy can look like one of the host. */
+  readonly answeredBy: (host: string) => string;
 }
 
 /** What the variables of the environment say, as curl, Go and Python read them. */
@@ -33,7 +35,7 @@ export function openOutgoing(
   setting?: ProxySetting | undefined,
 ): Outgoing {
   const found = proxyFor(target, setting);
-  if (found === null) return { dispatcher: new Agent(options), proxy: null };
+  if (found === null) return { dispatcher: new Agent(options), proxy: null, answeredBy: (host) => host };
   const { url, host, username, password } = found;
   const shown = `${url.protocol}//${url.host}`;
   const ca = typeof setting === 'object' && setting.caFile !== undefined ? readCa(setting.caFile) : undefined;
@@ -53,10 +55,13 @@ export function openOutgoing(
         new URL(origin).origin === url.origin ? { ...limits, ...forwarding(more, shown) } : more,
       ),
   });
-  return {
-    dispatcher: target.protocol === 'http:' ? dispatcher.compose(ownAnswers(shown)) : dispatcher,
-    proxy: shown,
-  };
+  return target.protocol === 'http:'
+    ? {
+        dispatcher: dispatcher.compose(ownAnswers(shown)),
+        proxy: shown,
+        answeredBy: (host) => `${host}, or the proxy ${shown} before it,`,
+      }
+    : { dispatcher, proxy: shown, answeredBy: (host) => host };
 }
 
 const PROXY_TIMEOUT_MS = 10_000;

@@ -41,14 +41,14 @@ const PAUSES_MS: readonly number[] = [500, 2_000, 5_000];
 export function openWebhook(options: WebhookOptions): Notifier {
   const { url } = readSettingUrl(options.url.reveal(), URL_SETTING);
   const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
-  const { dispatcher: agent } = openOutgoing(url, {
+  const { dispatcher: agent, answeredBy } = openOutgoing(url, {
     connect: { timeout: timeoutMs },
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
   });
   const once = (notice: Notice) =>
     post(notice, {
-      url,
+      ...{ url, answeredBy },
       timeoutMs,
       agent,
       signingSecret: options.signingSecret,
@@ -80,6 +80,7 @@ async function post(
   notice: Notice,
   to: {
     url: URL;
+    answeredBy: (host: string) => string;
     timeoutMs: number;
     agent: Dispatcher;
     signingSecret: Secret | undefined;
@@ -97,7 +98,7 @@ async function post(
       signal: AbortSignal.timeout(timeoutMs),
     });
     await answer.body.dump({ limit: 65_536 });
-    return failureFor(answer.statusCode, url.host);
+    return failureFor(answer.statusCode, to.answeredBy(`The webhook at ${url.host}`));
   } catch (cause) {
     const error =
       proxyFailure(cause) ??
@@ -110,7 +111,7 @@ function plain({ id, type, at, data }: Notice): unknown {
   return { id, type, timestamp: at.toISOString(), data };
 }
 
-function failureFor(status: number, host: string): Failure | null {
+function failureFor(status: number, answerer: string): Failure | null {
   if (status >= 200 && status < 300) return null;
   const refused = status === 401 || status === 403;
   // RFC 9110 §15.5.9 and RFC 6585 §4: the same request may be accepted later.
@@ -118,7 +119,7 @@ function failureFor(status: number, host: string): Failure | null {
   const code = refused ? 'permission_refused' : 'target_misbehaved';
   const error = new TokenctlError(
     isTemporary ? 'target_unreachable' : code,
-    `The webhook at ${host} answered ${status}`,
+    `${answerer} answered ${status}`,
     refused ? { hint: 'Check the address and the signing secret.' } : {},
   );
   return { error, isTemporary };

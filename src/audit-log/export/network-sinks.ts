@@ -192,7 +192,7 @@ interface HttpSinkOptions {
 export function httpSink(options: HttpSinkOptions): LogSink {
   const { name, url, contentType, ca, token, timeoutMs } = options;
   const connect = { timeout: timeoutMs, ...(ca !== undefined && { ca }) };
-  const { dispatcher: agent } = openOutgoing(url, { connect });
+  const { dispatcher: agent, answeredBy } = openOutgoing(url, { connect });
   return {
     name,
     async send(records) {
@@ -208,7 +208,7 @@ export function httpSink(options: HttpSinkOptions): LogSink {
           signal: AbortSignal.timeout(timeoutMs),
         });
         await response.body.dump({ limit: 65_536 });
-        requireAccepted(name, response.statusCode);
+        requireAccepted(answeredBy(name), response.statusCode);
       } catch (cause) {
         const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
         throw proxyFailure(cause) ?? (isTimeout ? timedOut(name, timeoutMs) : unreachable(name, cause));

@@ -98,6 +98,11 @@ export class Api {
     return this.#connection.address + this.#prefix;
   }
 
+  /** As {@link Connection.answeredBy}. */
+  answeredBy(): string {
+    return this.#connection.answeredBy(this.address);
+  }
+
   get credential(): Credential {
     return this.#connection.credential;
   }

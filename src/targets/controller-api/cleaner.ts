@@ -130,7 +130,7 @@ function outcomeOf(
   if (status === 404) return 'unchanged';
   // A job that has ended cannot be cancelled.
   if (status === 405 && request.path.endsWith('/cancel/')) return 'unchanged';
-  const refused = `${api.address} refused ${what}`;
+  const refused = `${api.answeredBy()} refused ${what}`;
   if (status === 409) throw refusedAct(`${refused}: it is in use`, 'in_use');
   if (status === 400 && TAKEN.test(String(response.body))) {
     throw refusedAct(`${refused}: another object has the name`, 'name_taken');
@@ -141,6 +141,6 @@ function outcomeOf(
     throw refusedAct(`${refused}${rejected}`, 'rejected');
   }
   if (status === 500)
-    throw new TokenctlError('target_misbehaved', `${api.address} failed ${what} (HTTP 500)`);
+    throw new TokenctlError('target_misbehaved', `${api.answeredBy()} failed ${what} (HTTP 500)`);
   throw responseError(response, api, what);
 }

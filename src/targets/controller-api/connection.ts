@@ -129,6 +129,11 @@ export class Connection {
     return this.#way.proxy;
   }
 
+  /** What messages call whoever answered at an address of the controller. */
+  answeredBy(address: string = this.address): string {
+    return this.#way.answeredBy(address);
+  }
+
   get credential(): Credential {
     return this.#credential;
   }

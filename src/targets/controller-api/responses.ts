@@ -1,10 +1,12 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Credential, HttpResponse } from './connection.ts';
+import type { Connection, Credential, HttpResponse } from './connection.ts';
 
 /** Who responded, and the credential that was sent there: a connection or an API. */
 export interface Responder {
   readonly address: string;
   readonly credential: Credential;
+  /** As {@link Connection.answeredBy}. */
+  answeredBy(): string;
 }
 
 export function isJson({ headers }: HttpResponse): boolean {
@@ -23,7 +25,7 @@ export function parseJson(response: HttpResponse, from: Responder, what: string)
   try {
     return JSON.parse(response.body.toString('utf8'));
   } catch (cause) {
-    throw new TokenctlError('target_misbehaved', `${from.address} sent invalid JSON for ${what}`, {
+    throw new TokenctlError('target_misbehaved', `${from.answeredBy()} sent invalid JSON for ${what}`, {
       hint: 'Check the log of the server, and try again.',
       cause,
     });
@@ -32,34 +34,34 @@ export function parseJson(response: HttpResponse, from: Responder, what: string)
 
 /** Explains an unsuccessful response. The body is never repeated, because it can contain anything. */
 export function responseError(response: HttpResponse, from: Responder, what: string): TokenctlError {
-  const { address } = from;
+  const answerer = from.answeredBy();
   const { status } = response;
-  if (status >= 300 && status <= 399) return redirectError(response, address);
+  if (status >= 300 && status <= 399) return redirectError(response, from);
   if (isUnauthenticated(response)) return credentialsError(from);
   if (status === 403) {
-    return new TokenctlError('permission_refused', `${address} does not allow this account ${what}`, {
+    return new TokenctlError('permission_refused', `${answerer} does not allow this account ${what}`, {
       hint: 'Use an account with the necessary rights, and for changes a token with the scope write.',
     });
   }
   if (status === 404 && !isJson(response)) return notAControllerError(from, what);
-  if (status === 404) return new TokenctlError('not_found', `${address} did not find ${what}`);
+  if (status === 404) return new TokenctlError('not_found', `${answerer} did not find ${what}`);
   if (status === 400 || status === 405) {
     const refused = status === 405 ? 'does not support' : 'rejected the parameters of the request for';
-    return new TokenctlError('unsupported', `${address} ${refused} ${what}`);
+    return new TokenctlError('unsupported', `${answerer} ${refused} ${what}`);
   }
   if (status === 429) {
-    return new TokenctlError('target_unreachable', `${address} limits the rate of requests`, {
+    return new TokenctlError('target_unreachable', `${answerer} limits the rate of requests`, {
       hint: 'Try again later.',
     });
   }
   if (status >= 502 && status <= 504) {
     return new TokenctlError(
       'target_unreachable',
-      `${address} is unavailable: overloaded or under maintenance`,
+      `${answerer} is unavailable: overloaded or under maintenance`,
       { hint: 'Try again later. Completed work is kept.' },
     );
   }
-  return new TokenctlError('target_misbehaved', `${address} failed to return ${what} (HTTP ${status})`, {
+  return new TokenctlError('target_misbehaved', `${answerer} failed to return ${what} (HTTP ${status})`, {
     hint: 'Check the log of the server.',
     details: { status },
   });
@@ -73,40 +75,42 @@ export function isUnauthenticated({ status, body }: HttpResponse): boolean {
   return status === 401 || (status === 403 && body.includes('Authentication credentials were not provided'));
 }
 
-function credentialsError({ address, credential }: Responder): TokenctlError {
+function credentialsError(from: Responder): TokenctlError {
+  const { credential } = from;
   if (credential.kind === 'token') {
-    return new TokenctlError('credentials_refused', `${address} does not accept the token`, {
+    return new TokenctlError('credentials_refused', `${from.answeredBy()} does not accept the token`, {
       hint: 'It may be revoked, expired or mistyped. Create a new token and use it.',
     });
   }
   return new TokenctlError(
     'credentials_refused',
-    `${address} does not accept ${credential.username} with this password`,
+    `${from.answeredBy()} does not accept ${credential.username} with this password`,
     { hint: 'Check both. If basic authentication is turned off there, use a token.' },
   );
 }
 
-function redirectError({ headers }: HttpResponse, address: string): TokenctlError {
+function redirectError({ headers }: HttpResponse, from: Responder): TokenctlError {
+  const { address } = from;
   const { location } = headers;
   const origin =
     location !== undefined && URL.canParse(location, address) ? new URL(location, address).origin : null;
   if (origin === null || origin === new URL(address).origin) {
-    return new TokenctlError('target_misbehaved', `${address} redirects to another page`, {
+    return new TokenctlError('target_misbehaved', `${from.answeredBy()} redirects to another page`, {
       hint: 'Check the path in the address.',
     });
   }
   return new TokenctlError(
     'target_misbehaved',
-    `${address} redirects to ${origin}; the credential was not sent there`,
+    `${from.answeredBy()} redirects to ${origin}; the credential was not sent there`,
     { hint: `If ${origin} is the controller, use that address.` },
   );
 }
 
 /** Something responds, but it is not a controller. */
-export function notAControllerError({ address }: Responder, what: string): TokenctlError {
+export function notAControllerError(from: Responder, what: string): TokenctlError {
   return new TokenctlError(
     'target_misbehaved',
-    `${address} is neither a controller nor a gateway: it returned a page instead of ${what}`,
+    `${from.answeredBy()} answers neither as a controller nor as a gateway: it returned a page instead of ${what}`,
     { hint: 'Check host, port and path of the address. A proxy or a login page may be in front of it.' },
   );
 }

@@ -30,7 +30,7 @@ export async function writeSettings(
   if (response.status === 400) {
     throw new TokenctlError(
       'unsupported',
-      `${api.address} rejected the value of ${Object.keys(change).join(', ')}`,
+      `${api.answeredBy()} rejected the value of ${Object.keys(change).join(', ')}`,
     );
   }
   return settingsIn(parseJson(response, api, 'a change of its authentication settings'), api);

@@ -15,7 +15,7 @@ import { type Api, id, type Query } from './api.ts';
 import { authorizationHeader } from './connection.ts';
 import { type Listing, listItems } from './listing.ts';
 import { listFilter, userQueries } from './queries.ts';
-import { isUnauthenticated, parseJson, responseError } from './responses.ts';
+import { isJson, isUnauthenticated, parseJson, responseError } from './responses.ts';
 
 /**
  * Sets the password of a user. A controller 24.6.1 answers the same for an external account, whose password it leaves as it is
@@ -46,7 +46,7 @@ export async function acceptsPassword(
   if (username.includes(':')) return false;
   const authorization = authorizationHeader({ kind: 'password', username, password });
   const response = await api.send({ method: 'GET', path: 'me/', authorization });
-  if (isUnauthenticated(response) || response.status === 403) return false;
+  if (isUnauthenticated(response) || (response.status === 403 && isJson(response))) return false;
   const found = me.safeParse(parseJson(response, api, 'the current user')).data;
   return found?.results.some((each) => each.id === userId) === true;
 }

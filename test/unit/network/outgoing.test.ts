@@ -8,11 +8,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer as createTlsFront } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { httpSink } from '../../../src/audit-log/export/network-sinks.ts';
+import { clientCredentialsToken } from '../../../src/directories/access-tokens.ts';
 import { ProviderClient } from '../../../src/directories/provider-client.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { fetchOutgoing, openOutgoing, type ProxySetting } from '../../../src/network/outgoing.ts';
 import { openWebhook } from '../../../src/notify/webhook.ts';
+import { Api } from '../../../src/targets/controller-api/api.ts';
 import { Connection } from '../../../src/targets/controller-api/connection.ts';
+import { controllerDialect } from '../../../src/targets/controller-api/controller-dialect.ts';
+import { acceptsPassword } from '../../../src/targets/controller-api/users.ts';
 import { NO_ANSWER_MS } from '../../support/limits.ts';
 import { makeCertificate } from '../../support/redis.ts';
 import { NO_PROXY_SERVER, OWN_ADDRESS, startTinyproxy } from '../../support/tinyproxy.ts';
@@ -262,6 +267,56 @@ describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
     other.close();
   });
 
+  test('is not told from a target by an answer without a mark: messages name both', async () => {
+    let status = 403;
+    const other = createServer((_, response) => response.writeHead(status).end('<html>')).listen(
+      0,
+      '127.0.0.1',
+    );
+    await once(other, 'listening');
+    const at = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    environment({ HTTP_PROXY: at });
+    const both = `${url}, or the proxy ${at} before it,`;
+    const way = connection(url);
+    const api = new Api({ connection: way, dialect: controllerDialect, prefix: '', root: '/api/v2/' });
+    for (const [each, said] of [
+      [
+        200,
+        `${both} answers neither as a controller nor as a gateway: it returned a page instead of the list of users`,
+      ],
+      [302, `${both} redirects to another page`],
+      [403, `${both} does not allow this account the list of users`],
+      [
+        404,
+        `${both} answers neither as a controller nor as a gateway: it returned a page instead of the list of users`,
+      ],
+      [451, `${both} failed to return the list of users (HTTP 451)`],
+    ] as const) {
+      status = each;
+      await expect(api.getJson('users/', 'the list of users')).rejects.toThrow(said);
+    }
+    status = 403;
+    const user = { id: 1, username: 'anna' };
+    await expect(acceptsPassword(api, user, new Secret('wrong'))).rejects.toThrow(both);
+    await way.close();
+    const notice = { id: 'a', type: 'token.expiring', at: new Date(0), data: {} } as const;
+    const webhook = openWebhook({ url: new Secret(`${url}/hook`), pauses: [] });
+    const host = new URL(url).host;
+    await expect(webhook.send(notice as unknown as Parameters<typeof webhook.send>[0])).rejects.toThrow(
+      `The webhook at ${host}, or the proxy ${at} before it, answered 403`,
+    );
+    await webhook.close();
+    const sink = httpSink({
+      ...{ name: 'siem', url: new URL(url), contentType: 'application/json', timeoutMs: NO_ANSWER_MS },
+      ...{ ca: undefined, token: undefined },
+    });
+    await expect(sink.send(['{}'])).rejects.toThrow(
+      `siem, or the proxy ${at} before it, rejected the records with status 403`,
+    );
+    await sink.close();
+    other.close();
+  });
+
   test('is mentioned where the host behind it hangs up', async () => {
     const other = createServer().on('connect', (_, socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'));
     await once(other.listen(0, '127.0.0.1'), 'listening');
@@ -284,5 +339,10 @@ describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
     });
     await expect(client.get('users')).rejects.toThrow('The proxy http://127.0.0.1:1 could not be reached');
     await client.close();
+    const application = { name: 'The directory', clientId: 'a', credential: { secret: new Secret('b') } };
+    const tokenUrl = new URL('https://provider.invalid/token');
+    await expect(clientCredentialsToken({ ...application, tokenUrl })).rejects.toThrow(
+      'The proxy http://127.0.0.1:1 could not be reached',
+    );
   });
 });
