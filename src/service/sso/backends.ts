@@ -38,7 +38,7 @@ export interface Identity {
   readonly names: readonly string[];
   /** Attributes or claims, each with a list of values. */
   readonly attributes: ReadonlyMap<string, readonly string[]>;
-  /** Attributes or claims that the provider has but did not send: {@link withheldBy}. */
+  /** Attributes or claims of which the provider has values that were not read: {@link withheldBy}. */
   readonly withheld?: readonly string[];
 }
 
@@ -48,10 +48,11 @@ const ENTRA_GROUPS = 'http://schemas.microsoft.com/ws/2008/06/identity/claims/gr
 const ENTRA_GROUPS_LINK = 'http://schemas.microsoft.com/claims/groups.link';
 
 /**
- * The claims that a provider has but does not send, so that their absence says nothing: those that it has elsewhere (OpenID
+ * The claims of which a provider has values that it did not send, so that their absence says nothing: those that it has elsewhere (OpenID
  * Connect Core 1.0, section 5.6.2, `_claim_names`), and the groups that Entra leaves out where a user has too many
  * (`hasgroups` in OpenID Connect, `groups.link` in SAML). An application can give the groups of SAML another name: then
- * nothing tells which of the absent attributes they are, and all of them count as withheld.
+ * nothing tells which of the absent attributes they are, and all of them count as withheld. So do claims with objects in them,
+ * which maps and flags cannot read.
  *
  * @param mapped The claims that maps and flags look at.
  */
@@ -60,10 +61,17 @@ export function withheldBy(
   mapped: ReadonlySet<string>,
 ): readonly string[] {
   const elsewhere = claims['_claim_names'];
-  const named = typeof elsewhere === 'object' && elsewhere !== null ? Object.keys(elsewhere) : [];
+  const named = isObject(elsewhere) ? Object.keys(elsewhere) : [];
   const hasGroups = isTrue(claims['hasgroups']) ? ['groups'] : [];
-  const linked = Object.hasOwn(claims, ENTRA_GROUPS_LINK) ? [ENTRA_GROUPS, ...mapped] : [];
-  return [...new Set([...named, ...hasGroups, ...linked])].filter((name) => !Object.hasOwn(claims, name));
+  const linked = Object.hasOwn(claims, ENTRA_GROUPS_LINK)
+    ? [ENTRA_GROUPS, ...[...mapped].filter((name) => !Object.hasOwn(claims, name))]
+    : [];
+  const unread = [...mapped].filter((name) => [claims[name]].flat().some(isObject));
+  return [...new Set([...named, ...hasGroups, ...linked, ...unread])];
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 /** The longest uid that the table of linked accounts holds. */

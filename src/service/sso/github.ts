@@ -12,8 +12,14 @@ import {
   PROVIDER_TIMEOUT_S,
 } from './provider-client.ts';
 
-/** Sends a GET request to GitHub's API on behalf of the user and returns the JSON body. */
-type AskGithub = (path: string) => Promise<unknown>;
+/** Sends a GET request to GitHub's API on behalf of the user. */
+type AskGithub = (path: string) => Promise<Answer>;
+
+interface Answer {
+  readonly body: unknown;
+  /** Whether GitHub says that it left out what organizations with SAML single sign-on do not show this app. */
+  readonly isPartial: boolean;
+}
 
 /** The user, their addresses, and their organizations and teams. */
 const SCOPE = 'read:user user:email read:org';
@@ -68,7 +74,8 @@ export async function completeGithub(
       .catch(refuse);
     if (!response.ok)
       throw libraryFailure(new Error(`GitHub returned ${response.status} for ${path.split('?')[0]}`));
-    return response.json().catch(refuse);
+    const isPartial = /^partial-results/i.test(response.headers.get('x-github-sso') ?? '');
+    return { body: await response.json().catch(refuse), isPartial };
   };
 }
 
@@ -141,14 +148,15 @@ const TEAMS = z.array(
  *   does not have the documented shape.
  */
 export async function githubIdentity(configuration: GithubConfiguration, ask: AskGithub): Promise<Identity> {
-  const user = parse(USER, await ask('/user'));
-  const emails = parse(EMAILS, await ask(`/user/emails?per_page=${PAGE_SIZE}`));
+  const user = parse(USER, (await ask('/user')).body);
+  const emails = parse(EMAILS, (await ask(`/user/emails?per_page=${PAGE_SIZE}`)).body);
   const memberships = await pages(ask, '/user/memberships/orgs?state=active', MEMBERSHIPS);
   const teams = await pages(ask, '/user/teams', TEAMS);
-  const organizations = memberships
+  const organizations = memberships.items
     .filter(({ state }) => state === 'active')
     .map(({ organization }) => organization.login);
-  requireMembership(configuration, { organizations, teams: teams.map(({ id }) => String(id)) });
+  requireMember('organization', configuration.organization, { among: organizations, of: memberships });
+  requireMember('team', configuration.team, { among: teams.items.map(({ id }) => String(id)), of: teams });
   const email = emails.find(({ primary, verified }) => primary && verified)?.email.toLowerCase() ?? '';
   const [firstName = '', ...rest] = (user.name ?? '').split(' ');
   return {
@@ -163,33 +171,44 @@ export async function githubIdentity(configuration: GithubConfiguration, ask: As
     attributes: new Map([
       ['login', [user.login]],
       ['organizations', organizations],
-      ['teams', teams.map(({ organization, slug }) => `${organization.login}/${slug}`)],
+      ['teams', teams.items.map(({ organization, slug }) => `${organization.login}/${slug}`)],
     ]),
+    withheld: [...(memberships.isWhole ? [] : ['organizations']), ...(teams.isWhole ? [] : ['teams'])],
   };
 }
 
-function requireMembership(
-  { organization, team }: GithubConfiguration,
-  of: { readonly organizations: readonly string[]; readonly teams: readonly string[] },
+function requireMember(
+  what: 'organization' | 'team',
+  wanted: string,
+  { among, of }: { readonly among: readonly string[]; readonly of: { readonly isWhole: boolean } },
 ): void {
-  const wanted = organization.toLowerCase();
-  if (wanted !== '' && !of.organizations.some((name) => name.toLowerCase() === wanted)) {
-    throw new SsoFailure('not_allowed', `the account is not in the organization ${organization}`);
-  }
-  if (team !== '' && !of.teams.includes(team)) {
-    throw new SsoFailure('not_allowed', `the account is not in the team ${team}`);
-  }
+  const name = wanted.toLowerCase();
+  if (name === '' || among.some((each) => each.toLowerCase() === name)) return;
+  throw new SsoFailure(
+    'not_allowed',
+    of.isWhole
+      ? `the account is not in the ${what} ${wanted}`
+      : `the ${what} ${wanted} is not among those that GitHub showed, which are not all`,
+  );
 }
 
-async function pages<T>(ask: AskGithub, path: string, schema: z.ZodType<T[]>): Promise<readonly T[]> {
-  const all: T[] = [];
+/** Reads pages while they are full. A list that goes on is not whole, nor is one of which GitHub says so. */
+async function pages<T>(
+  ask: AskGithub,
+  path: string,
+  schema: z.ZodType<T[]>,
+): Promise<{ readonly items: readonly T[]; readonly isWhole: boolean }> {
+  const items: T[] = [];
+  let isWhole = true;
   for (let page = 1; page <= MAX_PAGES; page += 1) {
     const separator = path.includes('?') ? '&' : '?';
-    const found = parse(schema, await ask(`${path}${separator}per_page=${PAGE_SIZE}&page=${page}`));
-    all.push(...found);
-    if (found.length < PAGE_SIZE) break;
+    const { body, isPartial } = await ask(`${path}${separator}per_page=${PAGE_SIZE}&page=${page}`);
+    const found = parse(schema, body);
+    items.push(...found);
+    isWhole &&= !isPartial;
+    if (found.length < PAGE_SIZE) return { items, isWhole };
   }
-  return all;
+  return { items, isWhole: false };
 }
 
 function parse<T>(schema: z.ZodType<T>, answer: unknown): T {

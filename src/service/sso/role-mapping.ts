@@ -87,12 +87,12 @@ function flag(
   },
 ): FlagChange {
   const { attribute, value, remove = true } = rule;
-  if (attribute === undefined || isWithheld(identity, attribute)) return null;
+  if (attribute === undefined) return null;
   const holds =
     value === undefined
       ? (identity.attributes.get(attribute) ?? []).some((one) => one !== '')
       : hasValue(identity, attribute, value);
-  return holds || remove ? holds : null;
+  return holds || (remove && !isWithheld(identity, attribute)) ? holds : null;
 }
 
 function distinct(rules: readonly Rule[]): readonly MappedRole[] {
@@ -112,15 +112,18 @@ function keyOf({ organization, role, team }: MappedRole): string {
 function matches(expression: Expression | undefined, identity: Identity): boolean | null {
   if (expression === undefined || expression === null) return null;
   if (typeof expression === 'boolean') return expression;
-  if (typeof expression === 'string') return names(expression, identity);
-  if (Array.isArray(expression)) return expression.some((one) => names(one, identity));
-  if (Object.entries(expression).some(([attribute, wanted]) => hasValue(identity, attribute, wanted))) {
-    return true;
-  }
-  return Object.keys(expression).some((attribute) => isWithheld(identity, attribute)) ? null : false;
+  const isNames = typeof expression === 'string' || Array.isArray(expression);
+  const holds = isNames
+    ? [expression].flat().some((one) => names(one, identity))
+    : Object.entries(expression).some(([attribute, wanted]) => hasValue(identity, attribute, wanted));
+  const attributes = isNames ? NAME_CLAIMS : Object.keys(expression);
+  return holds || !attributes.some((attribute) => isWithheld(identity, attribute)) ? holds : null;
 }
 
-/** Whether the provider did not send an attribute that it has: nothing can be concluded from its absence. */
+/** The claims that {@link Identity.names} is made of. */
+const NAME_CLAIMS = ['email', 'preferred_username', 'upn'];
+
+/** Whether the provider did not send all values that it has: nothing can be concluded from the absence of one. */
 function isWithheld({ withheld = [] }: Identity, attribute: string): boolean {
   return withheld.includes(attribute);
 }

@@ -95,6 +95,40 @@ describe('GitHub', () => {
     await set(service, 'github', { SOCIAL_AUTH_GITHUB_ORG_NAME: '', SOCIAL_AUTH_GITHUB_TEAM_ID: '' });
   });
 
+  it('takes no role away by a list that GitHub does not show whole', async () => {
+    const octo = ACCOUNTS['octo'] ?? account(1);
+    const others = Array.from({ length: 1000 }, (_, id) => ({
+      id: id + 100,
+      slug: `t-${id}`,
+      organization: 'Other',
+    }));
+    await set(service, 'github', {
+      SOCIAL_AUTH_GITHUB_ORGANIZATION_MAP: { Default: { users: { teams: 'Acme/ops' } } },
+    });
+    const belongs = async () => {
+      const { browser } = await logIn('octo');
+      const path = `/api/v2/users/${(await whoIs(service, browser))?.id}/organizations/`;
+      return (JSON.parse((await browser.open(service.url + path)).text) as { count: number }).count === 1;
+    };
+    expect(await belongs()).toBe(true);
+    for (const more of [{ hidden: '21955855' }, { teams: others }]) {
+      ACCOUNTS['octo'] = { ...octo, teams: [], ...more };
+      expect(await belongs()).toBe(true);
+      expect(log.lines.at(-1)).toMatchObject({ claims: expect.arrayContaining(['teams']) });
+    }
+    await set(service, 'github', { SOCIAL_AUTH_GITHUB_TEAM_ID: '7' });
+    const refused = await logIn('octo');
+    await expectRefused(service, refused, 'not_allowed');
+    expect(log.ofFailure(refused.stop)).toMatchObject({
+      detail: 'the team 7 is not among those that GitHub showed, which are not all',
+    });
+    await set(service, 'github', { SOCIAL_AUTH_GITHUB_TEAM_ID: '' });
+    ACCOUNTS['octo'] = { ...octo, teams: others.slice(1) };
+    expect(await belongs()).toBe(false);
+    ACCOUNTS['octo'] = octo;
+    await set(service, 'github', { SOCIAL_AUTH_GITHUB_ORGANIZATION_MAP: null });
+  });
+
   it('refuses a code that was used or belongs to another login', async () => {
     const first = await untilReturn(service, { backend: 'github', account: 'octo' });
     expect((await first.browser.open(first.back)).status).toBe(200);

@@ -14,6 +14,8 @@ export interface GithubAccount {
   /** Organizations, with the state of the membership. */
   readonly organizations: Readonly<Record<string, 'active' | 'pending'>>;
   readonly teams: readonly { readonly id: number; readonly slug: string; readonly organization: string }[];
+  /** Ids of organizations with a login of their own that the app has no part in: their teams are left out. */
+  readonly hidden?: string;
 }
 
 /** A client as it is registered. */
@@ -24,19 +26,19 @@ interface Registered {
 }
 
 type Accounts = Readonly<Record<string, GithubAccount>>;
-type Answer = readonly [status: number, body: unknown];
+type Answer = readonly [status: number, body: unknown, headers?: Readonly<Record<string, string>>];
 
 /** What the API of GitHub tells of an account, by path. */
-const API: Readonly<Record<string, (login: string, account: GithubAccount, first: boolean) => unknown>> = {
+const API: Readonly<Record<string, (login: string, account: GithubAccount) => unknown>> = {
   '/api/v3/user': (login, { id, name }) => ({ id, login, name, email: 'public@example.net' }),
   '/api/v3/user/emails': (_login, { emails }) => emails,
-  '/api/v3/user/memberships/orgs': (_login, { organizations }, first) =>
-    Object.entries(first ? organizations : {}).map(([name, state]) => ({
+  '/api/v3/user/memberships/orgs': (_login, { organizations }) =>
+    Object.entries(organizations).map(([name, state]) => ({
       state,
       organization: { login: name },
     })),
-  '/api/v3/user/teams': (_login, { teams }, first) =>
-    (first ? teams : []).map(({ organization, ...team }) => ({
+  '/api/v3/user/teams': (_login, { teams }) =>
+    teams.map(({ organization, ...team }) => ({
       ...team,
       organization: { login: organization },
     })),
@@ -109,9 +111,14 @@ function apiAnswer(
   const { login = '', accounts } = of;
   const account = accounts[login];
   if (account === undefined) return [401, { message: 'Bad credentials' }];
-  const first = (url.searchParams.get('page') ?? '1') === '1';
-  const tell = API[url.pathname];
-  return tell === undefined ? [404, { message: 'Not Found' }] : [200, tell(login, account, first)];
+  const told = API[url.pathname]?.(login, account);
+  if (told === undefined) return [404, { message: 'Not Found' }];
+  if (!Array.isArray(told)) return [200, told];
+  const size = Number(url.searchParams.get('per_page'));
+  const end = Number(url.searchParams.get('page') ?? '1') * size;
+  const sso = `partial-results; organizations=${account.hidden}`;
+  const headers: Record<string, string> = account.hidden === undefined ? {} : { 'x-github-sso': sso };
+  return [200, told.slice(end - size, end), headers];
 }
 
 /** What the server answers instead, by path: with status and headers, and no JSON. */
@@ -144,12 +151,12 @@ export function startGithub(
     }
     if (url.pathname === '/login/oauth/authorize') return authorize(request, response, url);
     const login = authorizations.loginOf(request.headers.authorization);
-    const [status, body] =
+    const [status, body, headers] =
       url.pathname === '/login/oauth/access_token'
         ? authorizations.token(await formOf(request))
         : apiAnswer(url, { login, accounts });
     response
-      .writeHead(status, { 'content-type': 'application/json; charset=utf-8' })
+      .writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers })
       .end(JSON.stringify(body));
   });
 }
