@@ -163,7 +163,7 @@ function foundDocument(leaked: LeakedTokens): Document {
         'The input is empty. TruffleHog writes nothing if it finds nothing, but a scan that failed may have written nothing as well.',
       found.map(tokenLines),
       hiddenLines > 0 &&
-        warning`Not checked: ${countText(hiddenLines, 'line contains', 'lines contain')} REDACTED, asterisks or a hash in place of a value.`,
+        warning`Not checked: ${countText(hiddenLines, 'line contains', 'lines contain')} REDACTED, asterisks, a hash or packed data in place of a value.`,
       report !== null &&
         report.hidden > 0 &&
         warning`Not checked: ${countText(report.hidden, 'finding', 'findings')} without a secret${placesText(report.hiddenPlaces)}.`,

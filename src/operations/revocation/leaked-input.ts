@@ -14,6 +14,7 @@ import {
   type ScannerFormat,
   shownPlace,
 } from './scanner-findings.ts';
+import { hidesPacked } from './text-layers.ts';
 import { findTokenValues, tokenValuesWithin } from './token-values.ts';
 
 /** A value that may be a token, and where it was found. */
@@ -39,7 +40,7 @@ interface ScannerReport {
 export interface LeakedInput {
   /** How many lines were read. */
   readonly lines: number;
-  /** The lines of a text in which a scanner masked a value: REDACTED, asterisks, a hash. */
+  /** The lines of a text in which a value is masked or packed: REDACTED, asterisks, a hash, gzip. */
   readonly hiddenLines: number;
   /** Null for a text. */
   readonly report: ScannerReport | null;
@@ -139,7 +140,7 @@ class TextReader {
 
   read({ text, line, before }: Piece): void {
     this.#lines = line;
-    if (hidesValue(text)) this.#hiddenLines += 1;
+    if (hidesValue(text) || hidesPacked(text)) this.#hiddenLines += 1;
     this.#found.add(findTokenValues(text), { line });
     const joined = before === '' ? this.#broken.join(text) : `${before}${text.slice(0, before.length)}`;
     if (joined !== null) this.#found.add(tokenValuesWithin(joined), { line });

@@ -174,10 +174,17 @@ function textOrNull(value: unknown): string | null {
 
 /** A line of a text in which a scanner masked a value: a banner of asterisks, and the mask of a log of CI, have no label or are shorter. */
 export function hidesValue(line: string): boolean {
-  return /\bREDACTED\b|["'\w]\s*[:=]\s*["']?[^\s"'*]{0,40}\*{5,}|"(?:hashed_secret|secret_hash)"|"requires login"/.test(
-    line,
-  );
+  return HIDING.some((pattern) => pattern.test(line));
 }
+
+const HIDING: readonly RegExp[] = [
+  /\bREDACTED\b|VALUE_SPECIFIED_IN_NO_LOG_PARAMETER/,
+  /["'\w]\s*[:=]\s*["']?[^\s"'*•]{0,40}[*•]{5,}/,
+  /[:=>]\s*(?:\\?["'])?[[<(](?:redacted|filtered|sensitive(?: value)?|secret-masked-on-purpose)[\])>]/i,
+  // What scanners write of a finding without its value.
+  /"(?:hashed_secret|secret_hash|truncatedSecret)"|"requires login"|"rule"\s*:\s*"secrets:|"SensitiveData:/,
+  /\bSecret Type: |\bSECRET_DETECTION\b|\bto not contain \w+ encoded texts such as: /,
+];
 
 /** The longest path or address that is shown. */
 const MAX_PLACE = 300;

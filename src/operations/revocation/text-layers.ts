@@ -1,15 +1,20 @@
+import { gunzipSync } from 'node:zlib';
+
 /** How often a decoded text is decoded again: an ANSI sequence in JSON in JSON is three. */
 const MAX_DEPTH = 4;
 /**
  * Words long enough for a value of 30 characters: of base64; of hexadecimal digits, as auditd writes arguments and PostgreSQL bytes;
- * and lists of bytes, as journald and Node.js write them. Without the lookbehind, each letter of a shorter word begins a search.
+ * and lists of bytes, as journald, Node.js, Go and network analyzers write them. Without the lookbehind, each letter of a shorter word begins a search.
  */
 const WORDS: readonly (readonly [RegExp, (word: string) => Generator<string>])[] = [
   [/(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{40,}/g, fromBase64],
-  [/(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){30,}/g, (word) => textsIn(Buffer.from(word, 'hex'))],
   [
-    /\[(?:\s*\d{1,3}\s*,){29,}\s*\d{1,3}\s*\]/g,
-    (word) => textsIn(Buffer.from(word.slice(1, -1).split(',').map(Number))),
+    /(?<![0-9A-Fa-f])(?:(?:0x)?[0-9A-Fa-f]{2}[\s:,-]{0,2}){30,}/g,
+    (word) => textsIn(Buffer.from(word.replace(/0x|[^0-9A-Fa-f]/g, ''), 'hex')),
+  ],
+  [
+    /\[\s*(?:\d{1,3}(?:\s*,\s*|\s+)){29,}\d{1,3}\s*\]/g,
+    (word) => textsIn(Buffer.from(word.match(/\d+/g)?.map(Number) ?? [])),
   ],
 ];
 /** How often an encoded word is decoded: passwords of registries in Kubernetes are base64 within base64. */
@@ -31,7 +36,7 @@ const UNPRINTABLE = /[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]/;
  */
 const escapes = (signs: string) =>
   new RegExp(
-    String.raw`[\\%]u([0-9A-Fa-f]{4})|(?:${signs})([0-9A-Fa-f]{2})|(?:\\u\{|&#[xX])([0-9A-Fa-f]{1,6})[};]|[\\#]([0-3][0-7]{2})` +
+    String.raw`[\\%]u([0-9A-Fa-f]{4})|(?:${signs})([0-9A-Fa-f]{2})|(?:\\u\{|&#[xX])([0-9A-Fa-f]{1,6})[};]|\\U00([0-9A-Fa-f]{6})|[\\#]([0-3][0-7]{2})` +
       String.raw`|\\([0-7]{1,2})|&#(\d{1,7});?|\\([^%#=&^])|&(amp|lt|gt|quot|apos|nbsp|AMP|LT|GT|QUOT);?|\^([@-_])`,
     'g',
   );
@@ -45,8 +50,8 @@ const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', qu
 
 /** Removes one layer of escapes, whatever their kinds. */
 function decode(text: string, kinds: RegExp): string {
-  return text.replace(kinds, (_, four, two, more, octal, short, decimal, letter, name, control) => {
-    const hex: string | undefined = four ?? two ?? more;
+  return text.replace(kinds, (_, four, two, more, six, octal, short, decimal, letter, name, control) => {
+    const hex: string | undefined = four ?? two ?? more ?? six;
     if (hex !== undefined) return character(hex, 16);
     if (octal !== undefined || short !== undefined) return character(octal ?? short, 8);
     if (decimal !== undefined) return character(decimal, 10);
@@ -109,9 +114,31 @@ function* fromBase64(word: string): Generator<string> {
   for (let start = 0; start < 4; start += 1) yield* textsIn(Buffer.from(word.slice(start), 'base64'));
 }
 
-/** The readings of bytes, also where they are UTF-16, which PowerShell encodes. */
+/** The readings of bytes, also where they are UTF-16, which PowerShell encodes, or gzip, as Helm and cloud-init store them. */
 function* textsIn(bytes: Buffer): Generator<string> {
-  const decoded = bytes.toString('latin1');
+  const decoded = (unpacked(bytes) ?? bytes).toString('latin1');
   if (UNPRINTABLE.test(decoded)) yield decoded;
   else yield* readingsOf(decoded);
+}
+
+/** To how many times its length a text is unpacked: more is no text, and would cost more than its length. */
+const MAX_UNPACKED = 40;
+
+/** What gzip (RFC 1952) packed; null for other bytes, and for a part. */
+function unpacked(bytes: Buffer): Buffer | null {
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return null;
+  try {
+    return gunzipSync(bytes, { maxOutputLength: MAX_UNPACKED * bytes.length });
+  } catch {
+    return null;
+  }
+}
+
+/** Whether a text has base64, perhaps within base64, of what gzip packed and that cannot be unpacked. */
+export function hidesPacked(text: string): boolean {
+  const words = text.match(/(?:H4sI|SDRzSU)[A-Za-z0-9+/_-]{20,}={0,2}/g) ?? [];
+  return words.some((word) => {
+    const bytes = Buffer.from(word, 'base64');
+    return unpacked(word.startsWith('H') ? bytes : Buffer.from(bytes.toString('latin1'), 'base64')) === null;
+  });
 }

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { Secret } from '../../../../src/domain/secret.ts';
 import { findLeaked, planLeaked } from '../../../../src/operations/revocation/find-leaked.ts';
@@ -66,6 +67,11 @@ describe('values in a line', () => {
     ['arguments of auditd', `proctitle=${hex(`curl\0-H\0Authorization: Bearer ${VALUE}`).toUpperCase()}`],
     ['bytes of PostgreSQL', String.raw`E'\\x${hex(`x=${VALUE}`)}'`],
     ['bytes of journald', JSON.stringify({ MESSAGE: [...Buffer.from(`\x1b[32m${VALUE}\x1b[0m`)] })],
+    ['bytes of tshark', hex(`x=${VALUE} `).replace(/../g, '$&:')],
+    ['bytes of C', hex(`x=${VALUE} `).replace(/../g, '0x$&, ')],
+    ['bytes of Go', `[${[...Buffer.from(`x=${VALUE}`)].join(' ')}]`],
+    ['long Unicode escapes', hex(VALUE).replace(/../g, String.raw`\U000000$&`)],
+    ['gzip within base64 of cloud-init', `user-data: ${gzipSync(`token: ${VALUE}\n`).toString('base64')}`],
     ['base64 within base64', `.dockerconfigjson: ${base64(`{"auth":"${base64(`admin:${VALUE}`)}"}`)}`],
     ['base64 behind what looks like it', `https://x.example.org/a/${base64(VALUE)}`],
     ['base64 in JSON in percent encoding', `%7B%22x%22%3A%22${base64(`-${VALUE}-`)}%22%7D`],

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { readLeaked } from '../../../../src/operations/revocation/leaked-input.ts';
@@ -372,6 +373,41 @@ describe('hidden secrets', () => {
     const others = `/**** A ****/\n${STARS}\ntoken: ***\npassword: ****\n`;
     expect(await read(`${table}${others}`)).toMatchObject({ hiddenLines: 4, values: [] });
     expect(await read(`Secret: REDACTED\n${VALUE}\n`)).toMatchObject({ hiddenLines: 1, values: [VALUE] });
+  });
+
+  test.each([
+    ['KICS', '"actual_value": "\'token = \\"<SECRET-MASKED-ON-PURPOSE>\\"\' contains a secret"'],
+    ['SonarQube', json({ issues: [{ rule: 'secrets:S6702', component: 'p:a.sh', line: 3 }] })],
+    ['detect-secrets-hook', 'Secret Type: Base64 High Entropy String\nLocation:    a.sh:3\n'],
+    ['Talisman', json({ message: 'Expected file to not contain hex encoded texts such as: abcd...' })],
+    ['GitLab over GraphQL', json({ reportType: 'SECRET_DETECTION', location: { file: 'a.sh' } })],
+    ['Azure DevOps', json({ alertType: 'secret', truncatedSecret: 'abc...xyz' })],
+    ['Amazon Macie', json({ type: 'SensitiveData:S3Object/Credentials' })],
+    ['tartufo', json({ matched_string: '<redacted>' })],
+    ['Rails', 'Parameters: {"token"=>"[FILTERED]"}'],
+    ['Terraform', '  + token = (sensitive value)'],
+    ['Ansible', 'password=VALUE_SPECIFIED_IN_NO_LOG_PARAMETER'],
+    ['a page with dots', 'Token: abcd••••••••wxyz'],
+  ])('of %s are counted', async (_, text) => {
+    expect(await read(text)).toMatchObject({ hiddenLines: 1, values: [] });
+  });
+
+  test('of words of a text are none', async () => {
+    const text = 'The (hidden) file, a masked ball, secrets: none.\nA [filtered] list of secret types\n';
+    expect(await read(text)).toMatchObject({ hiddenLines: 0 });
+  });
+
+  test('a release of Helm, packed within base64, is unpacked; one that goes on or is cut is not checked', async () => {
+    const rest = randomBytes(30_000).toString('base64');
+    const packed = (text: string) => gzipSync(text).toString('base64');
+    const release = (text: string) => Buffer.from(packed(text)).toString('base64');
+    const config = (more = '') => `{"config":{"token":"${VALUE}"}}${more}`;
+    for (const word of [packed(config()), release(config())])
+      expect(await read(`data: "${word}"`)).toMatchObject({ hiddenLines: 0, values: [VALUE] });
+    for (const word of [packed(config()).slice(0, 60), release(config(rest + rest + rest))])
+      expect((await read(`release: ${word}`, 65_536)).hiddenLines).toBe(1);
+    // What unpacks to far more than any text is none.
+    expect((await read(packed('x'.repeat(3_000_000)))).hiddenLines).toBe(1);
   });
 });
 
