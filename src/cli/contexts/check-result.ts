@@ -1,4 +1,5 @@
 import { assumptions } from '../../domain/tried-versions.ts';
+import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import type { CheckedTarget } from '../../operations/contexts/check-target.ts';
 import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports/target.ts';
 import { RIGHTS_TEXT } from '../../operations/visibility.ts';
@@ -21,6 +22,7 @@ export function checkResult(checked: CheckedTarget): Report<CheckedTarget> {
   const works = `Context "${context}" ${worksText(checked, able)}.`;
   return report({
     json: checked,
+    failure: unreadSessions(checked),
     document: [
       facts(
         [
@@ -36,7 +38,9 @@ export function checkResult(checked: CheckedTarget): Report<CheckedTarget> {
           ['Cannot', unableText(checked, unable)],
           ...warnings.map((warning) => ['Warning', warning, 'warning'] as const),
         ],
-        able.length > 0 && checked.standby === undefined ? good`${works}`.text : works,
+        able.length > 0 && checked.standby === undefined && !sessionCache?.problem
+          ? good`${works}`.text
+          : works,
       ),
       ...missingParts(missingRights),
     ],
@@ -55,8 +59,9 @@ function unableText(
   return `${unable.join(', ')}. Refresh tokens and sessions take ${place}`;
 }
 
-function worksText({ standby }: CheckedTarget, able: readonly string[]): string {
+function worksText({ standby, sessionCache }: CheckedTarget, able: readonly string[]): string {
   if (able.length === 0) return 'answers, but has no permissions';
+  if (sessionCache !== undefined && sessionCache.problem !== null) return 'works, but not its session cache';
   return standby === undefined ? 'works' : 'works for reading only: it is a standby';
 }
 

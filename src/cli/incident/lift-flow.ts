@@ -155,6 +155,7 @@ function liftChange(
       lines(dueTexts(elsewhere)),
     ],
     incomplete: elsewhereFailure(elsewhere),
+    namesSessions: plans.some(({ accessPaths }) => accessPaths.length > 0),
     question:
       ids.length === 0
         ? null

@@ -41,12 +41,15 @@ export async function returningSessions(
   const until = incident.ends['sessions'] ?? (await cookieExpiry(target, ended)) ?? undefined;
   if (until !== undefined && Date.parse(until) <= clock.now().getTime()) return [];
   const isUnowned = description.capabilities.sessionsUnowned !== undefined;
+  const problem = description.sessionCache?.problem ?? null;
   const where =
     listed === null
       ? 'This context cannot list them.'
-      : isUnowned
-        ? 'Sessions without a recorded owner exist in the database, and may be of these users.'
-        : 'The gateway can have them in its cache.';
+      : problem !== null
+        ? `Not read: ${problem}. The gateway can have them in its cache.`
+        : isUnowned
+          ? 'Sessions without a recorded owner exist in the database, and may be of these users.'
+          : 'The gateway can have them in its cache.';
   const how = `${where} Those from before the lockdown are accepted again once the users are active.`;
   return [uncheckedPath('sessions', how, { until, remedy })];
 }

@@ -27,6 +27,7 @@ describe.each(NEWEST)('commands that name sessions, at %s with a cache that does
   const run = (...args: string[]) => tokenctl([...args, '--context', 'db'], { env: { HOME: folder } });
 
   const COMMANDS = [
+    ['context', 'check'],
     ['sessions', 'list'],
     ['sessions', 'expire', '--user', 'erin', '--dry-run'],
     ['users', 'show', 'erin'],
@@ -36,23 +37,28 @@ describe.each(NEWEST)('commands that name sessions, at %s with a cache that does
     ['incident', 'lockdown', '--user', 'dave', '--dry-run'],
     ['incident', 'status'],
     ['incident', 'report'],
+    ['incident', 'lift', '--dry-run'],
     ['users', 'offboard', 'erin', '--yes'],
     // Its users are deactivated by now: a gateway refuses their sessions, and what is in the cache is still not known.
     ['users', 'offboard', 'erin', '--dry-run'],
     ['tokens', 'revoke', '--user', 'dave', '--with-sessions', '--yes'],
   ];
   const isShort = ([topic = '', command = '', ...args]: readonly string[]) =>
-    /^(?:sessions list|users (?:show|offboard)|incident (?:lockdown|status)|tokens revoke)$/.test(
+    command === 'lift' ||
+    (/^(?:context check|sessions list|users (?:show|offboard)|incident (?:lockdown|status)|tokens revoke)$/.test(
       `${topic} ${command}`,
-    ) && !args.includes('--dry-run');
+    ) &&
+      !args.includes('--dry-run'));
   // Each command in the long tests, one of each kind before each commit.
   test.each(inject('longTests') ? COMMANDS : COMMANDS.filter(isShort))(
     '%s %s says what was not read, and does not succeed',
     async (...args) => {
       const [topic, command] = args;
       const { incidents = [] } =
-        command === 'report' ? JSON.parse((await run('incident', 'status', '--json')).stdout) : {};
-      const found = await run(...args, ...(command === 'report' ? [incidents[0].id] : []));
+        command === 'report' || command === 'lift'
+          ? JSON.parse((await run('incident', 'status', '--json')).stdout)
+          : {};
+      const found = await run(...args, ...incidents.slice(0, 1).map(({ id }: { readonly id: string }) => id));
       const printed = found.stdout + found.stderr;
       expect([topic, command, found.code, printed]).toEqual([
         ...[topic, command, 5],
