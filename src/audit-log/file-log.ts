@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
+import { TokenctlError } from '../domain/errors.ts';
 import type {
   AuditLog,
   Entry,
@@ -92,10 +93,12 @@ class FileLog implements AuditLog {
         if (entry.seq >= from && filter?.accepts(entry) !== false) yield entry;
       }
     }
+    if (number === 0 && segments.archives.length === 0) await this.#requireKept(segments.current);
   }
 
   async head(): Promise<Head> {
     await using file = await this.#open();
+    await this.#requireKept(file);
     if (file === null) return emptyHead;
     const { line } = await tailOf(file, (await file.stat()).size);
     return stateAfter(this.#path, line).head;
@@ -152,6 +155,15 @@ class FileLog implements AuditLog {
 
   async close(): Promise<void> {
     await this.#queue.idle();
+  }
+
+  /** Throws `log_broken` for a log whose entries are gone: what is read of it would look like a log of nothing. */
+  async #requireKept(file: FileHandle | null): Promise<void> {
+    const { size = 0 } = (await file?.stat()) ?? {};
+    if (size > 0 || !(await hadEntries(this.#path))) return;
+    throw new TokenctlError('log_broken', `The audit log ${this.#path} is broken: ${EMPTIED.message}`, {
+      hint: 'Keep the log as it is, and compare it with a backup or an earlier checkpoint.',
+    });
   }
 
   async #open() {

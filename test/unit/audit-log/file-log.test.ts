@@ -1,4 +1,4 @@
-import { appendFile, chmod, mkdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
@@ -95,6 +95,19 @@ describe('what cannot be a log is refused with its path and the reason', () => {
 });
 
 describe('reading', () => {
+  test.each([
+    ['emptied', (path: string) => truncate(path)],
+    ['removed', (path: string) => rm(path)],
+  ])('a log that was %s is not one without entries', async (_, act) => {
+    await using at = await opened();
+    expect([await sequence(at.log), (await at.log.head()).size]).toEqual([[], 0]);
+    await at.log.append(draft());
+    await act(at.path);
+    const why = 'it has no entries, but its lock file shows that some were appended';
+    for (const read of [sequence(at.log), at.log.head()])
+      await expect(read).rejects.toMatchObject({ code: 'log_broken', message: expect.stringContaining(why) });
+  });
+
   test('shows that the end was cut off only by the head', async () => {
     await using at = await opened();
     await at.log.append(draft());
