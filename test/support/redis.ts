@@ -4,6 +4,14 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+/** Whether {@link makeCertificate} works here. */
+export const HAS_OPENSSL = spawnSync('openssl', ['version']).status === 0;
+
+if (!HAS_OPENSSL)
+  process.stderr.write(
+    'Tests with certificates are skipped: openssl is not installed (apt install openssl).\n',
+  );
+
 /** Why there is no Redis server to test against; null if there is one. */
 export const NO_REDIS: string | null =
   spawnSync('redis-server', ['--version']).status === 0 ? null : 'redis-server is not installed';

@@ -2,6 +2,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { untilText } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { shellWord } from '../../domain/remedies.ts';
+import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import { hasWork, type LiftReport, liftIncident } from '../../operations/incident/lift.ts';
 import {
   type DueIncident,
@@ -134,6 +135,7 @@ function liftChange(
   const isGiving = meant.length > 0 && meant.every(({ incident: { lifted } }) => lifted !== null);
   const [only = ''] = ids;
   const one = ids.length === 1;
+  const namesSessions = plans.some(({ accessPaths }) => accessPaths.length > 0);
   return {
     plan: [
       lines(
@@ -155,7 +157,7 @@ function liftChange(
       lines(dueTexts(elsewhere)),
     ],
     incomplete: elsewhereFailure(elsewhere),
-    namesSessions: plans.some(({ accessPaths }) => accessPaths.length > 0),
+    namesSessions,
     question:
       ids.length === 0
         ? null
@@ -190,7 +192,9 @@ function liftChange(
             left: `Not everything was lifted: ${partly.map(({ incident }) => incident).join(', ')}`,
             open: partly.length > 0,
             hint: waitingHint(partly),
-          }) ?? elsewhereFailure(elsewhere),
+          }) ??
+          elsewhereFailure(elsewhere) ??
+          (namesSessions ? unreadSessions(description) : undefined),
       };
     },
     json: ({ dryRun, done }) => ({ dryRun, plans, reports: done ?? [] }),

@@ -38,6 +38,7 @@ describe.each(NEWEST)('commands that name sessions, at %s with a cache that does
     ['incident', 'status'],
     ['incident', 'report'],
     ['incident', 'lift', '--dry-run'],
+    ['incident', 'lift', '--accept-sessions', '--yes'],
     ['users', 'offboard', 'erin', '--yes'],
     // Its users are deactivated by now: a gateway refuses their sessions, and what is in the cache is still not known.
     ['users', 'offboard', 'erin', '--dry-run'],

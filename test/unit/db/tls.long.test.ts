@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,9 +6,8 @@ import { openPostgres } from '../../../src/db/postgres.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { refused } from '../../support/drafts.ts';
 import { type PostgresServer, startPostgres } from '../../support/embedded-postgres.ts';
+import { HAS_OPENSSL } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
-
-const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 
 /** Opens the database and tells how it was reached. */
 async function transport(url: string, parameters: string): Promise<string> {
@@ -57,7 +55,7 @@ describe('a server without TLS', () => {
   });
 });
 
-describe.runIf(hasOpenssl)('a server with TLS', () => {
+describe.runIf(HAS_OPENSSL)('a server with TLS', () => {
   let server: PostgresServer;
   const folder = mkdtempSync(join(tmpdir(), 'tokenctl-tls-'));
   let own: string;

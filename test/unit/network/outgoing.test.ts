@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -19,10 +18,9 @@ import { Connection } from '../../../src/targets/controller-api/connection.ts';
 import { controllerDialect } from '../../../src/targets/controller-api/controller-dialect.ts';
 import { acceptsPassword } from '../../../src/targets/controller-api/users.ts';
 import { NO_ANSWER_MS } from '../../support/limits.ts';
-import { makeCertificate } from '../../support/redis.ts';
+import { HAS_OPENSSL, makeCertificate } from '../../support/redis.ts';
 import { NO_PROXY_SERVER, OWN_ADDRESS, startTinyproxy } from '../../support/tinyproxy.ts';
 
-const HAS_OPENSSL = spawnSync('openssl', ['version']).status === 0;
 const NAMES = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'NO_PROXY'];
 const PASSWORD = 'pw-d.of-a-test';
 

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import net from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -15,13 +14,19 @@ import { showUser } from '../../../../src/operations/users/users.ts';
 import { SessionCache } from '../../../../src/targets/database/session-cache.ts';
 import { temporaryFolder } from '../../../process/cli/program.ts';
 import { NO_ANSWER_MS } from '../../../support/limits.ts';
-import { makeCertificate, NO_REDIS, pickledSession, type Redis, startRedis } from '../../../support/redis.ts';
+import {
+  HAS_OPENSSL,
+  makeCertificate,
+  NO_REDIS,
+  pickledSession,
+  type Redis,
+  startRedis,
+} from '../../../support/redis.ts';
 import { ALICE, all, createTestDatabase, LEAVER, type TestDatabase } from '../../../support/test-database.ts';
 import { until } from '../../../support/until.ts';
 
 const ENGINE = 'gateway:1:ansible_base.lib.sessions.stores.cached_dynamic_timeout';
 const PASSWORD = 'redis-password-of-a-test';
-const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 const key = (name: string) => name.padEnd(32, '0');
 
 const caches: SessionCache[] = [];
@@ -181,7 +186,7 @@ describe.skipIf(NO_REDIS !== null)('a session cache', () => {
     expect(redis.cli('DBSIZE')).toBe('0');
   });
 
-  test.skipIf(!hasOpenssl)('is reached over TLS, and its certificate is verified', async () => {
+  test.skipIf(!HAS_OPENSSL)('is reached over TLS, and its certificate is verified', async () => {
     const { ca, cert, key: keyFile } = makeCertificate(temporaryFolder());
     const redis = await redisWith(
       ['--tls-cert-file', cert, '--tls-key-file', keyFile, '--tls-ca-cert-file', ca],
