@@ -49,7 +49,7 @@ export async function clientCredentialsToken(client: ClientCredentials): Promise
   const authentication =
     'secret' in credential
       ? library.ClientSecretPost(credential.secret.reveal())
-      : await privateKeyJwt(library.PrivateKeyJwt, credential, client.name);
+      : await privateKeyJwt(library, credential, client);
   const configuration = await tokenEndpoint(client, client.clientId, authentication);
   return await bearerOf(client.name, () =>
     library.clientCredentialsGrant(configuration, scope === undefined ? {} : { scope }),
@@ -144,12 +144,17 @@ async function bearerOf(
 }
 
 async function privateKeyJwt(
-  method: typeof import('openid-client').PrivateKeyJwt,
+  { PrivateKeyJwt, modifyAssertion }: typeof import('openid-client'),
   { privateKey, keyId }: { readonly privateKey: Secret; readonly keyId?: string },
-  name: string,
+  { name, tokenUrl }: Pick<ClientCredentials, 'name' | 'tokenUrl'>,
 ): Promise<ClientAuth> {
   const key = await readKey(privateKey, undefined, name);
-  return method(keyId === undefined ? key : { key, kid: keyId });
+  return PrivateKeyJwt(keyId === undefined ? key : { key, kid: keyId }, {
+    // RFC 7523 §3: the URL of the token endpoint may be the audience; Okta accepts no other.
+    [modifyAssertion](_header: object, payload: Record<string, unknown>) {
+      payload['aud'] = tokenUrl.href;
+    },
+  });
 }
 
 /** Reads a private key in PEM (PKCS #8 or older), RSA or on a curve. */

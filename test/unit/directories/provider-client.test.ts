@@ -160,7 +160,7 @@ describe('access tokens', () => {
     const assertion = server.asked[0]?.form.get('client_assertion') ?? '';
     const { payload, protectedHeader } = await jwtVerify(assertion, await importSPKI(publicKey, algorithm));
     expect(protectedHeader).toMatchObject({ alg: algorithm, kid: 'k1' });
-    expect(payload).toMatchObject({ iss: 'c', sub: 'c' });
+    expect(payload).toMatchObject({ iss: 'c', sub: 'c', aud: tokenUrl.href });
   });
 
   test('of a service account that acts for an administrator', async () => {
