@@ -33,8 +33,14 @@ const TIMEOUT_MS = 30_000;
 /** The longest page that is read: a thousand users fit in many times. */
 const MAX_BYTES = 32 * 1024 * 1024;
 const PAUSES_MS: readonly number[] = [500, 1_000, 2_000, 4_000, 8_000];
-/** A provider that asks for a longer delay gets no further attempt. */
-const MAX_DELAY_MS = 60_000;
+/** A provider that asks for a longer delay gets no further attempt: limits are per minute, and a margin is added. */
+const MAX_DELAY_MS = 65_000;
+/** What is added to the time at which a limit ends: `Date` and the time are rounded to seconds, each its own way. */
+const RESET_MARGIN_MS = 1_000;
+/** The first pauses do not reach the next minute, in which a limit without a stated end is over. */
+const LIMIT_PAUSES = 4;
+/** The reasons with which Google limits the rate with a 403, as the Admin SDK documents them. */
+const LIMIT_REASONS: readonly unknown[] = ['userRateLimitExceeded', 'rateLimitExceeded', 'quotaExceeded'];
 /** All delays of one reading together. */
 const MAX_WAITING_MS = 600_000;
 /** One reading: pages without an end are no list. */
@@ -43,8 +49,8 @@ const WHOLE_MS = 3_600_000;
 const TRANSIENT_CODES = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
 /**
- * Reads JSON from the API of an identity provider. Retries what may succeed later (RFC 9110 §15: 429, 502, 503, 504 and broken
- * connections), waiting as Retry-After or the provider's header of the limit asks. Follows no redirect, and quotes nothing of a
+ * Reads JSON from the API of an identity provider. Retries what may succeed later (RFC 9110 §15: 429, 502, 503, 504, what
+ * Google says instead, and broken connections), waiting as Retry-After or the provider's header of the limit asks. Follows no redirect, and quotes nothing of a
  * response but its status and error code.
  */
 export class ProviderClient {
@@ -95,8 +101,9 @@ export class ProviderClient {
         this.#authorization = undefined;
         continue;
       }
-      const delay = delayOf(status, answer.headers, pauses[attempt]);
-      if (delay === null || delay > MAX_DELAY_MS) throw this.#refusal(status, answer.text);
+      const code = errorCodeIn(answer.text);
+      const delay = delayOf({ status, code, headers: answer.headers }, pauses[attempt]);
+      if (delay === null || delay > MAX_DELAY_MS) throw this.#refusal(status, code);
       await this.#wait(delay);
     }
   }
@@ -166,12 +173,16 @@ export class ProviderClient {
     }
   }
 
-  #refusal(status: number, text: string): TokenctlError {
+  #refusal(status: number, code: string | null): TokenctlError {
     const { name } = this.#options;
-    const code = errorCodeIn(text);
     const said = `${name} answered ${status}${code === null ? '' : ` (${code})`}`;
     if (status === 401) {
       return new TokenctlError('credentials_refused', said, { hint: 'Check the credential of this source.' });
+    }
+    if (isLimit(status, code)) {
+      return new TokenctlError('target_unreachable', `${said}: it limits the rate`, {
+        hint: 'Raise the rate limit there, or run it at another time.',
+      });
     }
     if (status === 403) {
       return new TokenctlError('permission_refused', said, {
@@ -228,19 +239,30 @@ async function bounded(body: AsyncIterable<Uint8Array>): Promise<string> {
 
 /** How long to wait before the next attempt, in milliseconds; null if it is no use. */
 function delayOf(
-  status: number,
-  headers: ProviderAnswer['headers'],
+  answer: {
+    readonly status: number;
+    readonly code: string | null;
+    readonly headers: ProviderAnswer['headers'];
+  },
   pause: number | undefined,
-  now: number = Date.now(),
 ): number | null {
-  if (![429, 502, 503, 504].includes(status) || pause === undefined) return null;
+  const { status, code, headers } = answer;
+  const passes =
+    isLimit(status, code) || [502, 503, 504].includes(status) || (status === 500 && code === 'backendError');
+  if (!passes || pause === undefined) return null;
   const retryAfter = String(headers['retry-after'] ?? '');
-  const seconds = /^\d+$/.test(retryAfter)
-    ? Number(retryAfter)
-    : // RFC 9110 §10.2.3: seconds or a date. Okta gives the time in seconds since 1970 in a header of its own.
-      (Date.parse(retryAfter) || Number(headers['x-rate-limit-reset'] ?? 0) * 1000 || now) / 1000 -
-      now / 1000;
-  return Math.max(seconds * 1000, pause);
+  if (/^\d+$/.test(retryAfter)) return Math.max(Number(retryAfter) * 1000, pause);
+  // RFC 9110 §10.2.3: seconds or a date. Okta gives the time in seconds since 1970 in a header of its own.
+  const until = Date.parse(retryAfter) || Number(headers['x-rate-limit-reset'] ?? 0) * 1000;
+  if (!(until > 0)) return isLimit(status, code) ? LIMIT_PAUSES * pause : pause;
+  // By the clock that named the time: this machine's may be minutes away from it.
+  const now = Date.parse(String(headers['date'] ?? '')) || Date.now();
+  return Math.max(until - now + RESET_MARGIN_MS, pause);
+}
+
+/** Whether an answer limits the rate. */
+function isLimit(status: number, code: string | null): boolean {
+  return status === 429 || (status === 403 && LIMIT_REASONS.includes(code));
 }
 
 /** The code of an error as RFC 6749 §5.2, RFC 7644 §3.12, Microsoft Graph, Google and Okta give it; only if it is a code. */
@@ -248,14 +270,21 @@ function errorCodeIn(text: string): string | null {
   try {
     const body = JSON.parse(text) as Record<string, unknown>;
     const error = body['error'];
-    const inner = typeof error === 'object' && error !== null ? (error as Record<string, unknown>) : {};
-    const code = [error, inner['code'], inner['status'], body['errorCode'], body['scimType']].find(
+    const inner = membersOf(error);
+    const [first] = Array.isArray(inner['errors']) ? (inner['errors'] as readonly unknown[]) : [];
+    // Google's status of a limit is PERMISSION_DENIED: the reason says more.
+    const { reason } = membersOf(first);
+    const code = [reason, error, inner['code'], inner['status'], body['errorCode'], body['scimType']].find(
       (each) => typeof each === 'string' && /^[\w.-]{1,60}$/.test(each),
     );
     return typeof code === 'string' ? code : null;
   } catch {
     return null;
   }
+}
+
+function membersOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
 function codeOf(error: unknown): string {

@@ -3,9 +3,24 @@ import { importSPKI, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { clientCredentialsToken, serviceAccountToken } from '../../../src/directories/access-tokens.ts';
 import { ProviderClient } from '../../../src/directories/provider-client.ts';
+import type { TokenctlError } from '../../../src/domain/errors.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { type Answer, providerServer } from '../../support/provider-server.ts';
 import { until } from '../../support/until.ts';
+
+/** An error as the Admin SDK of Google answers it. */
+const google = (status: number, reason: string) => ({
+  status,
+  body: { error: { code: status, status: 'PERMISSION_DENIED', errors: [{ reason, domain: 'usageLimits' }] } },
+});
+/** Okta's header of a limit that ends this many seconds after `clock`, and the time of its own clock. */
+const limitedUntil = (seconds: number, clock = Date.now()) => ({
+  status: 429,
+  headers: {
+    date: new Date(clock).toUTCString(),
+    'x-rate-limit-reset': String(Math.ceil(clock / 1000) + seconds),
+  },
+});
 
 /** Answers in this order, the last one again and again. */
 async function answering(...answers: readonly Answer[]) {
@@ -17,6 +32,14 @@ describe('requests to a provider', () => {
   test.each([
     ['a limit of the rate', { status: 429, headers: { 'retry-after': '0' } }],
     ['a proxy without its server', { status: 503 }],
+    ['a limit of a user at Google', google(403, 'userRateLimitExceeded')],
+    ['a limit of Google', google(403, 'rateLimitExceeded')],
+    ['a quota of Google', google(403, 'quotaExceeded')],
+    ['a fault of Google', google(500, 'backendError')],
+    [
+      'a limit that ended by the clock of the provider, an hour ahead',
+      limitedUntil(-2, Date.now() + 3_600_000),
+    ],
     ['a connection that is cut in the middle of a page', { body: { users: 'x'.repeat(100_000) }, cut: true }],
   ])('are repeated after %s', async (_, first) => {
     const server = await answering(first, { body: { fine: true } });
@@ -33,6 +56,16 @@ describe('requests to a provider', () => {
       1,
       'target_unreachable',
     ],
+    [
+      'a limit that lasts two minutes by the clock of the provider, an hour behind',
+      limitedUntil(120, Date.now() - 3_600_000),
+      1,
+      'target_unreachable',
+    ],
+    ['a limit of Google for good', google(403, 'userRateLimitExceeded'), 3, 'target_unreachable'],
+    ['a fault of Google for good', google(500, 'backendError'), 3, 'target_unreachable'],
+    ['a fault without a reason', { status: 500 }, 1, 'target_unreachable'],
+    ['a right that Google denies', google(403, 'forbidden'), 1, 'permission_refused'],
     ['a refused credential', { status: 401 }, 2, 'credentials_refused'],
     [
       'a missing right',
@@ -52,6 +85,10 @@ describe('requests to a provider', () => {
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code });
     expect(String(error)).not.toMatch(/secret|hidden-token|evil/);
+    const rights = /Grant the right/;
+    const { hint } = error as TokenctlError;
+    if (code === 'permission_refused') expect(hint).toMatch(rights);
+    else expect(hint ?? '').not.toMatch(rights);
     expect(server.asked).toHaveLength(requests);
   });
 
