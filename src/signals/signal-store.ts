@@ -9,6 +9,7 @@ import {
 } from '../db/state-tables.ts';
 import type {
   AdmissionLimit,
+  ExpectedVerification,
   NewSignal,
   Recorded,
   Signal,
@@ -299,7 +300,25 @@ class StoredSignals implements SignalStore {
       await sql`DELETE FROM tokenctl_signals.signal
         WHERE ended < ${before.getTime()} AND state IN ('done', 'ignored', 'dismissed')`.execute(queryable);
       await sql`DELETE FROM tokenctl_signals.acted WHERE at < ${before.getTime()}`.execute(queryable);
+      await sql`DELETE FROM tokenctl_signals.verification WHERE at < ${before.getTime()}`.execute(queryable);
     });
+  }
+
+  expect({ transmitter, stream, state }: ExpectedVerification, now: Date): Promise<void> {
+    return this.#tables.transaction(async (queryable) => {
+      await sql`INSERT INTO tokenctl_signals.verification (transmitter, stream, state, at)
+        VALUES (${transmitter}, ${stream}, ${state}, ${now.getTime()})`.execute(queryable);
+    });
+  }
+
+  expected(transmitter: string): Promise<readonly ExpectedVerification[]> {
+    return this.#tables.transaction(
+      async (queryable) =>
+        await sql`SELECT transmitter, stream, state FROM tokenctl_signals.verification
+          WHERE transmitter = ${transmitter} ORDER BY at DESC LIMIT 1000`.rows<ExpectedVerification>(
+          queryable,
+        ),
+    );
   }
 
   close(): Promise<void> {

@@ -2,8 +2,8 @@ import type { Queryable } from '../db/database.ts';
 import type { StateSchema } from '../db/state-tables.ts';
 import { TokenctlError } from '../domain/errors.ts';
 
-/** The version of the tables below. Newer ones are rejected; 1 had fewer indexes, and before 3 all actions had one limit. */
-const VERSION = 3;
+/** The version of the tables below. Newer ones are rejected; 1 had fewer indexes, before 3 all actions had one limit. */
+const VERSION = 4;
 
 /**
  * The tables, in SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC; `lease_until` is on the
@@ -45,6 +45,13 @@ const CREATE_ACTED = `CREATE TABLE tokenctl_signals.acted (
      at bigint NOT NULL,
      PRIMARY KEY (username, counted_as))`;
 
+/** The verification events that were asked for, by which those of others are told apart. */
+const CREATE_VERIFICATION = `CREATE TABLE tokenctl_signals.verification (
+     transmitter text NOT NULL,
+     stream text NOT NULL,
+     state text NOT NULL,
+     at bigint NOT NULL)`;
+
 const INDEXES = [
   { name: 'signal_open', unique: false, on: "signal (received) WHERE state IN ('waiting', 'acting')" },
   { name: 'signal_received', unique: false, on: 'signal (received)' },
@@ -68,13 +75,17 @@ export const signalsSchema: StateSchema = {
       const version = await storedVersion(queryable);
       if (version === VERSION) return;
       if (version === 1) for (const index of LATER_INDEXES) await queryable.execute(indexStatement(index));
-      // It only remembers an hour.
-      await queryable.execute('DROP TABLE tokenctl_signals.acted');
-      await queryable.execute(CREATE_ACTED);
+      if (version < 3) {
+        // It only remembers an hour.
+        await queryable.execute('DROP TABLE tokenctl_signals.acted');
+        await queryable.execute(CREATE_ACTED);
+      }
+      await queryable.execute(CREATE_VERIFICATION);
       await queryable.execute('UPDATE tokenctl_signals.version SET number = $1', [VERSION]);
       return;
     }
-    for (const statement of [...CREATE_TABLES, CREATE_ACTED]) await queryable.execute(statement);
+    for (const statement of [...CREATE_TABLES, CREATE_ACTED, CREATE_VERIFICATION])
+      await queryable.execute(statement);
     for (const index of [...INDEXES, ...LATER_INDEXES]) await queryable.execute(indexStatement(index));
     await queryable.execute('INSERT INTO tokenctl_signals.version (number) VALUES ($1)', [VERSION]);
   },

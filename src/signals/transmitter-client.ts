@@ -119,6 +119,7 @@ const metadataAnswer = z.object({
   configuration_endpoint: z.string().optional(),
   status_endpoint: z.string().optional(),
   verification_endpoint: z.string().optional(),
+  default_subjects: z.string().optional(),
 });
 
 const streamAnswer = z.object({
@@ -186,6 +187,14 @@ export function openStreamManagement(
     address.searchParams.set('stream_id', id);
     return address.href;
   };
+  const streams = async () => {
+    const url = await required('configuration_endpoint');
+    const { status, body } = await exchange(options, { method: 'GET', url });
+    if (status === 404) return [];
+    if (status !== 200) throw refusal(options, 'the list of streams', status);
+    const list = Array.isArray(body) ? body : [body];
+    return list.map((each) => streamOf(read(options, 'the list of streams', streamAnswer, each)));
+  };
   return {
     async metadata(): Promise<TransmitterMetadata> {
       const found = await metadata();
@@ -193,16 +202,10 @@ export function openStreamManagement(
         issuer: found.issuer,
         jwks: found.jwks_uri ?? null,
         deliveryMethods: found.delivery_methods_supported,
+        needsSubjects: found.default_subjects === 'NONE',
       };
     },
-    async streams() {
-      const url = await required('configuration_endpoint');
-      const { status, body } = await exchange(options, { method: 'GET', url });
-      if (status === 404) return [];
-      if (status !== 200) throw refusal(options, 'the list of streams', status);
-      const list = Array.isArray(body) ? body : [body];
-      return list.map((each) => streamOf(read(options, 'the list of streams', streamAnswer, each)));
-    },
+    streams,
     async create({ method, endpoint: pushTo, authorization, events }: WantedStream) {
       const url = await required('configuration_endpoint');
       const delivery = {
@@ -212,6 +215,7 @@ export function openStreamManagement(
       };
       const body = { delivery, events_requested: events, description: 'tokenctl' };
       const answer = await exchange(options, { method: 'POST', url, body });
+      if (answer.status === 409) throw existing(options, await streams());
       if (answer.status !== 201 && answer.status !== 200)
         throw refusal(options, 'the creation of a stream', answer.status);
       return streamOf(read(options, 'the creation of a stream', streamAnswer, answer.body));
@@ -237,6 +241,20 @@ export function openStreamManagement(
       return true;
     },
   };
+}
+
+/** The error for a transmitter that allows no further stream (section 8.1.1.1). */
+function existing({ name }: TransmitterClientOptions, streams: readonly EventStream[]): TokenctlError {
+  const there = streams.map(
+    ({ id, method, endpoint }) => `${id} (${method}${endpoint && ` to ${endpoint}`})`,
+  );
+  return new TokenctlError(
+    'configuration',
+    `${name} allows no further stream for this client. There is: ${there.join(', ') || 'none that it shows'}`,
+    {
+      hint: 'Set `push.url` or `poll` to the delivery of that stream, or delete it in the administration there.',
+    },
+  );
 }
 
 function metadataAddress(issuer: string): string {

@@ -26,6 +26,15 @@ export interface StreamTransmitter {
   audience: string;
   /** What it says about the state of its stream. */
   state: string;
+  /** The issuer of its streams; its own unless it is to differ. */
+  streamIssuer: string | null;
+  /** Changes the issuer, or the address, of the stream that it has. */
+  answerStreamsAs(issuer: string): void;
+  moveStream(endpoint: string): void;
+  /** Whether it refuses to create a stream, as it has one. */
+  conflicts: boolean;
+  /** The subjects that a new stream is about. */
+  defaultSubjects: 'ALL' | 'NONE';
   /** Whether it answers a request for a verification event with one. */
   verifies: boolean;
   /** The status of answers to polls; 200 unless it is to fail. */
@@ -58,12 +67,20 @@ export function streamTransmitter(): StreamTransmitter {
     },
     add: (id, token) => void events.set(id, token),
     waiting: () => [...events.keys()],
+    answerStreamsAs(issuer) {
+      stream = { ...stream, iss: issuer };
+    },
+    moveStream(endpoint) {
+      stream = { ...stream, delivery: { method: 'urn:ietf:rfc:8935', endpoint_url: endpoint } };
+    },
     ...{ reported: { ack: [], setErrs: {} }, created: [], deleted: 0 },
     ...{ audience: AUDIENCE, state: 'enabled', verifies: true, pollStatus: 200 },
+    ...{ streamIssuer: null, conflicts: false, defaultSubjects: 'ALL' },
   };
   const metadata = (url: string) => ({
     ...{ issuer: url, jwks_uri: `${url}/jwks`, configuration_endpoint: `${url}/streams` },
     ...{ status_endpoint: `${url}/status`, verification_endpoint: `${url}/verify` },
+    default_subjects: self.defaultSubjects,
     delivery_methods_supported: ['urn:ietf:rfc:8935', 'urn:ietf:rfc:8936'],
   });
   function remove(id: string | null) {
@@ -74,10 +91,16 @@ export function streamTransmitter(): StreamTransmitter {
   }
   function create(url: string, body: Record<string, never>) {
     const { delivery } = body as unknown as StreamTransmitter['created'][number];
+    if (self.conflicts) return { status: 409, body: null };
     self.created.push(body as unknown as StreamTransmitter['created'][number]);
     const isPoll = delivery['method'] === 'urn:ietf:rfc:8936';
     stream = {
-      ...{ stream_id: 's-1', iss: url, aud: self.audience, events_delivered: [EVENTS.sessionRevoked] },
+      ...{
+        stream_id: 's-1',
+        iss: self.streamIssuer ?? url,
+        aud: self.audience,
+        events_delivered: [EVENTS.sessionRevoked],
+      },
       delivery: {
         method: delivery['method'],
         endpoint_url: isPoll ? `${url}/poll` : delivery['endpoint_url'],

@@ -90,7 +90,29 @@ export class Intake implements SignalIntake {
       ...this.#expected(transmitter, transmitter.audience ?? []),
       maxAge: transmitter.maxAge,
     });
-    return securitySignal(event, { name, route, actions: actionsOf(settings, transmitter) });
+    const foreign = await this.#foreignStream(event, name);
+    return securitySignal(event, { name, route, actions: actionsOf(settings, transmitter), foreign });
+  }
+
+  /**
+   * The stream that an event is about, if it is not the one of this transmitter; null for one of ours, or where no stream is known.
+   *
+   * @throws SignalRefusal `invalid_state` for a verification that was not asked for here, which is known where tokenctl manages the
+   * stream (Shared Signals 1.0, section 8.1.4.2).
+   */
+  async #foreignStream({ events }: SecurityEvent, name: string): Promise<string | null> {
+    const about = events.find(({ kind }) => kind === 'verification' || kind === 'stream-updated');
+    if (about === undefined) return null;
+    const { store, settings } = this.#options;
+    const expected = await store.expected(name);
+    const { kind, stream, state } = about;
+    if (stream !== undefined && expected.length > 0 && !expected.some((each) => each.stream === stream))
+      return stream;
+    const isOurs = (digest: string) => expected.some((each) => each.state === digest);
+    const isManaged = settings.transmitters[name]?.management !== undefined;
+    if (kind === 'verification' && isManaged && state !== undefined && !isOurs(stateDigest(state)))
+      throw new SignalRefusal('invalid_state', 'No verification with this state was asked for');
+    return null;
   }
 
   async logout(token: string): Promise<void> {
@@ -224,10 +246,13 @@ function securitySignal(
     name,
     route,
     actions,
+    foreign,
   }: {
     readonly name: string;
     readonly route: SignalRoute;
     readonly actions: Readonly<Record<SignalKind, SignalAction>>;
+    /** Another stream than that of the transmitter; null if it is not about one. */
+    readonly foreign: string | null;
   },
 ): Omit<NewSignal, 'received'> {
   const shared = {
@@ -246,7 +271,13 @@ function securitySignal(
     return { ...nothing, state, reason: 'Unknown type of event' };
   }
   const { kind, state = '' } = stream;
-  const shown = /^[\x20-\x7e]{1,100}$/.test(state) ? state : 'nothing';
+  const shown = printable(state);
+  if (foreign !== null)
+    return {
+      ...nothing,
+      state: 'ignored',
+      reason: `The event is about another stream: ${printable(foreign)}`,
+    };
   if (kind === 'verification')
     return {
       ...nothing,
@@ -259,9 +290,18 @@ function securitySignal(
   return { ...nothing, state: 'ignored', reason: `The transmitter says that the stream is ${shown}` };
 }
 
-/** What the record of a verification event says. The state is a secret of whoever asked for it, so that only its digest is kept. */
+function printable(text: string): string {
+  return /^[\x20-\x7e]{1,100}$/.test(text) ? text : 'nothing';
+}
+
+/** What the record of a verification event says. */
 export function verificationReason(state: string): string {
-  return `Verification of the stream, state ${createHash('sha256').update(state).digest('hex').slice(0, 12)}`;
+  return `Verification of the stream, state ${stateDigest(state)}`;
+}
+
+/** The state of a verification is a secret of whoever asked for it, so that only its digest is kept. */
+export function stateDigest(state: string): string {
+  return createHash('sha256').update(state).digest('hex').slice(0, 12);
 }
 
 function begin(

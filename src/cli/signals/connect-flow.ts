@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Runtime } from '../../app/runtime.ts';
-import { verificationReason } from '../../app/signals/intake.ts';
+import { stateDigest, verificationReason } from '../../app/signals/intake.ts';
 import { requireSignals } from '../../app/signals/signal-desk.ts';
 import {
   type ManagedTransmitter,
@@ -12,6 +12,7 @@ import {
   transmitterNamed,
 } from '../../app/signals/streams.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { machineClock } from '../../operations/ports/clock.ts';
 import type { SignalStore } from '../../operations/ports/signals.ts';
 import type { EventStream } from '../../operations/ports/transmitters.ts';
 import { type ConnectedStream, connectStream, findStream } from '../../operations/signals/connect-stream.ts';
@@ -34,6 +35,8 @@ export interface ConnectionJson {
   readonly settings: readonly { readonly path: string; readonly value: string }[];
   /** Event types that the transmitter does not send on this stream. */
   readonly withheld: readonly string[];
+  /** Whether the transmitter sends events only about users that are added to the stream, which tokenctl does not do. */
+  readonly needsSubjects: boolean;
 }
 
 /** What `signals disconnect` prints with `--json`. */
@@ -65,11 +68,13 @@ export async function connectFlow({
   const { name, api, settings, wanted } = managed;
   if (flags['dry-run'] === true) {
     const found = await findStream(api, settings);
+    const { needsSubjects } = await api.metadata();
     const json = { transmitter: name, stream: found?.id ?? null, created: false, verified: null };
     const document = [
       found === null ? creationPlan(managed) : lines(`The stream ${found.id} of ${name} exists.`),
+      needsSubjects && lines(NEEDS_SUBJECTS),
     ];
-    return report({ json: { ...json, settings: [], withheld: [] }, document });
+    return report({ json: { ...json, settings: [], withheld: [], needsSubjects }, document });
   }
   const connected = await connectStream(api, {
     ...{ settings, wanted },
@@ -104,6 +109,10 @@ async function transmitterOf(runtime: Runtime, issuer: string): Promise<ManagedT
     },
   );
 }
+
+/** Shared Signals 1.0, section 7.1: `default_subjects` is `NONE`. */
+const NEEDS_SUBJECTS =
+  'This transmitter sends events only about users that are added to the stream. Add them in its administration: tokenctl does not.';
 
 function creationPlan({ name, settings, wanted }: ManagedTransmitter) {
   return facts(
@@ -149,6 +158,10 @@ async function verification(
   const stopped = runtime.stopSignal();
   const state = randomBytes(16).toString('hex');
   return await withQueue(runtime, async (store) => {
+    await store.expect(
+      { transmitter: name, stream: stream.id, state: stateDigest(state) },
+      machineClock.now(),
+    );
     await api.verify(stream.id, state);
     writeNotice(`Waiting up to ${waitSeconds} seconds for the verification event of ${name}.`);
     const end = performance.now() + waitSeconds * 1000;
@@ -179,16 +192,20 @@ function pollOnce(runtime: Runtime, name: string, store: SignalStore): () => Pro
 
 function unfinished(
   name: string,
-  { stream, isNew, settings, withheld }: ConnectedStream,
+  { stream, isNew, settings, withheld, needsSubjects }: ConnectedStream,
 ): Report<ConnectionJson> {
   const wanted = settings.map(({ path, value }) => `${path}: ${value}`);
   return report({
-    json: { transmitter: name, stream: stream.id, created: isNew, verified: null, settings, withheld },
+    json: {
+      ...{ transmitter: name, stream: stream.id, created: isNew, verified: null },
+      ...{ settings, withheld, needsSubjects },
+    },
     document: [
       lines(
         `${isNew ? 'Created the stream' : 'Found the stream'} ${stream.id}. Its events are not accepted yet. Set in signals.transmitters.${name}:`,
         list(...wanted),
         'Then restart the receiver, and run this command again: it has a verification event sent.',
+        needsSubjects && NEEDS_SUBJECTS,
       ),
     ],
     failure: new TokenctlError('partly_done', `The configuration of ${name} does not fit its stream yet`),
@@ -197,7 +214,7 @@ function unfinished(
 
 function connectionReport(
   name: string,
-  { stream, isNew, withheld }: ConnectedStream,
+  { stream, isNew, withheld, needsSubjects }: ConnectedStream,
   verified: boolean,
 ): Report<ConnectionJson> {
   const failure = new TokenctlError('partly_done', `No verification event of ${name} arrived`, {
@@ -213,10 +230,14 @@ function connectionReport(
         : 'No verification event arrived.',
       withheld.length > 0 && 'The transmitter does not send these events on it:',
       list(...withheld),
+      needsSubjects && NEEDS_SUBJECTS,
     ),
   ];
   return report({
-    json: { transmitter: name, stream: stream.id, created: isNew, verified, settings: [], withheld },
+    json: {
+      ...{ transmitter: name, stream: stream.id, created: isNew, verified },
+      ...{ settings: [], withheld, needsSubjects },
+    },
     document,
     failure: verified ? undefined : failure,
   });

@@ -77,6 +77,8 @@ export interface SignalEvent {
   readonly subject: SubjectIdentifier | null;
   /** What the event says of the stream: its `state` or `status`. */
   readonly state?: string;
+  /** The stream that it is about, where it says so. */
+  readonly stream?: string;
 }
 
 /** A verified security event token (RFC 8417), read. */
@@ -198,6 +200,8 @@ function readEvent(
       uri,
       subject: null,
       ...(typeof said === 'string' && { state: said.slice(0, 256) }),
+      // Shared Signals 1.0, sections 8.1.4.1 and 8.1.5: the opaque subject is the stream_id.
+      ...(common?.format === 'opaque' && { stream: common.id }),
     };
   }
   const known = KIND_BY_URI.get(uri);

@@ -93,6 +93,15 @@ export interface AdmissionLimit {
   readonly withinMs: number;
 }
 
+/** A verification event that a transmitter is asked for (OpenID Shared Signals 1.0, section 8.1.4). */
+export interface ExpectedVerification {
+  readonly transmitter: string;
+  /** The id of the stream. */
+  readonly stream: string;
+  /** The digest of the state. */
+  readonly state: string;
+}
+
 /** Selects signals, newest first. */
 export interface SignalSelector {
   readonly states?: readonly SignalState[] | undefined;
@@ -154,5 +163,9 @@ export interface SignalStore {
   markTold(ids: readonly string[]): Promise<void>;
   /** Deletes signals that ended before an instant. */
   forget(before: Date): Promise<void>;
+  /** Remembers that a verification event is asked for. */
+  expect(verification: ExpectedVerification, now: Date): Promise<void>;
+  /** The verification events that a transmitter was asked for, newest first. */
+  expected(transmitter: string): Promise<readonly ExpectedVerification[]>;
   close(): Promise<void>;
 }

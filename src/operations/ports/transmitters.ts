@@ -26,6 +26,8 @@ export interface TransmitterMetadata {
   readonly jwks: string | null;
   /** How it delivers: URIs of RFC 8935 and RFC 8936. */
   readonly deliveryMethods: readonly string[];
+  /** Whether a new stream is about nobody until subjects are added to it: `default_subjects` is `NONE`. */
+  readonly needsSubjects: boolean;
 }
 
 /** A stream of events as its transmitter describes it (OpenID Shared Signals 1.0, section 8.1.1). */
@@ -58,6 +60,7 @@ export interface StreamManagement {
   metadata(): Promise<TransmitterMetadata>;
   /** The streams of this receiver. */
   streams(): Promise<readonly EventStream[]>;
+  /** Throws `configuration`, naming the streams that there are, where the transmitter allows no further one. */
   create(wanted: WantedStream): Promise<EventStream>;
   /** `enabled`, `paused`, `disabled`, or what else it says; null without such an endpoint. */
   status(id: string): Promise<string | null>;

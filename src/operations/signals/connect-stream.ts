@@ -30,6 +30,8 @@ export interface ConnectedStream {
   readonly settings: readonly WantedSetting[];
   /** Event types that were asked for, and that the transmitter does not send. */
   readonly withheld: readonly string[];
+  /** Whether the stream is about nobody until subjects are added. */
+  readonly needsSubjects: boolean;
 }
 
 /**
@@ -42,6 +44,15 @@ export async function findStream(
   settings: StreamSettings,
 ): Promise<EventStream | null> {
   await requireTransmitter(api, settings);
+  const found = await streamOfSettings(api, settings);
+  if (found !== null && found.issuer !== settings.issuer) throw ofAnotherIssuer(found);
+  return found;
+}
+
+async function streamOfSettings(
+  api: StreamManagement,
+  settings: StreamSettings,
+): Promise<EventStream | null> {
   const method = deliveryMethods[settings.method];
   const streams = (await api.streams()).filter((each) => each.method === method);
   const { endpoint } = settings;
@@ -58,6 +69,13 @@ export async function findStream(
       },
     );
   return streams[0] ?? null;
+}
+
+/** Shared Signals 1.0, section 8.1.1.2: the `iss` of a stream has to be the issuer whose metadata named the API. */
+function ofAnotherIssuer({ id, issuer }: EventStream): TokenctlError {
+  return new TokenctlError('target_misbehaved', `The stream ${id} is of another issuer: ${issuer}`, {
+    hint: 'Its events would be refused. Ask who runs the transmitter.',
+  });
 }
 
 async function requireTransmitter(
@@ -114,14 +132,21 @@ export async function connectStream(
   if (found === null) await record(null);
   const stream = found ?? (await api.create(wanted));
   if (found === null) await record(stream);
-  if (stream.issuer !== settings.issuer)
-    throw new TokenctlError(
-      'target_misbehaved',
-      `The stream ${stream.id} is of another issuer: ${stream.issuer}`,
-    );
+  if (stream.issuer !== settings.issuer) {
+    // Created a moment ago, and of no use.
+    await api.delete(stream.id);
+    throw ofAnotherIssuer(stream);
+  }
+  const { needsSubjects } = await api.metadata();
   const { delivered } = stream;
   const withheld = delivered === null ? [] : wanted.events.filter((uri) => !delivered.includes(uri));
-  return { stream, isNew: found === null, settings: wantedSettings(stream, settings), withheld };
+  return {
+    stream,
+    isNew: found === null,
+    settings: wantedSettings(stream, settings),
+    withheld,
+    needsSubjects,
+  };
 }
 
 function wantedSettings(

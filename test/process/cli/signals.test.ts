@@ -49,9 +49,12 @@ async function add(jti: string, subject: unknown, uri: string = EVENTS.sessionRe
 }
 
 test('a stream is planned, created, verified, and found again', async () => {
+  stream.defaultSubjects = 'NONE';
   const plan = await run('signals', 'connect', world.transmitter.issuer, '--dry-run');
+  stream.defaultSubjects = 'ALL';
   expect([plan.code, stream.created]).toEqual([0, []]);
   expect(plan.stdout).toContain('Would create a stream');
+  expect(plan.stdout).toContain('sends events only about users that are added to the stream');
   const refused = await run('signals', 'connect', world.transmitter.issuer);
   expect([refused.code, stream.created]).toEqual([2, []]);
   const created = await run(

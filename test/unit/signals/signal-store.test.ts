@@ -151,12 +151,12 @@ plain('a file of an earlier version gets the indexes of this one', async ({ expe
   const all = indexes();
   const old = new DatabaseSync(path);
   old.exec(`DROP INDEX signal_untold; DROP INDEX signal_state; UPDATE version SET number = 1;
-    DROP TABLE acted; CREATE TABLE acted (username text PRIMARY KEY, at bigint NOT NULL)`);
+    DROP TABLE verification; DROP TABLE acted; CREATE TABLE acted (username text PRIMARY KEY, at bigint NOT NULL)`);
   old.close();
   await (await openSignalFile(path)).close();
   expect(indexes()).toEqual(all);
   const newer = new DatabaseSync(path);
-  newer.exec('UPDATE version SET number = 4');
+  newer.exec('UPDATE version SET number = 5');
   newer.close();
-  await expect(openSignalFile(path)).rejects.toThrow('version 4');
+  await expect(openSignalFile(path)).rejects.toThrow('version 5');
 });

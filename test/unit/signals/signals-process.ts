@@ -42,6 +42,8 @@ function dyingQueue(store: SignalStore, pass: Pass): SignalStore {
     untold: (limit) => store.untold(limit),
     markTold: (ids) => store.markTold(ids),
     forget: (before) => store.forget(before),
+    expect: (verification, now) => store.expect(verification, now),
+    expected: (transmitter) => store.expected(transmitter),
     close: () => store.close(),
   };
 }

@@ -2,7 +2,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../../src/domain/secret.ts';
+import { deliveryMethods } from '../../../src/operations/ports/transmitters.ts';
+import { connectStream, findStream } from '../../../src/operations/signals/connect-stream.ts';
 import { openStreamManagement } from '../../../src/signals/transmitter-client.ts';
+
+import { MANAGEMENT_TOKEN } from '../../support/signal-world.ts';
+import { streamTransmitter } from '../../support/stream-transmitter.ts';
+import { AUDIENCE, startTransmitter } from '../../support/transmitter.ts';
 
 /** A server that remembers what was asked of it, with the authorization. */
 async function serve(answer: (url: string) => unknown) {
@@ -38,3 +44,57 @@ test('the token of the management API goes to the host of the issuer, or to the 
   expect(api.asked).toEqual(['/streams Bearer the-token']);
   expect(issuer.asked.join()).not.toContain('the-token');
 });
+
+/** A transmitter with a management API, and what connects to it. */
+async function managed() {
+  const stream = streamTransmitter();
+  const { issuer, jwks, close } = await startTransmitter(stream.serve);
+  onTestFinished(close);
+  const api = openStreamManagement(issuer, { ...options, token: new Secret(MANAGEMENT_TOKEN) });
+  const endpoint = 'https://tokenctl.example.com/signals/idp';
+  const settings = { issuer, jwks, audience: [AUDIENCE], method: 'push', endpoint } as const;
+  const wanted = { method: deliveryMethods.push, endpoint, authorization: null, events: [] };
+  const connect = () => connectStream(api, { settings, wanted, record: () => Promise.resolve() });
+  return { stream, connect, find: () => findStream(api, settings) };
+}
+
+test('a new stream of another issuer is deleted again', async () => {
+  const { stream, connect, find } = await managed();
+  stream.streamIssuer = 'https://other.example.com';
+  await expect(connect()).rejects.toMatchObject({
+    code: 'target_misbehaved',
+    message: 'The stream s-1 is of another issuer: https://other.example.com',
+  });
+  expect([stream.deleted, await find()]).toEqual([1, null]);
+});
+
+test('a stream of another issuer is not taken for ours, nor deleted', async () => {
+  const { stream, connect, find } = await managed();
+  await connect();
+  stream.answerStreamsAs('https://other.example.com');
+  for (const each of [connect, find]) await expect(each()).rejects.toThrow('is of another issuer');
+  expect(stream.deleted).toBe(0);
+});
+
+test('where no further stream is allowed, the one that exists is named', async () => {
+  const { stream, connect } = await managed();
+  await connect();
+  stream.moveStream('https://elsewhere.example.com/events');
+  stream.conflicts = true;
+  await expect(connect()).rejects.toMatchObject({
+    code: 'configuration',
+    message: expect.stringContaining('s-1 (urn:ietf:rfc:8935 to https://elsewhere.example.com/events)'),
+  });
+});
+
+test.each([
+  ['ALL', false],
+  ['NONE', true],
+] as const)(
+  'whether a stream is about nobody at first is known: %s',
+  async (defaultSubjects, needsSubjects) => {
+    const { stream, connect } = await managed();
+    stream.defaultSubjects = defaultSubjects;
+    expect(await connect()).toMatchObject({ isNew: true, needsSubjects });
+  },
+);

@@ -1,0 +1,70 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { stateDigest } from '../../../src/app/signals/intake.ts';
+import { pollingIntake } from '../../../src/app/signals/streams.ts';
+import { signalsSchema } from '../../../src/config/signals.ts';
+import type { SignalStore } from '../../../src/operations/ports/signals.ts';
+import { openSignalFile } from '../../../src/signals/signal-store.ts';
+import { temporaryFolder } from '../../support/drafts.ts';
+import { AUDIENCE, EVENTS, startTransmitter, type Transmitter } from '../../support/transmitter.ts';
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let store: SignalStore;
+let transmitter: Transmitter;
+let count = 0;
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  store = await openSignalFile(join(folder.path, 'signals.sqlite'));
+  transmitter = await startTransmitter();
+  for (const state of ['first', 'second'])
+    await store.expect({ transmitter: 'managed', stream: 's-1', state: stateDigest(state) }, new Date());
+});
+afterAll(async () => {
+  await transmitter.close();
+  await store.close();
+  await folder[Symbol.asyncDispose]();
+});
+
+/** Takes an event about a stream, and returns its record. */
+async function take(
+  uri: string,
+  stream: string,
+  { name = 'managed', body }: { readonly name?: string; readonly body: object },
+) {
+  const common = { issuer: transmitter.issuer, jwks: transmitter.jwks, audience: AUDIENCE };
+  const settings = (more: object) =>
+    signalsSchema.parse({ transmitters: { [name]: { ...common, push: {}, ...more } } });
+  const management = { token: { env: 'UNUSED' } };
+  const intake = pollingIntake(settings(name === 'managed' ? { management } : {}), store);
+  const jti = `event-${++count}`;
+  const subject = { format: 'opaque', id: stream };
+  await intake.securityEvent(name, await transmitter.event(uri, subject, { jti, body }));
+  return (await store.list({ limit: 1_000 })).find((each) => each.jti === jti);
+}
+
+test('a verification that was asked for is recorded, whenever it arrives', async () => {
+  for (const state of ['second', 'first']) {
+    const found = await take(EVENTS.verification, 's-1', { body: { state } });
+    expect(found?.reason).toBe(`Verification of the stream, state ${stateDigest(state)}`);
+  }
+});
+
+test('a verification that was not asked for is refused, and one without a state is not', async () => {
+  const refused = take(EVENTS.verification, 's-1', { body: { state: 'another' } });
+  await expect(refused).rejects.toMatchObject({ code: 'invalid_state' });
+  expect(await take(EVENTS.verification, 's-1', { body: {} })).toMatchObject({ state: 'ignored' });
+});
+
+test('where somebody else manages the stream, every state is taken', async () => {
+  const found = await take(EVENTS.verification, 's-9', { name: 'unmanaged', body: { state: 'any' } });
+  expect(found?.reason).toContain(stateDigest('any'));
+});
+
+test('an event about another stream is not one about ours', async () => {
+  const other = 'The event is about another stream: s-2';
+  const verified = await take(EVENTS.verification, 's-2', { body: { state: 'first' } });
+  const paused = await take(EVENTS.streamUpdated, 's-2', { body: { status: 'paused' } });
+  for (const each of [verified, paused]) expect(each).toMatchObject({ state: 'ignored', reason: other });
+  const own = await take(EVENTS.streamUpdated, 's-1', { body: { status: 'paused' } });
+  expect(own).toMatchObject({ state: 'held' });
+});
