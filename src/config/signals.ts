@@ -60,6 +60,10 @@ const transmitter = z.strictObject({
   subjectIssuers: z.array(z.string().min(1)).default([]),
   /** The mail domains of its users; any where not given. */
   domains: z.array(z.string().min(1).toLowerCase()).default([]),
+  /** The tenants that are this one, as the subjects of its events name them. */
+  tenants: z.array(z.string().min(1)).default([]),
+  /** The members of complex subjects that it declares critical; `signals connect` says which. */
+  criticalMembers: z.array(z.string().min(1)).default([]),
   /** The social accounts of its users in the controller. */
   accounts: z
     .strictObject({ provider: z.string().min(1), uid: z.string().min(1).default('{sub}') })

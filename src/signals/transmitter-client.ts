@@ -119,6 +119,7 @@ const metadataAnswer = z.object({
   configuration_endpoint: z.string().optional(),
   status_endpoint: z.string().optional(),
   verification_endpoint: z.string().optional(),
+  critical_subject_members: z.array(z.string().regex(/^[\x21-\x7e]{1,100}$/)).default([]),
   default_subjects: z.string().optional(),
 });
 
@@ -202,6 +203,7 @@ export function openStreamManagement(
         issuer: found.issuer,
         jwks: found.jwks_uri ?? null,
         deliveryMethods: found.delivery_methods_supported,
+        criticalMembers: found.critical_subject_members,
         needsSubjects: found.default_subjects === 'NONE',
       };
     },

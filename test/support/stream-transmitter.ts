@@ -33,6 +33,8 @@ export interface StreamTransmitter {
   moveStream(endpoint: string): void;
   /** Whether it refuses to create a stream, as it has one. */
   conflicts: boolean;
+  /** The members of complex subjects that it declares critical. */
+  criticalMembers: readonly string[];
   /** The subjects that a new stream is about. */
   defaultSubjects: 'ALL' | 'NONE';
   /** Whether it answers a request for a verification event with one. */
@@ -75,11 +77,12 @@ export function streamTransmitter(): StreamTransmitter {
     },
     ...{ reported: { ack: [], setErrs: {} }, created: [], deleted: 0 },
     ...{ audience: AUDIENCE, state: 'enabled', verifies: true, pollStatus: 200 },
-    ...{ streamIssuer: null, conflicts: false, defaultSubjects: 'ALL' },
+    ...{ streamIssuer: null, conflicts: false, defaultSubjects: 'ALL', criticalMembers: [] },
   };
   const metadata = (url: string) => ({
     ...{ issuer: url, jwks_uri: `${url}/jwks`, configuration_endpoint: `${url}/streams` },
     ...{ status_endpoint: `${url}/status`, verification_endpoint: `${url}/verify` },
+    critical_subject_members: self.criticalMembers,
     default_subjects: self.defaultSubjects,
     delivery_methods_supported: ['urn:ietf:rfc:8935', 'urn:ietf:rfc:8936'],
   });

@@ -11,7 +11,11 @@ import {
   type SignalKind,
 } from '../../domain/signals/signal-event.ts';
 import { type RefusalCode, SignalRefusal } from '../../domain/signals/signal-refusal.ts';
-import { revocationSubject, type SubjectIdentifier } from '../../domain/signals/subject-identifier.ts';
+import {
+  revocationSubject,
+  type SubjectIdentifier,
+  tenantName,
+} from '../../domain/signals/subject-identifier.ts';
 import type { Clock } from '../../operations/ports/clock.ts';
 import type { NewSignal, Recorded, SignalRoute, SignalStore } from '../../operations/ports/signals.ts';
 import type { TransmitterKeys } from '../../security-events/transmitter-keys.ts';
@@ -91,7 +95,8 @@ export class Intake implements SignalIntake {
       maxAge: transmitter.maxAge,
     });
     const foreign = await this.#foreignStream(event, name);
-    return securitySignal(event, { name, route, actions: actionsOf(settings, transmitter), foreign });
+    const actions = actionsOf(settings, transmitter);
+    return securitySignal(event, { name, route, transmitter, actions, foreign });
   }
 
   /**
@@ -151,8 +156,8 @@ export class Intake implements SignalIntake {
     const before = recorded.result === 'known' ? recorded.signal : null;
     // What was not acted on when the token was first used is not acted on now.
     if (found === 'none' || before?.reason === NO_USER) return 'unknown_user';
-    if (signal.action === 'nothing') return 'not_acted_on';
-    return found === 'doubt' || before?.state === 'held' ? 'held' : 'accepted';
+    if (signal.state === 'ignored') return 'not_acted_on';
+    return found === 'doubt' || (before ?? signal).state === 'held' ? 'held' : 'accepted';
   }
 
   /** The transmitter whose token this is, if its configuration takes such tokens. */
@@ -187,7 +192,13 @@ export class Intake implements SignalIntake {
     readonly kind: SignalKind;
   }): Omit<NewSignal, 'received'> {
     const action = actionsOf(this.#options.settings, transmitter)[kind];
-    return { ...rest, transmitter: name, kind, kinds: [kind], ...begin(action, rest.subject, kind) };
+    return {
+      ...rest,
+      transmitter: name,
+      kind,
+      kinds: [kind],
+      ...begin(action, rest.subject, { ...transmitter, kind }),
+    };
   }
 
   /**
@@ -245,11 +256,13 @@ function securitySignal(
   {
     name,
     route,
+    transmitter,
     actions,
     foreign,
   }: {
     readonly name: string;
     readonly route: SignalRoute;
+    readonly transmitter: Pick<TransmitterSettings, 'tenants' | 'criticalMembers'>;
     readonly actions: Readonly<Record<SignalKind, SignalAction>>;
     /** Another stream than that of the transmitter; null if it is not about one. */
     readonly foreign: string | null;
@@ -262,7 +275,7 @@ function securitySignal(
   const deciding = decidingEvent(events, actions);
   if (deciding !== null) {
     const { kind, action, subject } = deciding;
-    return { ...shared, kind, subject, ...begin(action, subject, kind) };
+    return { ...shared, kind, subject, ...begin(action, subject, { ...transmitter, kind }) };
   }
   const stream = events.find(({ kind }) => kind === 'stream-updated' || kind === 'verification');
   const nothing = { ...shared, kind: null, subject: null, action: 'nothing' } as const;
@@ -304,20 +317,40 @@ export function stateDigest(state: string): string {
   return createHash('sha256').update(state).digest('hex').slice(0, 12);
 }
 
+/** The members of a complex subject that are compared, or that a person looks at. */
+const PROCESSED = ['user', 'tenant', 'session', 'device'];
+
+/** How a signal begins: to be carried out, or for a person where the subject is narrower than what would be done. */
 function begin(
   action: SignalAction,
   subject: SubjectIdentifier | null,
-  kind: SignalKind,
+  {
+    kind,
+    tenants,
+    criticalMembers,
+  }: Pick<TransmitterSettings, 'tenants' | 'criticalMembers'> & { readonly kind: SignalKind },
 ): Pick<NewSignal, 'action' | 'state' | 'reason'> {
   if (action === 'nothing') return { action, state: 'ignored', reason: 'Mapped to no action' };
-  if (subject?.format === 'complex') {
-    const named = subject.members.length === 0 ? '' : `, only: ${subject.members.join(', ')}`;
-    if (subject.user === null) return { action, state: 'held', reason: `The subject names no user${named}` };
-    // Shared Signals 1.0, section 3.3: the event is about this session, on this device.
-    const part = subject.members.find((name) => name === 'session' || name === 'device');
-    if (part !== undefined && kind === 'session-revoked' && action !== 'end-sessions')
-      return { action, state: 'held', reason: `The event is about one ${part} of the user` };
-  }
+  if (subject?.format !== 'complex') return { action, state: 'waiting', reason: null };
+  const { user, members } = subject;
+  // Shared Signals 1.0, section 3.6: an event with a critical member that is not processed is discarded.
+  const critical = members.find((name) => criticalMembers.includes(name) && !PROCESSED.includes(name));
+  if (critical !== undefined)
+    return {
+      action,
+      state: 'ignored',
+      reason: `The critical member ${critical} of the subject is not processed`,
+    };
+  const held = (reason: string) => ({ action, state: 'held' as const, reason });
+  const named = members.length === 0 ? '' : `, only: ${members.join(', ')}`;
+  if (user === null) return held(`The subject names no user${named}`);
+  if (members.includes('tenant') && !tenants.includes(tenantName(subject) ?? ''))
+    return held('The event is about a tenant that is not one of `tenants` of the transmitter');
+  // Section 3.3: the event is about this session, on this device.
+  const part = members.find((name) => name === 'session' || name === 'device');
+  const narrows = kind === 'session-revoked' || criticalMembers.includes(part ?? '');
+  if (part !== undefined && narrows && action !== 'end-sessions')
+    return held(`The event is about one ${part} of the user`);
   return { action, state: 'waiting', reason: null };
 }
 

@@ -76,7 +76,7 @@ export function managedTransmitter(
   transmitter: TransmitterSettings,
   { environment, signal }: { readonly environment: Environment; readonly signal: AbortSignal },
 ): ManagedTransmitter {
-  const { issuer, jwks, audience = [], push, poll, management } = transmitter;
+  const { issuer, jwks, audience = [], criticalMembers, push, poll, management } = transmitter;
   const lacks = (what: string, hint: string) =>
     new TokenctlError('configuration', `The transmitter ${name} has no ${what}`, { hint });
   if (management === undefined)
@@ -98,7 +98,7 @@ export function managedTransmitter(
       token: readSecret(management.token, environment),
       host: management.host,
     }),
-    settings: { issuer, jwks, audience, method, endpoint },
+    settings: { issuer, jwks, audience, criticalMembers, method, endpoint },
     wanted: {
       method: deliveryMethods[method],
       endpoint: method === 'push' ? endpoint : null,

@@ -202,7 +202,7 @@ function unfinished(
     },
     document: [
       lines(
-        `${isNew ? 'Created the stream' : 'Found the stream'} ${stream.id}. Its events are not accepted yet. Set in signals.transmitters.${name}:`,
+        `${isNew ? 'Created the stream' : 'Found the stream'} ${stream.id}. It does not fit the configuration yet. Set in signals.transmitters.${name}:`,
         list(...wanted),
         'Then restart the receiver, and run this command again: it has a verification event sent.',
         needsSubjects && NEEDS_SUBJECTS,

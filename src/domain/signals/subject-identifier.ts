@@ -25,6 +25,8 @@ export type SubjectIdentifier =
       readonly user: UserIdentifier | null;
       /** The other members: `device`, `session`, `tenant`, `group`, …; and the format that is not understood. */
       readonly members: readonly string[];
+      /** Whose user it is, where there is such a member in a format that is understood. */
+      readonly tenant?: SimpleIdentifier;
     };
 
 /** Longer values are of no user of a controller. */
@@ -180,15 +182,36 @@ function parseComplex(members: Members): SubjectIdentifier {
   const others = Object.keys(members)
     .filter((name) => !['format', 'subject_type', 'user'].includes(name) && isName(name))
     .slice(0, MAX_MEMBERS);
-  if (!Object.hasOwn(members, 'user')) return { format: 'complex', user: null, members: others };
+  const tenant = readTenant(members['tenant']);
+  const rest = tenant === null ? {} : { tenant };
+  if (!Object.hasOwn(members, 'user')) return { format: 'complex', user: null, members: others, ...rest };
   const given = membersOf(members['user']);
   const user = parseUser(given, formatOf(given));
-  return { format: 'complex', user, members: user === null ? [...others, 'user'] : others };
+  return { format: 'complex', user, members: user === null ? [...others, 'user'] : others, ...rest };
+}
+
+/** One that cannot be read is not ours, and the event is valid nonetheless. */
+function readTenant(value: unknown): SimpleIdentifier | null {
+  try {
+    const members = membersOf(value);
+    return parseSimple(members, formatOf(members));
+  } catch (error) {
+    if (error instanceof SignalRefusal) return null;
+    throw error;
+  }
+}
+
+/** What a configuration calls the tenant of a subject; null for one that is not understood. */
+export function tenantName(subject: SubjectIdentifier & { readonly format: 'complex' }): string | null {
+  const { tenant } = subject;
+  if (tenant === undefined) return null;
+  if (tenant.format === 'iss_sub') return tenant.sub;
+  return tenant.format === 'opaque' ? tenant.id : tenant.format === 'email' ? tenant.email : tenant.uri;
 }
 
 /** Whether a name can be shown. */
 function isName(name: string): boolean {
-  return /^[\w-]{1,40}$/.test(name);
+  return /^[\x21-\x7e]{1,100}$/.test(name);
 }
 
 function text(members: Members, name: string): string {

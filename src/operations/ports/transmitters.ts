@@ -28,6 +28,8 @@ export interface TransmitterMetadata {
   readonly deliveryMethods: readonly string[];
   /** Whether a new stream is about nobody until subjects are added to it: `default_subjects` is `NONE`. */
   readonly needsSubjects: boolean;
+  /** The members of complex subjects that a receiver has to process, or else discard the event. */
+  readonly criticalMembers: readonly string[];
 }
 
 /** A stream of events as its transmitter describes it (OpenID Shared Signals 1.0, section 8.1.1). */

@@ -11,6 +11,7 @@ export interface StreamSettings {
   readonly issuer: string;
   readonly jwks: string;
   readonly audience: readonly string[];
+  readonly criticalMembers: readonly string[];
   readonly method: keyof typeof deliveryMethods;
   /** Where events are pushed to, or polled; null where the configuration does not say. */
   readonly endpoint: string | null;
@@ -137,13 +138,15 @@ export async function connectStream(
     await api.delete(stream.id);
     throw ofAnotherIssuer(stream);
   }
-  const { needsSubjects } = await api.metadata();
+  const { needsSubjects, criticalMembers } = await api.metadata();
+  const isKnown = criticalMembers.every((each) => settings.criticalMembers.includes(each));
+  const critical = isKnown ? [] : [{ path: 'criticalMembers', value: `[${criticalMembers.join(', ')}]` }];
   const { delivered } = stream;
   const withheld = delivered === null ? [] : wanted.events.filter((uri) => !delivered.includes(uri));
   return {
     stream,
     isNew: found === null,
-    settings: wantedSettings(stream, settings),
+    settings: [...wantedSettings(stream, settings), ...critical],
     withheld,
     needsSubjects,
   };

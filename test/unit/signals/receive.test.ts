@@ -15,7 +15,8 @@ beforeAll(async () => {
   world = await signalWorld({
     program,
     more: '  except: ["keep-*"]\n  usersPerHour: 100',
-    transmitterLines: '      domains: [example.org]',
+    transmitterLines:
+      '      domains: [example.org]\n      tenants: [t]\n      criticalMembers: [application, device]',
   });
   receiver = await world.receive();
 });
@@ -166,6 +167,16 @@ describe('a pushed event', () => {
         'The event is about one device of the user',
       ],
       [
+        'held-tenant',
+        { format: 'complex', user: issSub('uid-narrow'), tenant: { format: 'opaque', id: 'other' } },
+        'a tenant that is not one of',
+      ],
+      [
+        'held-tenant-format',
+        { format: 'complex', user: issSub('uid-narrow'), tenant: { format: 'uri', uri: 'https://t' } },
+        'a tenant that is not one of',
+      ],
+      [
         'held-aliases',
         { format: 'aliases', identifiers: [issSub('uid-double-1'), issSub('uid-keep-robot')] },
         'Several users',
@@ -178,7 +189,28 @@ describe('a pushed event', () => {
       expect(found).toMatchObject({ jti, state: 'held' });
       expect(found?.reason).toContain(reason);
     }
+    // The transmitter declares the device critical: it counts for every event.
+    const narrowed = { format: 'complex', user: issSub('uid-narrow'), device: { format: 'opaque', id: 'd' } };
+    await push(EVENTS.accountDisabled, narrowed, { jti: 'held-critical' });
+    expect(await signal('held-critical')).toMatchObject({ state: 'held' });
     for (const { token } of [two, local, kept, narrow]) expect(await world.accepts(token)).toBe(true);
+  });
+
+  test('whose subject has a critical member that is not processed is discarded, and with another one is not', async () => {
+    const member = await world.member('critical');
+    const subject = (name: string) => ({
+      ...{ format: 'complex', user: issSub('uid-critical'), [name]: { format: 'opaque', id: 'a' } },
+    });
+    const response = await push(EVENTS.sessionRevoked, subject('application'), { jti: 'critical-1' });
+    expect(response.status).toBe(202);
+    expect(await signal('critical-1')).toMatchObject({
+      state: 'ignored',
+      reason: 'The critical member application of the subject is not processed',
+    });
+    expect(await world.accepts(member.token)).toBe(true);
+    await push(EVENTS.sessionRevoked, subject('org_unit'), { jti: 'critical-2' });
+    await ended('critical-2');
+    expect(await world.accepts(member.token)).toBe(false);
   });
 
   test('of a type that a specification defines and that is unknown here is held', async () => {

@@ -52,7 +52,14 @@ async function managed() {
   onTestFinished(close);
   const api = openStreamManagement(issuer, { ...options, token: new Secret(MANAGEMENT_TOKEN) });
   const endpoint = 'https://tokenctl.example.com/signals/idp';
-  const settings = { issuer, jwks, audience: [AUDIENCE], method: 'push', endpoint } as const;
+  const settings = {
+    issuer,
+    jwks,
+    audience: [AUDIENCE],
+    criticalMembers: [],
+    method: 'push',
+    endpoint,
+  } as const;
   const wanted = { method: deliveryMethods.push, endpoint, authorization: null, events: [] };
   const connect = () => connectStream(api, { settings, wanted, record: () => Promise.resolve() });
   return { stream, connect, find: () => findStream(api, settings) };
@@ -98,3 +105,10 @@ test.each([
     expect(await connect()).toMatchObject({ isNew: true, needsSubjects });
   },
 );
+
+test('critical members of subjects that the configuration lacks are named', async () => {
+  const { stream, connect } = await managed();
+  stream.criticalMembers = ['tenant', 'group'];
+  const path = 'criticalMembers';
+  expect((await connect()).settings).toEqual([{ path, value: '[tenant, group]' }]);
+});

@@ -35,7 +35,10 @@ describe('a subject', () => {
 
   test('is complex if it names more than a user', () => {
     const subject = parseSubject({ format: 'complex', user: EMAIL, tenant: { format: 'opaque', id: 't' } });
-    expect(subject).toEqual({ format: 'complex', user: EMAIL, members: ['tenant'] });
+    expect(subject).toEqual({
+      ...{ format: 'complex', user: EMAIL, members: ['tenant'] },
+      tenant: { format: 'opaque', id: 't' },
+    });
     expect(identifiersOf(subject)).toEqual([EMAIL]);
     expect(identifiersOf(parseSubject({ format: 'complex', group: { format: 'opaque', id: 'g' } }))).toEqual(
       [],
@@ -74,7 +77,7 @@ describe('a subject', () => {
     ],
     [
       { format: 'complex', user: EMAIL, 'https://vendor.example.com/x': {}, device: {} },
-      { format: 'complex', user: EMAIL, members: ['device'] },
+      { format: 'complex', user: EMAIL, members: ['https://vendor.example.com/x', 'device'] },
     ],
     [{ subject_type: 'id_token_claims', iss: ISS_SUB.iss, sub: '17', email: EMAIL.email }, ISS_SUB],
   ])('is read as far as it is understood: %j', (subject, read) => {
