@@ -67,7 +67,9 @@ function withoutWrapping(schema: unknown): unknown {
     schema instanceof z.ZodPrefault ||
     schema instanceof z.ZodLazy;
   if (isWrapped) return withoutWrapping(schema.unwrap());
-  return schema instanceof z.ZodPipe ? withoutWrapping(schema.in) : schema;
+  if (!(schema instanceof z.ZodPipe)) return schema;
+  // What is made of a short form before it is checked has no names of its own.
+  return withoutWrapping(schema.in instanceof z.ZodTransform ? schema.out : schema.in);
 }
 
 /** The setting names that a schema knows under a path. */

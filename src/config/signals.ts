@@ -1,11 +1,47 @@
 import { z } from 'zod';
+import { nearestName } from '../domain/nearest-name.ts';
+import { type ConditionMember, canHave, conditionMembers } from '../domain/signals/deciding-event.ts';
 import { signalActions, signalKinds } from '../domain/signals/signal-event.ts';
 import { databaseSetting, duration, secretReference } from './value-schemas.ts';
 
-const action = z.enum(signalActions);
+const oneOrMore = <Value extends z.ZodType>(value: Value) =>
+  z.preprocess((given) => (typeof given === 'string' ? [given] : given), z.array(value).min(1)).optional();
+
+/** CAEP allows further types of credentials, so that only a misspelled one is refused. */
+const credentialType = z.string().superRefine((text, { addIssue }) => {
+  const known = conditionMembers.credential_type;
+  const near = known.some((each) => each === text) ? undefined : nearestName(text, known);
+  if (near !== undefined) addIssue(`is no known type of credential; did you mean "${near}"?`);
+});
+
+/** An action, or one with conditions: `{ action: revoke, when: { initiating_entity: admin } }`. */
+const mapping = z.preprocess(
+  (given) => (typeof given === 'string' ? { action: given } : given),
+  z.strictObject({
+    action: z.enum(signalActions),
+    when: z
+      .strictObject({
+        initiating_entity: oneOrMore(z.enum(conditionMembers.initiating_entity)),
+        credential_type: oneOrMore(credentialType),
+        change_type: oneOrMore(z.enum(conditionMembers.change_type)),
+        current_level: oneOrMore(z.enum(conditionMembers.current_level)),
+        principal: oneOrMore(z.enum(conditionMembers.principal)),
+      })
+      .default({}),
+  }),
+);
 
 /** What is done for each kind of event; kinds that are left out keep their defaults. */
-const actions = z.partialRecord(z.enum(signalKinds), action).default({});
+const actions = z
+  .partialRecord(z.enum(signalKinds), mapping)
+  .superRefine((mappings, { addIssue }) => {
+    for (const kind of signalKinds) {
+      const names = Object.keys(mappings[kind]?.when ?? {}) as ConditionMember[];
+      for (const name of names.filter((each) => !canHave(kind, each)))
+        addIssue({ code: 'custom', path: [kind, 'when', name], message: `is never in an event ${kind}` });
+    }
+  })
+  .default({});
 
 const transmitterName = z
   .string()

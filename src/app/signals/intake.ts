@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { SignalsSettings, TransmitterSettings } from '../../config/signals.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { type ConditionalAction, decidingEvent } from '../../domain/signals/deciding-event.ts';
 import {
-  decidingEvent,
   defaultActions,
   isStandardEvent,
   type SecurityEvent,
@@ -191,7 +191,9 @@ export class Intake implements SignalIntake {
     readonly transmitter: TransmitterSettings;
     readonly kind: SignalKind;
   }): Omit<NewSignal, 'received'> {
-    const action = actionsOf(this.#options.settings, transmitter)[kind];
+    const mapping = actionsOf(this.#options.settings, transmitter)[kind];
+    // No member of an event narrows these kinds.
+    const action = typeof mapping === 'string' ? mapping : mapping.action;
     return {
       ...rest,
       transmitter: name,
@@ -243,11 +245,13 @@ export class Intake implements SignalIntake {
   }
 }
 
+type Mappings = Readonly<Record<SignalKind, SignalAction | ConditionalAction>>;
+
 /** What is done for each kind: the defaults, those of the section, and those of the transmitter. */
 function actionsOf(
   { actions }: Pick<SignalsSettings, 'actions'>,
   transmitter: Pick<TransmitterSettings, 'actions'>,
-): Readonly<Record<SignalKind, SignalAction>> {
+): Mappings {
   return { ...defaultActions, ...actions, ...transmitter.actions };
 }
 
@@ -263,7 +267,7 @@ function securitySignal(
     readonly name: string;
     readonly route: SignalRoute;
     readonly transmitter: Pick<TransmitterSettings, 'tenants' | 'criticalMembers'>;
-    readonly actions: Readonly<Record<SignalKind, SignalAction>>;
+    readonly actions: Mappings;
     /** Another stream than that of the transmitter; null if it is not about one. */
     readonly foreign: string | null;
   },
@@ -274,8 +278,11 @@ function securitySignal(
   };
   const deciding = decidingEvent(events, actions);
   if (deciding !== null) {
-    const { kind, action, subject } = deciding;
-    return { ...shared, kind, subject, ...begin(action, subject, { ...transmitter, kind }) };
+    const { kind, action, subject, unmet, doubt } = deciding;
+    const begun = begin(action, subject, { ...transmitter, kind });
+    const event = { ...shared, kind, subject, ...begun };
+    if (unmet !== null) return { ...event, reason: unmet };
+    return doubt !== null && begun.state === 'waiting' ? { ...event, state: 'held', reason: doubt } : event;
   }
   const stream = events.find(({ kind }) => kind === 'stream-updated' || kind === 'verification');
   const nothing = { ...shared, kind: null, subject: null, action: 'nothing' } as const;

@@ -75,6 +75,8 @@ export interface SignalEvent {
   readonly uri: string;
   /** Null for an event about the stream itself, and for one of an unknown type. */
   readonly subject: SubjectIdentifier | null;
+  /** What it says about itself in a word, such as `initiating_entity`. */
+  readonly members?: Readonly<Record<string, string>>;
   /** What the event says of the stream: its `state` or `status`. */
   readonly state?: string;
   /** The stream that it is about, where it says so. */
@@ -211,7 +213,8 @@ function readEvent(
     throw invalid('sub_id and the subject of the event differ');
   const subject = common ?? own;
   if (subject === null) throw invalid('it names no subject');
-  return { kind: known === 'credential-changed' ? credentialKind(members) : known, uri, subject };
+  const kind = known === 'credential-changed' ? credentialKind(members) : known;
+  return { kind, uri, subject, members: shortTexts(members) };
 }
 
 /** CAEP 1.0, section 3.3: `create`, `revoke`, `update` or `delete`. */
@@ -219,21 +222,13 @@ function credentialKind({ change_type: type }: Readonly<Record<string, unknown>>
   return type === 'revoke' || type === 'delete' ? 'credential-revoked' : 'credential-changed';
 }
 
-/**
- * What to do for a token: the strongest of the actions that its events are mapped to.
- *
- * @returns the event that decides, or null if none is mapped to an action
- */
-export function decidingEvent(
-  events: readonly SignalEvent[],
-  actions: Readonly<Record<SignalKind, SignalAction>>,
-): { readonly kind: SignalKind; readonly action: SignalAction; readonly subject: SubjectIdentifier } | null {
-  const mapped = events.flatMap(({ kind, subject }) => {
-    if (kind === null || kind === 'verification' || kind === 'stream-updated' || subject === null) return [];
-    return [{ kind, subject, action: actions[kind] }];
-  });
-  const strength = (action: SignalAction) => signalActions.indexOf(action);
-  return mapped.toSorted((one, other) => strength(other.action) - strength(one.action))[0] ?? null;
+/** The members whose values are short texts, by which a configuration can narrow a mapping. */
+function shortTexts(members: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(members).flatMap(([name, value]) =>
+      typeof value === 'string' && /^[\w.:-]{1,60}$/.test(value) ? [[name, value]] : [],
+    ),
+  );
 }
 
 function invalid(why: string): SignalRefusal {

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
-import { decidingEvent, defaultActions, type SignalKind } from '../../domain/signals/signal-event.ts';
+import { decidingEvent } from '../../domain/signals/deciding-event.ts';
+import { defaultActions, type SignalKind } from '../../domain/signals/signal-event.ts';
 import { KeysUnavailable, SignalRefusal } from '../../domain/signals/signal-refusal.ts';
 import { identifiersOf, type SubjectIdentifier } from '../../domain/signals/subject-identifier.ts';
 import { TransmitterKeys } from '../../security-events/transmitter-keys.ts';

@@ -44,3 +44,26 @@ test('how events arrive is said once, and wholly, unless a command can ask the t
   );
   expect(ofTransmitter({ push: { token: 'the token itself' }, audience })).toContain('push.token');
 });
+
+test('a mapping is an action, or an action with conditions that its events can meet', () => {
+  const mapped = (actions: object) => problems({ actions });
+  const when = { initiating_entity: 'admin', credential_type: ['password', 'vendor-token'] };
+  expect(mapped({ 'session-revoked': 'lockdown', 'credential-revoked': { action: 'revoke', when } })).toBe(
+    '',
+  );
+  expect(
+    ofTransmitter({
+      actions: { 'risk-level-change': { action: 'revoke', when: { current_level: 'HIGH' } } },
+    }),
+  ).toBe('');
+  for (const [name, value, problem] of [
+    ['initiating_entity', 'amdin', 'admin'],
+    ['credential_type', 'pasword', 'did you mean "password"?'],
+    ['current_level', 'HIGH', 'current_level is never in an event credential-revoked'],
+    ['credential_typ', 'password', 'credential_typ'],
+  ])
+    expect(
+      mapped({ 'credential-revoked': { action: 'revoke', when: { [name as string]: value } } }),
+    ).toContain(problem);
+  expect(mapped({ 'session-revoked': 'revok' })).toContain('actions.session-revoked.action');
+});

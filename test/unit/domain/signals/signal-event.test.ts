@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { decidingEvent } from '../../../../src/domain/signals/deciding-event.ts';
 import {
-  decidingEvent,
   defaultActions,
   readSecurityEvent,
   requestedEvents,
@@ -175,5 +175,35 @@ describe('the events of a token', () => {
     expect(decidingEvent(read({ [EVENTS.verification]: {} }), defaultActions)).toBeNull();
     const none = { ...defaultActions, 'session-revoked': 'nothing' } as const;
     expect(decidingEvent(read({ [EVENTS.sessionRevoked]: {} }), none)).toMatchObject({ action: 'nothing' });
+  });
+
+  test.each([
+    [{ initiating_entity: 'admin', credential_type: 'password' }, 'revoke', null, null],
+    [{ initiating_entity: 'policy', credential_type: 'pin' }, 'revoke', null, null],
+    [
+      { initiating_entity: 'user', credential_type: 'password' },
+      'nothing',
+      'Mapped to no action where initiating_entity is user',
+      null,
+    ],
+    [
+      { initiating_entity: 'admin', credential_type: 'phone-sms' },
+      'nothing',
+      'Mapped to no action where credential_type is phone-sms',
+      null,
+    ],
+    [
+      { credential_type: 'phone-sms' },
+      'nothing',
+      'Mapped to no action where credential_type is phone-sms',
+      null,
+    ],
+    [{ credential_type: 'password' }, 'revoke', null, 'The event does not say its initiating_entity'],
+    [{ initiating_entity: 7 }, 'revoke', null, 'The event does not say its initiating_entity'],
+  ])('are narrowed by conditions: %j', (body, action, unmet, doubt) => {
+    const when = { initiating_entity: ['admin', 'policy'], credential_type: ['password', 'pin'] };
+    const actions = { ...defaultActions, 'credential-revoked': { action: 'revoke', when } } as const;
+    const events = read({ [EVENTS.credentialChange]: { change_type: 'delete', ...body } });
+    expect(decidingEvent(events, actions)).toMatchObject({ action, unmet, doubt });
   });
 });

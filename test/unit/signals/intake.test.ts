@@ -25,20 +25,24 @@ afterAll(async () => {
   await folder[Symbol.asyncDispose]();
 });
 
-/** Takes an event about a stream, and returns its record. */
+/** Takes an event about a subject, or the stream of an id, and returns its record. */
 async function take(
   uri: string,
-  stream: string,
-  { name = 'managed', body }: { readonly name?: string; readonly body: object },
+  subject: string | object,
+  {
+    name = 'managed',
+    body,
+    actions = {},
+  }: { readonly name?: string; readonly body: object; readonly actions?: object },
 ) {
   const common = { issuer: transmitter.issuer, jwks: transmitter.jwks, audience: AUDIENCE };
   const settings = (more: object) =>
-    signalsSchema.parse({ transmitters: { [name]: { ...common, push: {}, ...more } } });
+    signalsSchema.parse({ actions, transmitters: { [name]: { ...common, push: {}, ...more } } });
   const management = { token: { env: 'UNUSED' } };
   const intake = pollingIntake(settings(name === 'managed' ? { management } : {}), store);
+  const about = typeof subject === 'string' ? { format: 'opaque', id: subject } : subject;
   const jti = `event-${++count}`;
-  const subject = { format: 'opaque', id: stream };
-  await intake.securityEvent(name, await transmitter.event(uri, subject, { jti, body }));
+  await intake.securityEvent(name, await transmitter.event(uri, about, { jti, body }));
   return (await store.list({ limit: 1_000 })).find((each) => each.jti === jti);
 }
 
@@ -67,4 +71,21 @@ test('an event about another stream is not one about ours', async () => {
   for (const each of [verified, paused]) expect(each).toMatchObject({ state: 'ignored', reason: other });
   const own = await take(EVENTS.streamUpdated, 's-1', { body: { status: 'paused' } });
   expect(own).toMatchObject({ state: 'held' });
+});
+
+test('a mapping with conditions acts, does nothing, or waits for a person', async () => {
+  const when = { initiating_entity: ['admin', 'policy'] };
+  const actions = { 'credential-revoked': { action: 'revoke', when } };
+  const user = { format: 'email', email: 'alice@example.org' };
+  const taken = async (more: object) =>
+    await take(EVENTS.credentialChange, user, { body: { change_type: 'delete', ...more }, actions });
+  expect(await taken({ initiating_entity: 'admin' })).toMatchObject({ state: 'waiting', action: 'revoke' });
+  expect(await taken({ initiating_entity: 'user' })).toMatchObject({
+    state: 'ignored',
+    reason: 'Mapped to no action where initiating_entity is user',
+  });
+  expect(await taken({})).toMatchObject({
+    state: 'held',
+    reason: 'The event does not say its initiating_entity',
+  });
 });
