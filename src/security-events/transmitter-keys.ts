@@ -1,4 +1,14 @@
-import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey, type RemoteJWKSet } from 'jose';
+import { createPublicKey } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  customFetch,
+  type JSONWebKeySet,
+  type JWK,
+  type JWTVerifyGetKey,
+  type RemoteJWKSet,
+} from 'jose';
 import { KeysUnavailable } from '../domain/signals/signal-refusal.ts';
 import { fetchLimited } from './limited-fetch.ts';
 import type { PublishedKeys } from './verify-token.ts';
@@ -32,10 +42,11 @@ export class TransmitterKeys {
   readonly #sets = new Map<string, KeySet>();
 
   /**
-   * The keys at an address, for `jwtVerify`. What that returns throws {@link KeysUnavailable} where they cannot be read, or
+   * The keys at an address or in a file, for `jwtVerify`. What that returns throws {@link KeysUnavailable} where they cannot be read, or
    * not yet again for a key that is unknown, and jose's own errors where no key matches.
    */
-  at(address: string): PublishedKeys {
+  at(address: string | { readonly file: string }): PublishedKeys {
+    if (typeof address !== 'string') return keysInFile(address.file);
     const known = this.#sets.get(address) ?? this.#add(address);
     const find: JWTVerifyGetKey = async (header, token) => {
       if (known.failed !== null && performance.now() - known.failed.at < RETRY_MS)
@@ -78,6 +89,28 @@ export class TransmitterKeys {
     this.#sets.set(address, set);
     return set;
   }
+}
+
+/** Reads the file for each token, so that a new certificate counts at once. */
+function keysInFile(path: string): PublishedKeys {
+  return async (header, token) => {
+    const { isNamed, keys } = await readFile(path, 'utf8')
+      .then(keysIn)
+      .catch((error: unknown) => {
+        throw unavailable(error);
+      });
+    // A certificate does not say by which name the provider calls its key.
+    const { kid: _, ...unnamed } = header;
+    return await createLocalJWKSet(keys)(isNamed ? header : unnamed, token);
+  };
+}
+
+/** The keys of a JWK Set, or of certificates and public keys in PEM. */
+function keysIn(text: string): { readonly isNamed: boolean; readonly keys: JSONWebKeySet } {
+  const blocks = text.match(/-----BEGIN (CERTIFICATE|PUBLIC KEY)-----[^-]+-----END \1-----/g);
+  if (blocks === null) return { isNamed: true, keys: JSON.parse(text) as JSONWebKeySet };
+  const keys = blocks.map((block) => createPublicKey(block).export({ format: 'jwk' }) as JWK);
+  return { isNamed: false, keys: { keys } };
 }
 
 /** Codes of jose that are about the token, not about the keys. */
