@@ -63,8 +63,10 @@ const audiences = z
 const transmitter = z.strictObject({
   /** The `iss` of its tokens. */
   issuer: z.string().min(1),
-  /** Where its keys are published. */
-  jwks: trustedUrl,
+  /** Where its keys are published, or a file with them: a JWK Set, or certificates or public keys in PEM. */
+  jwks: z.union([trustedUrl, z.strictObject({ file: z.string().min(1) })], {
+    error: 'must be an https:// URL, or { file: PATH } of a JWK Set or a certificate',
+  }),
   /** The `aud` of its security events, as the stream has it; `signals connect` says which. */
   audience: audiences.optional(),
   /**
@@ -73,14 +75,30 @@ const transmitter = z.strictObject({
    */
   push: z.strictObject({ token: secretReference.optional(), url: trustedUrl.optional() }).optional(),
   /** Where the job signals-poll asks for events, and with which token. */
-  poll: z.strictObject({ url: trustedUrl.optional(), token: secretReference }).optional(),
+  poll: z.strictObject({ url: trustedUrl.optional(), token: secretReference.optional() }).optional(),
+  /** The client that gets the tokens for `poll` and `management` where these have none (RFC 6749 §4.4). */
+  client: z
+    .strictObject({
+      tokenUrl: trustedUrl,
+      clientId: z.string().min(1),
+      clientSecret: secretReference.optional(),
+      /** Instead of a secret: signs assertions (RFC 7523). */
+      privateKey: z.strictObject({ file: z.string().min(1) }).optional(),
+      keyId: z.string().min(1).optional(),
+      scope: z.string().min(1).optional(),
+    })
+    .refine(
+      ({ clientSecret, privateKey }) => (clientSecret === undefined) !== (privateKey === undefined),
+      'needs either a clientSecret or a privateKey',
+    )
+    .optional(),
   /**
    * Lets `signals connect`, `status` and `disconnect` manage its stream, with the token of a client of the transmitter. The token is
    * sent to the host of the issuer, or to this one.
    */
   management: z
     .strictObject({
-      token: secretReference,
+      token: secretReference.optional(),
       host: z
         .string()
         .regex(/^[^\s/@]+$/, 'must be a host, without https://')
@@ -115,6 +133,7 @@ function deliveryProblems({
   poll,
   audience,
   management,
+  client,
 }: z.output<typeof transmitter>): readonly (string | false)[] {
   const isDelivered = push !== undefined || poll !== undefined;
   // Before the stream exists, `signals connect` is what says its audience and address.
@@ -122,6 +141,14 @@ function deliveryProblems({
   return [
     push !== undefined && poll !== undefined && 'has both push and poll: keep one',
     !isManaged && isDelivered && audience === undefined && 'has push or poll, and no audience',
+    client === undefined &&
+      poll !== undefined &&
+      poll.token === undefined &&
+      'has poll without a token, and no client',
+    client === undefined &&
+      isManaged &&
+      management.token === undefined &&
+      'has management without a token, and no client',
     !isManaged && poll !== undefined && poll.url === undefined && 'has poll without its url',
   ];
 }

@@ -17,8 +17,8 @@ import { fetchLimited } from '../security-events/limited-fetch.ts';
 export interface TransmitterClientOptions {
   /** What messages call it: `The transmitter corporate`. */
   readonly name: string;
-  /** What is sent after `Bearer`. */
-  readonly token: Secret;
+  /** The value of the Authorization header; a new one where the transmitter refused the last. */
+  readonly authorization: (last?: 'refused') => Promise<Secret>;
   /** Aborted when the caller gives up. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -36,17 +36,32 @@ interface Exchange {
   readonly signal?: AbortSignal;
 }
 
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** Sends a request, and once more with a new token where the first is refused: tokens of an hour end during a long poll. */
+async function exchange(options: TransmitterClientOptions, request: Exchange): Promise<Answer> {
+  if (request.signedIn === false) return await send(options, request, null);
+  const answer = await send(options, request, await options.authorization());
+  return answer.status === 401
+    ? await send(options, request, await options.authorization('refused'))
+    : answer;
+}
+
 /** Sends one request. Follows no redirect, and quotes nothing of the answer but its status. */
-async function exchange(
-  { name, token, signal: given }: TransmitterClientOptions,
-  { method, url, body, signedIn = true, signal }: Exchange,
-): Promise<{ readonly status: number; readonly body: unknown }> {
+async function send(
+  { name, signal: given }: TransmitterClientOptions,
+  { method, url, body, signal }: Exchange,
+  authorization: Secret | null,
+): Promise<Answer> {
   const signals = [AbortSignal.timeout(TIMEOUT_MS), given, signal].filter((each) => each !== undefined);
   const [status, text] = await fetchLimited(url, {
     method,
     headers: {
       accept: 'application/json',
-      ...(signedIn && { authorization: `Bearer ${token.reveal()}` }),
+      ...(authorization !== null && { authorization: authorization.reveal() }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -72,7 +87,7 @@ function refusal({ name }: TransmitterClientOptions, what: string, status: numbe
   const said = `${name} answered ${status} to ${what}`;
   if (status === 401) {
     return new TokenctlError('credentials_refused', said, {
-      hint: 'Check the token in the file that the configuration names.',
+      hint: 'Check the token or the client that the configuration names.',
     });
   }
   if (status === 403) {

@@ -1,8 +1,9 @@
 import { pino } from 'pino';
 import type { Configuration } from '../../config/configuration.ts';
 import type { Environment } from '../../config/paths.ts';
-import { readSecret } from '../../config/secrets.ts';
+import { readSecret, readSecretFile } from '../../config/secrets.ts';
 import type { SignalsSettings, TransmitterSettings } from '../../config/signals.ts';
+import type { SecretReference } from '../../config/value-schemas.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
 import { Secret } from '../../domain/secret.ts';
@@ -21,7 +22,11 @@ import {
 import type { StreamSettings } from '../../operations/signals/connect-stream.ts';
 import type { PolledStreams } from '../../operations/signals/poll-stream.ts';
 import { TransmitterKeys } from '../../security-events/transmitter-keys.ts';
-import { openPollSource, openStreamManagement } from '../../signals/transmitter-client.ts';
+import {
+  openPollSource,
+  openStreamManagement,
+  type TransmitterClientOptions,
+} from '../../signals/transmitter-client.ts';
 import { HeldNotices } from './held-notices.ts';
 import { Intake } from './intake.ts';
 import { openQueue, requireSignals, SignalDesk } from './signal-desk.ts';
@@ -44,7 +49,7 @@ export function transmitterNamed({ transmitters }: SignalsSettings, name: string
 /** The stream of a transmitter that is polled. Throws TokenctlError `configuration` where the configuration does not say how. */
 export function pollSourceOf(
   name: string,
-  { poll }: TransmitterSettings,
+  { poll, client }: TransmitterSettings,
   environment: Environment,
 ): PollSource {
   if (poll?.url === undefined) {
@@ -52,10 +57,39 @@ export function pollSourceOf(
       hint: 'Run `tokenctl signals connect` with its issuer: it says which.',
     });
   }
-  return openPollSource(poll.url, {
-    name: `The transmitter ${name}`,
-    token: readSecret(poll.token, environment),
-  });
+  const named = `The transmitter ${name}`;
+  const authorization = authorizationOf(named, { token: poll.token, client }, environment);
+  return openPollSource(poll.url, { name: named, authorization });
+}
+
+/** The token of the configuration, or one that its client gets, and gets anew once it is refused. */
+function authorizationOf(
+  name: string,
+  { token, client }: { readonly token: SecretReference | undefined } & Pick<TransmitterSettings, 'client'>,
+  environment: Environment,
+): TransmitterClientOptions['authorization'] {
+  if (token !== undefined) {
+    const bearer = new Secret(`Bearer ${readSecret(token, environment).reveal()}`);
+    return () => Promise.resolve(bearer);
+  }
+  if (client === undefined)
+    throw new TokenctlError('configuration', `${name} has neither a token nor a client`);
+  const { tokenUrl, clientId, clientSecret, privateKey, keyId, scope } = client;
+  const credential =
+    clientSecret === undefined
+      ? {
+          privateKey: new Secret(readSecretFile(privateKey?.file ?? '', environment)),
+          ...(keyId !== undefined && { keyId }),
+        }
+      : { secret: readSecret(clientSecret, environment) };
+  let made: Promise<Secret> | undefined;
+  return async (last) => {
+    if (last === 'refused') made = undefined;
+    made ??= import('../../directories/access-tokens.ts').then(({ clientCredentialsToken }) =>
+      clientCredentialsToken({ name, tokenUrl: new URL(tokenUrl), clientId, credential, scope }),
+    );
+    return await made;
+  };
 }
 
 /** A transmitter whose stream is managed. */
@@ -76,13 +110,13 @@ export function managedTransmitter(
   transmitter: TransmitterSettings,
   { environment, signal }: { readonly environment: Environment; readonly signal: AbortSignal },
 ): ManagedTransmitter {
-  const { issuer, jwks, audience = [], criticalMembers, push, poll, management } = transmitter;
+  const { issuer, jwks, audience = [], criticalMembers, push, poll, management, client } = transmitter;
   const lacks = (what: string, hint: string) =>
     new TokenctlError('configuration', `The transmitter ${name} has no ${what}`, { hint });
   if (management === undefined)
     throw lacks(
       '`management`',
-      'Add `management: { token: { file: PATH } }` with a token for its management API.',
+      'Add `management: { token: { file: PATH } }` with a token for its management API, or `management: {}` and a `client`.',
     );
   const method = poll === undefined ? 'push' : 'poll';
   if (push === undefined && poll === undefined)
@@ -91,14 +125,21 @@ export function managedTransmitter(
   if (method === 'push' && endpoint === null)
     throw lacks('`push.url`', `Give the address at which it reaches the receiver: https://…/signals/${name}`);
   const token = push?.token === undefined ? null : readSecret(push.token, environment);
+  const called = `The transmitter ${name}`;
   return {
     name,
     api: openStreamManagement(issuer, {
-      ...{ name: `The transmitter ${name}`, signal },
-      token: readSecret(management.token, environment),
-      host: management.host,
+      ...{ name: called, signal, host: management.host },
+      authorization: authorizationOf(called, { token: management.token, client }, environment),
     }),
-    settings: { issuer, jwks, audience, criticalMembers, method, endpoint },
+    settings: {
+      issuer,
+      jwks: typeof jwks === 'string' ? jwks : null,
+      audience,
+      criticalMembers,
+      method,
+      endpoint,
+    },
     wanted: {
       method: deliveryMethods[method],
       endpoint: method === 'push' ? endpoint : null,
@@ -168,6 +209,7 @@ export async function openMetadata(issuer: string, signal: AbortSignal): Promise
   if (!URL.canParse(issuer))
     throw new TokenctlError('usage', `"${issuer}" is no address`, { hint: 'Give the issuer: https://…' });
   // Metadata is read without a token.
-  const options = { name: `The transmitter at ${new URL(issuer).host}`, token: new Secret(''), signal };
+  const authorization = () => Promise.resolve(new Secret(''));
+  const options = { name: `The transmitter at ${new URL(issuer).host}`, authorization, signal };
   return await openStreamManagement(issuer, options).metadata();
 }

@@ -9,7 +9,8 @@ import {
 /** What the configuration says of a transmitter whose stream is managed. */
 export interface StreamSettings {
   readonly issuer: string;
-  readonly jwks: string;
+  /** Where the keys are published; null where they are in a file. */
+  readonly jwks: string | null;
   readonly audience: readonly string[];
   readonly criticalMembers: readonly string[];
   readonly method: keyof typeof deliveryMethods;
@@ -91,7 +92,7 @@ async function requireTransmitter(
       { hint: 'Its events would be refused. Correct the issuer if this is the right transmitter.' },
     );
   }
-  if (metadata.jwks !== null && metadata.jwks !== jwks) {
+  if (metadata.jwks !== null && jwks !== null && metadata.jwks !== jwks) {
     throw new TokenctlError(
       'configuration',
       `The transmitter publishes its keys at ${metadata.jwks}, not at ${jwks}`,

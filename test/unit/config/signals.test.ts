@@ -67,3 +67,18 @@ test('a mapping is an action, or an action with conditions that its events can m
     ).toContain(problem);
   expect(mapped({ 'session-revoked': 'revok' })).toContain('actions.session-revoked.action');
 });
+
+test('what polls or manages a stream has a token, or a client that gets one', () => {
+  const client = { tokenUrl: 'https://idp.example.com/token', clientId: 'c', clientSecret: token };
+  const poll = { url: 'https://idp.example.com/poll' };
+  expect(ofTransmitter({ audience, poll })).toContain('has poll without a token, and no client');
+  expect(ofTransmitter({ management: {} })).toContain('has management without a token, and no client');
+  expect(ofTransmitter({ audience, poll, client, management: {} })).toBe('');
+  expect(ofTransmitter({ client: { ...client, clientSecret: undefined } })).toContain('needs either');
+  expect(ofTransmitter({ client: { ...client, privateKey: { file: 'key.pem' } } })).toContain('needs either');
+  expect(ofTransmitter({ client: { ...client, tokenUrl: 'http://idp.example.com/token' } })).toContain(
+    'https',
+  );
+  expect(ofTransmitter({ jwks: { file: 'okta.pem' } })).toBe('');
+  expect(ofTransmitter({ jwks: { fil: 'okta.pem' } })).toContain('{ file: PATH }');
+});

@@ -23,7 +23,11 @@ async function serve(answer: (url: string) => unknown) {
   return { host, url: `http://${host}`, asked };
 }
 
-const options = { name: 'The transmitter idp', token: new Secret('the-token') };
+const using = (token: string) => ({
+  name: 'The transmitter idp',
+  authorization: () => Promise.resolve(new Secret(`Bearer ${token}`)),
+});
+const options = using('the-token');
 
 test('the token of the management API goes to the host of the issuer, or to the one that is stated', async () => {
   const api = await serve(() => []);
@@ -50,7 +54,7 @@ async function managed() {
   const stream = streamTransmitter();
   const { issuer, jwks, close } = await startTransmitter(stream.serve);
   onTestFinished(close);
-  const api = openStreamManagement(issuer, { ...options, token: new Secret(MANAGEMENT_TOKEN) });
+  const api = openStreamManagement(issuer, using(MANAGEMENT_TOKEN));
   const endpoint = 'https://tokenctl.example.com/signals/idp';
   const settings = {
     issuer,
