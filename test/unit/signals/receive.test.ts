@@ -114,7 +114,8 @@ describe('a pushed event', () => {
     };
     const answer = async (token: string, headers?: Record<string, string>) => {
       const response = await world.push(receiver, token, headers);
-      const { err } = (await response.json()) as { err: string };
+      const { err, description } = (await response.json()) as { err: string; description: string };
+      expect([response.headers.get('content-language'), description]).toEqual(['en', expect.any(String)]);
       return `${response.status} ${err}`;
     };
     const valid = await transmitter.sign(claims);
@@ -183,7 +184,7 @@ describe('a pushed event', () => {
       ],
     ] as const;
     for (const [jti, subject, reason] of cases) {
-      await push(EVENTS.sessionRevoked, subject, { jti });
+      expect((await push(EVENTS.sessionRevoked, subject, { jti })).status).toBe(202);
       await ended(jti);
       const found = await signal(jti);
       expect(found).toMatchObject({ jti, state: 'held' });
