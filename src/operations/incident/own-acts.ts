@@ -53,7 +53,7 @@ export class OwnActs {
           this.all.push({ ...common, ...act, ...names.get(id), kind: kindOfObject, id });
       }
     };
-    if (operation === 'tokens.revoke' && step === 'batch')
+    if (operation !== 'tokens.cleanup' && step === 'batch')
       push('o_auth2_access_token', data['revoked'], { operation: 'delete', fields: [] });
     const { active } = intent.data;
     if (step === 'users' && typeof active === 'boolean')

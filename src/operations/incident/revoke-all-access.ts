@@ -3,7 +3,6 @@ import type { RevocationPlan } from '../../domain/plan.ts';
 import { type Selector, whoseOf } from '../../domain/selector.ts';
 import { numberText } from '../../domain/text.ts';
 import { type SettledRequests, settleRequests } from '../access/requests-under-way.ts';
-import { BatchOutcome } from '../journal/batches.ts';
 import {
   endsRun,
   type OperationRun,
@@ -17,7 +16,7 @@ import { planRevocation } from '../revocation/plan-revocation.ts';
 import type { RevocationListeners, RevocationReport } from '../revocation/revocation-report.ts';
 import { revokeTokens } from '../revocation/revoke-tokens.ts';
 import { laterOf } from '../sessions/expire-sessions.ts';
-import { partOf } from '../target-parts.ts';
+import { drainTokens, liveRefreshTokens } from './drain-tokens.ts';
 
 /** The maximum number of passes over tokens that were created meanwhile. */
 const MAX_PASSES = 12;
@@ -132,10 +131,7 @@ async function revokeInPasses(
     steps.push(step);
     // Without progress, another pass would fail the same way.
     if (progress === 0) return 'left';
-    if (plan.reach.refreshTokens) {
-      const chase = await drainRefreshTokens(work, selector);
-      if (chase !== null) steps.push(chase);
-    }
+    steps.push(...(await drainTokens(work, { selector, withRefreshTokens: plan.reach.refreshTokens })));
   }
   return 'left';
 }
@@ -208,139 +204,4 @@ function passResult(pass: number, report: RevocationReport): StepResult {
     message: `Pass ${pass}: ${parts.join(', ')}${left}${stopped}. Run ${run}.`,
     data: { pass, clearing: run, revoked, unchanged, failed: failed.length, notTried },
   };
-}
-
-/** The time limit for draining refresh tokens. */
-const MAX_DRAIN_MS = 15_000;
-
-/** After how many milliseconds the log is told: what a killed process did since is not in it by number. */
-const ROUND_MS = 1000;
-
-/**
- * Revokes refresh tokens until none is live. A client that refreshes every few milliseconds gets a new pair before a plan
- * is carried out, and before its intent is on disk. So the intent is to revoke every live refresh token of the selection:
- * they are listed and revoked repeatedly, and the outcome lists those that were revoked.
- *
- * @returns What it did; null if no refresh token was live.
- * @throws TokenctlError `audit_unavailable` where the log fails before anything was tried, and
- * `outcome_unrecorded` where it fails later.
- */
-async function drainRefreshTokens(work: OperationRun, selector: Selector): Promise<StepReport | null> {
-  const until = performance.now() + MAX_DRAIN_MS;
-  let [revoked, tries, left] = [0, 0, 0];
-  while (!work.shouldStop && performance.now() < until) {
-    const ids = await liveRefreshTokens(work.target, selector);
-    left = ids.length;
-    if (left === 0) break;
-    const round = await recordedRound(work, { selector, ids, until });
-    revoked += round.revoked;
-    tries += round.tries;
-    left = round.left;
-    // The next pass reports tokens that cannot be revoked.
-    if (left === 0 || round.isStuck) break;
-  }
-  if (tries === 0) return null;
-  const rest = left === 0 ? '' : `; ${left} ${left === 1 ? 'was' : 'were'} live when last listed`;
-  const tokens = revoked === 1 ? 'token' : 'tokens';
-  return {
-    step: 'refresh_tokens',
-    result: left === 0 ? 'done' : 'partly',
-    message: `Revoked ${revoked} more refresh ${tokens} that clients obtained meanwhile, in ${tries} ${tries === 1 ? 'attempt' : 'attempts'}${rest}.`,
-  };
-}
-
-/** What is chased, from where, and until when, in milliseconds of `performance.now()`. */
-interface Chase {
-  readonly selector: Selector;
-  /** Those that are live as it begins. */
-  readonly ids: readonly number[];
-  readonly until: number;
-}
-
-/** What tries together came to; kept up to date while they run, so that it is true of tries that fail as well. */
-interface Round {
-  revoked: number;
-  tries: number;
-  /** How many were live when they were last listed. */
-  left: number;
-  /** Whether nothing of the last try could be revoked, and would not be by another. */
-  isStuck: boolean;
-}
-
-/** One round of tries between an intent and its outcome. */
-async function recordedRound(work: OperationRun, chase: Chase): Promise<Readonly<Round>> {
-  const round: Round = { revoked: 0, tries: 0, left: chase.ids.length, isStuck: false };
-  await work.part(async () => {
-    const { users, applications } = chase.selector;
-    const intent = await work.journal.intent({
-      step: 'refresh_tokens',
-      ids: chase.ids,
-      // And those that come in their place.
-      chased: { ...(users && { users }), ...(applications && { applications }) },
-    });
-    const touched: number[] = [];
-    const outcome = new BatchOutcome('refresh_tokens', { ids: touched });
-    try {
-      await tries(work, { ...chase, outcome, touched, round });
-    } catch (error) {
-      if (!(error instanceof TokenctlError)) throw error;
-      work.stop(error);
-    } finally {
-      await work.journal.outcome(intent, outcome.data());
-    }
-  });
-  return round;
-}
-
-/** Lists and revokes until none is live, or it is time to tell the log. */
-async function tries(
-  work: OperationRun,
-  chase: Chase & {
-    readonly outcome: BatchOutcome;
-    readonly touched: number[];
-    readonly round: Round;
-  },
-): Promise<void> {
-  const { target } = work;
-  const { round } = chase;
-  const until = Math.min(chase.until, performance.now() + ROUND_MS);
-  let ids = await liveRefreshTokens(target, chase.selector);
-  round.left = ids.length;
-  while (
-    ids.length > 0 &&
-    !round.isStuck &&
-    !work.shouldStop &&
-    (round.tries === 0 || performance.now() < until)
-  ) {
-    let failed = 0;
-    round.tries += 1;
-    for await (const each of partOf(target, 'refreshTokens').revoke(ids)) {
-      work.acted = true;
-      if (each.result === 'revoked') {
-        round.revoked += 1;
-        round.left -= 1;
-      }
-      if (each.result === 'failed') failed += 1;
-      // Refreshed before its turn came: what is there instead is next.
-      if (each.result === 'unchanged') continue;
-      chase.touched.push(each.tokenId);
-      chase.outcome.add(each);
-    }
-    round.isStuck = failed === ids.length;
-    ids = await liveRefreshTokens(target, chase.selector);
-    round.left = ids.length;
-  }
-}
-
-/**
- * The ids of the refresh tokens of a selection that are live, without an access token or beside one.
- *
- * @throws TokenctlError whatever the target throws.
- */
-async function liveRefreshTokens(target: Target, selector: Selector): Promise<number[]> {
-  const ids: number[] = [];
-  const states = ['live', 'orphaned'] as const;
-  for await (const { id } of partOf(target, 'refreshTokens').list({ ...whoseOf(selector), states }))
-    ids.push(id);
-  return ids;
 }

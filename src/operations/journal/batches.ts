@@ -161,8 +161,12 @@ interface OwnedTokens {
   readonly ids: readonly number[];
 }
 
-/** By owner, in the order in which the owners appear. */
-function byOwner({ ids, owners, ownerIds }: Required<Pick<Batch, 'ids' | 'owners'>> & Batch): OwnedTokens[] {
+/** Groups ids by owner, in the order in which the owners appear. */
+export function byOwner({
+  ids,
+  owners,
+  ownerIds,
+}: Required<Pick<Batch, 'ids' | 'owners'>> & Batch): OwnedTokens[] {
   const groups = new Map<string, number[]>();
   ids.forEach((id, index) => {
     const user = owners[index] ?? '';
