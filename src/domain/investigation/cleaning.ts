@@ -1,6 +1,7 @@
 import { TokenctlError } from '../errors.ts';
 import { shellWord } from '../remedies.ts';
 import { words } from '../text.ts';
+import { isInherited } from './deed.ts';
 import {
   type AssignedRole,
   type FieldChange,
@@ -173,6 +174,8 @@ export function cleaningOf(item: InvestigationItem): Cleaning | null {
 }
 
 function roleCleaning({ role, object }: InvestigationItem): Cleaning {
+  if (isInherited({ role, object }))
+    return manual('The API has no list of these: delete the object, or take the role from who has it.');
   const holders = object.kind === 'user' ? 'users' : object.kind === 'team' ? 'teams' : null;
   if (role?.id == null || holders === null || object.id === null)
     return manual('The entry does not name the role.');

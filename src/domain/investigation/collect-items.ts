@@ -1,5 +1,5 @@
 import { words } from '../text.ts';
-import { changeOf, type Deed, isSameActor } from './deed.ts';
+import { changeOf, type Deed, isInherited, isSameActor } from './deed.ts';
 import { type FieldVerdict, fieldVerdict } from './field-verdicts.ts';
 import type { Actor, InvestigationItem, ItemGroup, ObjectReference } from './investigation.ts';
 import { isJobKind, kindOf, nounOf } from './kinds.ts';
@@ -313,6 +313,10 @@ function doneText({ act, object, other, role, link }: ItemDraft): string {
   if (role !== null) {
     const name = role.field === null ? `a role (${role.id ?? 'unknown'})` : role.field;
     const on = about === '' ? 'of the system' : `on ${about}`;
+    if (isInherited({ role, object }))
+      return act === 'removed'
+        ? `took access to ${subject} from holders of ${name} ${on}`
+        : `gave access to ${subject} to holders of ${name} ${on}`;
     return act === 'removed'
       ? `removed ${name} ${on} from ${subject}`
       : `granted ${name} ${on} to ${subject}`;

@@ -151,6 +151,15 @@ function isName(value: unknown): value is string | null {
   return value === null || typeof value === 'string';
 }
 
+/**
+ * Whether an entry about a role says who has it through another role, and not who got one: a credential that is made for a team is
+ * administered by who administers the team, and an object in an organization by who administers that. Then `role` is of `other`,
+ * and which role of `object` it gives is not recorded.
+ */
+export function isInherited({ role, object }: Pick<Deed, 'role' | 'object'>): boolean {
+  return role !== null && object.kind !== 'user' && object.kind !== 'team';
+}
+
 /** Whether two references are to one user: by id, or by name where one has none. */
 export function isSameActor(a: Actor, b: Actor): boolean {
   return a.id === null || b.id === null ? a.username === b.username : a.id === b.id;

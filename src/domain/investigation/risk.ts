@@ -1,5 +1,6 @@
 import { type Severity, severities } from '../policy/rule.ts';
 import type { ItemDraft } from './collect-items.ts';
+import { isInherited } from './deed.ts';
 import { type FieldVerdict, fieldVerdict } from './field-verdicts.ts';
 import type { ItemFinding } from './investigation.ts';
 import { nounOf, UNRECORDED_FIELDS } from './kinds.ts';
@@ -35,8 +36,10 @@ const written = (kind: string) => (item: Judged) => item.object.kind === kind &&
 const touched = (item: Judged, ...fields: readonly string[]) =>
   item.role === null && item.other === null && fields.find((field) => item.changes.has(field));
 const after = (item: Judged, field: string) => item.changes.get(field)?.after;
-/** The name of the role that was granted; empty where none was, or its name is not known. */
-const grantedRole = ({ role, act }: Judged) => (act === 'granted' && role?.field) || '';
+/** The role that a user or team got; null where none did. */
+const granted = (item: Judged) => (item.act === 'granted' && !isInherited(item) ? item.role : null);
+/** Its name; empty where it is not known. */
+const grantedRole = (item: Judged) => granted(item)?.field ?? '';
 /** The name of the setting; null for what is none. */
 const settingName = ({ object }: Judged) => (object.kind === 'setting' ? (object.name ?? '') : null);
 
@@ -57,8 +60,7 @@ const RULES: readonly RiskRule[] = [
   [
     'admin-role',
     'critical',
-    ({ role, act }) =>
-      act === 'granted' && role !== null && (role.field === null || ADMIN_ROLE.test(role.field)),
+    (item) => granted(item) !== null && (grantedRole(item) === '' || ADMIN_ROLE.test(grantedRole(item))),
     'The role administers what it is about, or joins a team with its roles.',
   ],
   ['role', 'high', (item) => RUN_ROLE.test(grantedRole(item)), 'The role uses or runs what it is about.'],
@@ -70,6 +72,12 @@ const RULES: readonly RiskRule[] = [
       return role !== '' && !ADMIN_ROLE.test(role) && !RUN_ROLE.test(role);
     },
     'The role sees what it is about.',
+  ],
+  [
+    'inherited-role',
+    'high',
+    (item) => item.act === 'granted' && isInherited(item),
+    'Who has the role of the one has a role of the other as well.',
   ],
   ['new-user', 'high', made('user'), 'A user that the actor made can log in with its own password.'],
   [

@@ -21,7 +21,7 @@ import { assignedRoleItems } from './assigned-roles.ts';
 import { followChain } from './follow-chain.ts';
 import { GATEWAY_MAY_HAVE_READ, gatewayLimits } from './gateway-limits.ts';
 import { limitsOf, type ReadEvidence } from './limits.ts';
-import { withMoves } from './moves.ts';
+import { withMoves, withoutConsequences } from './moves.ts';
 import { readCircumstances } from './read-circumstances.ts';
 import { jobItems } from './read-jobs.ts';
 import { remainingAccess } from './remaining-access.ts';
@@ -85,7 +85,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
     settingNames,
   });
   const beforeToken = await readBeforeToken(evidence, { found, window, settingNames });
-  const recorded = await withRoles(evidence, chain.items.drafts());
+  const recorded = withoutConsequences(await withRoles(evidence, chain.items.drafts()));
   const whole = await readStream(evidence, { missing, window, description });
   const { extent, users, hole: gap, ...stream } = whole;
   const isWhole = gap === null;

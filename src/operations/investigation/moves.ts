@@ -1,4 +1,5 @@
-import { objectText } from '../../domain/investigation/collect-items.ts';
+import { type ItemDraft, objectText } from '../../domain/investigation/collect-items.ts';
+import { isInherited } from '../../domain/investigation/deed.ts';
 import {
   type FieldChange,
   type InvestigationItem,
@@ -48,6 +49,28 @@ export async function withMoves(
     all.push(found.length === 0 ? item : { ...item, findings, risk: isCritical ? 'critical' : 'high' });
   }
   return all;
+}
+
+/**
+ * Leaves out what follows from a move: the controller takes from all that is in the object that was moved, such as the templates of a
+ * project, what its former place gave to holders of roles there, each with an entry [seen in the source of 24.6.1].
+ */
+export function withoutConsequences(drafts: readonly ItemDraft[]): readonly ItemDraft[] {
+  const moved = new Set<string>();
+  const places = new Set<string>();
+  for (const { act, object, changes } of drafts) {
+    for (const { field, before, edits } of act === 'changed' ? changes.values() : []) {
+      if (!Object.hasOwn(PLACES, field)) continue;
+      moved.add(`${object.kind}:${object.id}`);
+      for (const each of [before, ...(edits ?? []).map((edit) => edit.before)])
+        places.add(`${PLACES[field]}:${referenceId(each)}`);
+    }
+  }
+  return drafts.filter(({ act, role, object, other }) => {
+    // A team had the role as one that others gave it, or by its place.
+    const isOfPlace = isInherited({ role, object }) || moved.has(`${object.kind}:${object.id}`);
+    return act !== 'removed' || role === null || !isOfPlace || !places.has(`${other?.kind}:${other?.id}`);
+  });
 }
 
 function isMove(change: FieldChange): boolean {

@@ -169,24 +169,27 @@ export async function readRoles(
   );
 }
 
-/** Users hold roles themselves; teams by their member role, a parent of the role. */
-function heldSql(role: number, { kind, id }: { readonly kind: string; readonly id: number }): Sql | null {
+/** Users hold roles themselves; teams by their member role, a parent of the role. The role is a parent of roles of other objects. */
+function heldSql(role: number, { kind, id }: { readonly kind: string; readonly id: number }): Sql {
   if (kind === 'user')
     return sql`SELECT FROM main_rbac_roles_members m WHERE m.role_id = ${role}::bigint AND m.user_id = ${id}::bigint`;
-  if (kind !== 'team') return null;
+  if (kind !== 'team')
+    return sql`SELECT FROM main_rbac_roles_parents p JOIN main_rbac_roles r ON r.id = p.from_role_id
+        JOIN django_content_type c ON c.id = r.content_type_id
+      WHERE p.to_role_id = ${role}::bigint AND c.model = ${modelOf(kind)} AND r.object_id = ${id}::bigint`;
   return sql`SELECT FROM main_rbac_roles_parents p JOIN main_team t ON t.member_role_id = p.to_role_id
     WHERE p.from_role_id = ${role}::bigint AND t.id = ${id}::bigint`;
 }
 
-/** Whether a user or team has a role of the older tables by itself; null for any other holder. */
+/** Whether a user or team has a role of the older tables by itself; of another object, whether the role gives one of its roles. */
 export async function holdsRole(
   connection: Connection,
   role: number,
   holder: { readonly kind: string; readonly id: number },
 ): Promise<boolean | null> {
-  const held = heldSql(role, holder);
-  if (held === null) return null;
-  const row = await sql`SELECT EXISTS (${held}) AS has`.first<{ has: boolean }>(connection.reader);
+  const row = await sql`SELECT EXISTS (${heldSql(role, holder)}) AS has`.first<{ has: boolean }>(
+    connection.reader,
+  );
   return row?.has ?? null;
 }
 

@@ -117,6 +117,70 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a move 
     if (hasNewer > 0) expect(finding?.message).toContain('offb (admin_role)');
   });
 
+  /** An entry that an object has a role by another one, as the controller writes it. */
+  async function inherit(
+    operation: 'associate' | 'disassociate',
+    object: readonly [kind: string, id: number],
+    of: readonly [kind: string, id: number, role: number, field: string],
+  ) {
+    const [[object1, id], [object2, about, role, field]] = [object, of];
+    const model = object2 === 'team' ? 'organization.Team' : 'organization.Organization';
+    await real.write({
+      ...{ actor: real.id['bob'] ?? 0, operation, object1, object2 },
+      relationship: `awx.main.models.${model}.${field}`,
+      changes: {
+        ...{ object1, object1_pk: id, object2, object2_pk: role, action: operation },
+        relationship: 'awx.main.models.rbac.Role_parents',
+      },
+      links: { [object1]: id, [object2]: about, role },
+    });
+  }
+
+  it('is one item, and not one for each role that the former organization gave', async () => {
+    const id = await move('project', 'organization', ['Default-1', 'Eng-2']);
+    const template = await scalar(
+      'SELECT min(unifiedjobtemplate_ptr_id)::int AS value FROM main_jobtemplate',
+    );
+    for (const field of ['auditor_role', 'project_admin_role']) {
+      const role = await scalar(`SELECT ${field}_id AS value FROM main_organization WHERE id = 1`);
+      await inherit('disassociate', ['project', id], ['organization', 1, role, field]);
+      await inherit('disassociate', ['job_template', template], ['organization', 1, role, field]);
+    }
+    const { items } = await real.investigate('bob');
+    expect(items.filter(({ role }) => role !== null)).toEqual([]);
+    expect(items.some((item) => item.id === `project:${id}`)).toBe(true);
+  });
+
+  it('names access that a credential gives to a team, and whether it still does', async () => {
+    await real.database.execute(
+      `INSERT INTO main_team (id, created, modified, name, description, organization_id)
+       VALUES (900, now(), now(), 'ops', '', 1)`,
+    );
+    const role = await scalar(
+      `INSERT INTO main_rbac_roles (role_field, implicit_parents, content_type_id, object_id)
+       SELECT 'admin_role', '[]', id, 900 FROM django_content_type WHERE model = 'team' AND app_label = 'main'
+       RETURNING id AS value`,
+    );
+    const credential = await scalar('SELECT min(id)::int AS value FROM main_credential');
+    await real.database.execute(
+      `INSERT INTO main_rbac_roles_parents (from_role_id, to_role_id)
+       SELECT r.id, $2 FROM main_rbac_roles r JOIN django_content_type c ON c.id = r.content_type_id
+       WHERE c.model = 'credential' AND r.object_id = $1 AND r.role_field = 'admin_role'`,
+      [credential, role],
+    );
+    await inherit('associate', ['credential', credential], ['team', 900, role, 'admin_role']);
+    const found = async () =>
+      (await real.investigate('bob')).items.find(({ role: of }) => of?.id === role && of.field !== null);
+    expect(await found()).toMatchObject({
+      ...{ risk: 'high', state: 'there', group: 'ways_in' },
+      summary: expect.stringMatching(
+        /^gave access to credential .* to holders of admin_role on team ops \(900\)$/,
+      ),
+    });
+    await real.database.execute('DELETE FROM main_rbac_roles_parents WHERE to_role_id = $1', [role]);
+    expect(await found()).toMatchObject({ state: 'gone' });
+  });
+
   it('is over once it was moved back', async () => {
     await appoint('carol', 2);
     const id = await move('project', 'organization', ['Default-1', 'Eng-2']);
