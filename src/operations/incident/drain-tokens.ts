@@ -79,8 +79,8 @@ async function drain(work: OperationRun, what: Drain): Promise<StepReport[]> {
     revoked += round.revoked;
     tries += round.tries;
     left = round.left;
-    // The next pass reports tokens that cannot be revoked.
-    if (left === 0 || round.isStuck) break;
+    // The next pass reports tokens that cannot be revoked. Where none was left, a request in flight may have made one: they are listed again.
+    if (round.isStuck) break;
   }
   if (tries === 0) return [];
   const rest = left === 0 ? '' : `; ${left} ${left === 1 ? 'was' : 'were'} live when last listed`;
