@@ -145,8 +145,12 @@ function missingByLists(log: ObjectLog, { history, chain, items }: Compared): st
   const object = history.controller.objects.get(log.key);
   if ((item !== undefined && remains(item)) || object === undefined || isOff(log, history)) return [];
   const { fields } = object;
-  const isTheirs = (by: unknown, at: unknown) =>
-    typeof by === 'number' && chain.has(by) && new Date(String(at)) >= history.since;
+  // What a user did before an intruder set its password is not of that intruder, whatever lists say.
+  const isTheirs = (did: Pick<Operation, 'by' | 'step'> | null, by: unknown, at: unknown) =>
+    did?.by === by && isOf(chain, did?.by ?? null, did?.step ?? 0) && new Date(String(at)) >= history.since;
+  const lastChange = [...log.fields.values()]
+    .flatMap(({ operations }) => operations)
+    .reduce<Operation | null>((one, other) => (one !== null && one.step > other.step ? one : other), null);
   const isMade = log.made !== null && new Date(String(fields['date_joined'])) >= history.since;
   // An entry that is there explains the last change: what others before it put in place is not shown.
   const last = history.controller.entries.findLast(({ about }) => about === log.key)?.at ?? '';
@@ -156,8 +160,8 @@ function missingByLists(log: ObjectLog, { history, chain, items }: Compared): st
     log.kind === 'user'
       ? isMade && log.made !== null && history.controller.wiped.some((entry) => isCreation(entry, log))
       : LISTED.has(log.kind) &&
-        (isTheirs(fields['created_by'], fields['created']) ||
-          (isLeft && isTheirs(fields['modified_by'], fields['modified'])));
+        (isTheirs(log.made, fields['created_by'], fields['created']) ||
+          (isLeft && isTheirs(lastChange, fields['modified_by'], fields['modified'])));
   return isShown ? [`${log.key} is shown by a list, and is not named (${item?.state ?? 'no item'})`] : [];
 }
 
