@@ -153,6 +153,17 @@ describe('the acceptance tests, at the bundled service', () => {
     expect(await left()).toEqual([0, 0, 0, 0]);
   });
 
+  test('list no test as one that may run with an account that may not', async () => {
+    const fields = { username: 'dora', password: 'Pw-1234-abcd', is_system_auditor: true };
+    const { json } = await admin.post('/api/v2/users/', fields);
+    writeFileSync(join(folder, 'dora.password'), fields.password, { mode: 0o600 });
+    const rest = { url: service.url, username: 'dora', password: { file: 'dora.password' } };
+    const { stdout, stderr } = await acceptance([describeIt({ rest }), '--list']);
+    expect(stdout, stderr).toMatch(/left out .*needs a superuser/);
+    expect(stdout).not.toMatch(/may run {2}/);
+    await admin.delete(`/api/v2/users/${json.id}/`);
+  });
+
   test.each([
     ['a limit of none', { limits: { users: 0 } }, /limits\.users/],
     ['no consent', { destroy: { settings: true } }, /destroy\.ownObjects is not true/],
