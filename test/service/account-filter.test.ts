@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
 import { openControllerApi } from '../../src/targets/controller-api/controller-api.ts';
+import { kinds } from '../support/runs.ts';
 import { ADMIN, startTestService } from '../support/service.ts';
 import { SettingsProxy } from '../support/settings-proxy.ts';
 
@@ -58,13 +59,15 @@ async function identified(provider: string, uid: string) {
 
 const drop = (path: string) => path.replaceAll(/social_auth__\w+=[^&]*&?/g, '');
 
-test.each([
-  ['works', (path: string) => path, true],
-  ['is ignored', drop, false],
-  ['is refused', (path: string) => path.replaceAll('social_auth__', 'social_autz__'), false],
-  ['finds nobody', (path: string) => path.replace(/uid=[^&]*/, 'uid=nobody'), false],
-  ['ignores the id', (path: string) => path.replace(/social_auth__uid=[^&]*&?/, ''), false],
-])('the user of an account is found where a filter for accounts %s', async (_, passedOn, isQuick) => {
+test.each(
+  kinds<[string, (path: string) => string, boolean]>([
+    ['is ignored', drop, false],
+    ['works', (path: string) => path, true],
+    ['is refused', (path: string) => path.replaceAll('social_auth__', 'social_autz__'), false],
+    ['finds nobody', (path: string) => path.replace(/uid=[^&]*/, 'uid=nobody'), false],
+    ['ignores the id', (path: string) => path.replace(/social_auth__uid=[^&]*&?/, ''), false],
+  ]),
+)('the user of an account is found where a filter for accounts %s', async (_, passedOn, isQuick) => {
   filtered = passedOn;
   expect(await identified('oidc', String(USERS))).toEqual([`member-${USERS}`]);
   const requests = asked;

@@ -106,10 +106,12 @@ function intended(entries: Awaited<ReturnType<typeof entriesOf>>): Set<number> {
   );
 }
 
-describe.each([
-  ['over REST', overRest],
-  ['in the database', inTheDatabase],
-] as const)('a revocation %s', (_name, estate) => {
+describe.each(
+  kinds([
+    ['in the database', inTheDatabase],
+    ['over REST', overRest],
+  ] as const),
+)('a revocation %s', (_name, estate) => {
   // At the same time, each on a controller of its own.
   test.concurrent.for(kinds(KILL_POINTS))(
     'killed at every point %s is finished by the next run',

@@ -88,7 +88,7 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a move 
     expect(item).toMatchObject({ risk: 'high', state: 'there', group: 'code_later' });
   });
 
-  it('by a team, and by the newer tables of roles', async () => {
+  it('by a team, and by the newer tables of roles', { tags: ['long'] }, async () => {
     await real.database.execute(
       `INSERT INTO main_team (id, created, modified, name, description, organization_id, member_role_id)
        SELECT 900, now(), now(), 'ops', '', 2, use_role_id FROM main_credential ORDER BY id LIMIT 1`,
@@ -151,7 +151,9 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a move 
     expect(items.some((item) => item.id === `project:${id}`)).toBe(true);
   });
 
-  it('names access that a credential gives to a team, and whether it still does', async () => {
+  it('names access that a credential gives to a team, and whether it still does', {
+    tags: ['long'],
+  }, async () => {
     await real.database.execute(
       `INSERT INTO main_team (id, created, modified, name, description, organization_id)
        VALUES (900, now(), now(), 'ops', '', 1)`,

@@ -5,6 +5,7 @@ import { listLog, numberSince } from '../../../src/operations/audit-log/list-log
 import { reportLog } from '../../../src/operations/audit-log/report-log.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
 import { draft, temporaryFolder } from '../../support/drafts.ts';
+import { kinds } from '../../support/runs.ts';
 
 const HOUR = 3_600_000;
 const BEGIN = Date.parse('2026-01-01T00:00:00Z');
@@ -70,13 +71,15 @@ function counted(log: AuditLog) {
   return { log: { entries, head, verify }, seen };
 }
 
-test.each([
-  ['the newest three', { last: 3 }, [298, 299, 300]],
-  ['the newest three of an operation', { last: 3, operation: 'tokens' }, [298, 299, 300]],
-  ['those of the last hours', { since: after(298) }, [298, 299, 300]],
-  ['the newest of those', { since: after(298), last: 2 }, [299, 300]],
-  ['none of an unknown operation', { since: after(298), last: 2, operation: 'x' }, []],
-])('a list of %s reads no more of a long log than it needs', async (_what, options, expected) => {
+test.each(
+  kinds([
+    ['the newest three', { last: 3 }, [298, 299, 300]],
+    ['the newest three of an operation', { last: 3, operation: 'tokens' }, [298, 299, 300]],
+    ['those of the last hours', { since: after(298) }, [298, 299, 300]],
+    ['the newest of those', { since: after(298), last: 2 }, [299, 300]],
+    ['none of an unknown operation', { since: after(298), last: 2, operation: 'x' }, []],
+  ] as const),
+)('a list of %s reads no more of a long log than it needs', async (_what, options, expected) => {
   await using at = await hourly(300);
   const { log, seen } = counted(at.log);
   const listed: number[] = [];

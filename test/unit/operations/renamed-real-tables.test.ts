@@ -226,7 +226,7 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))(
       });
     });
 
-    it('needs four tables of the database', async () => {
+    it('needs four tables of the database', { tags: ['long'] }, async () => {
       const { real, common } = at;
       const role = `names_${randomBytes(4).toString('hex')}`;
       await real.database.script(`CREATE ROLE ${role} LOGIN PASSWORD 'names'; GRANT SELECT ON

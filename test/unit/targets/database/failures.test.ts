@@ -7,6 +7,7 @@ import { partOf } from '../../../../src/operations/target-parts.ts';
 import { openDatabaseTarget } from '../../../../src/targets/database/database-target.ts';
 import { startProxy } from '../../../process/faults/postgres-proxy.ts';
 import { refused } from '../../../support/drafts.ts';
+import { kinds } from '../../../support/runs.ts';
 import { all, roleWith, testDatabase } from '../../../support/test-database.ts';
 import { until } from '../../../support/until.ts';
 
@@ -96,15 +97,17 @@ describe('a database that goes silent', () => {
 });
 
 describe('any other work in a database that goes silent', () => {
-  it.each([
-    ['refresh tokens', (target: Target) => all(partOf(target, 'refreshTokens').revoke([1, 2]))],
-    ['orphans', (target: Target) => all(partOf(target, 'refreshTokens').delete([1]))],
-    ['codes', (target: Target) => all(partOf(target, 'authorizationCodes').delete([1]))],
-    ['sessions', (target: Target) => all(partOf(target, 'sessions').end({ all: true }))],
-    ['a list', (target: Target) => all(target.tokens({}))],
-    ['users', (target: Target) => target.users.setActive(1, false)],
-    ['settings', (target: Target) => target.settings.write({ AUTH_BASIC_ENABLED: false })],
-  ])('ends when it is interrupted: %s', async (_what, work) => {
+  it.each(
+    kinds<[string, (target: Target) => Promise<unknown>]>([
+      ['refresh tokens', (target: Target) => all(partOf(target, 'refreshTokens').revoke([1, 2]))],
+      ['orphans', (target: Target) => all(partOf(target, 'refreshTokens').delete([1]))],
+      ['codes', (target: Target) => all(partOf(target, 'authorizationCodes').delete([1]))],
+      ['sessions', (target: Target) => all(partOf(target, 'sessions').end({ all: true }))],
+      ['a list', (target: Target) => all(target.tokens({}))],
+      ['users', (target: Target) => target.users.setActive(1, false)],
+      ['settings', (target: Target) => target.settings.write({ AUTH_BASIC_ENABLED: false })],
+    ]),
+  )('ends when it is interrupted: %s', async (_what, work) => {
     await using proxy = await startProxy(place.url);
     const interruption = new AbortController();
     const target = await place.open({ url: proxy.url, interruption: () => interruption.signal });
