@@ -6,6 +6,7 @@ import {
   type ReactNode,
   useDeferredValue,
   useEffect,
+  useLayoutEffect,
   useMemo,
   useRef,
   useState,
@@ -22,6 +23,7 @@ import {
 import './jobs.css';
 
 const POLL_MS = 1_000;
+const PAGE_SIZE = 200;
 
 interface JobEvent {
   readonly stdout: string;
@@ -63,7 +65,8 @@ export function useOutput(id: number, isActive: boolean): Printed {
         const wasActive = active.current;
         const events = await readEvents(id, { from: next, signal: left.signal });
         if (left.signal.aborted) return;
-        const isEnd = events.end === next;
+        // One more page at once only after a full one: a job that prints all the time would have each line drawn by itself.
+        const isEnd = !events.isFull;
         const isEnded = isEnd && events.problem === null && !wasActive;
         setPrinted(({ text }) => ({
           text: text + events.text,
@@ -86,10 +89,15 @@ export function useOutput(id: number, isActive: boolean): Printed {
 async function readEvents(
   id: number,
   { from, signal }: { readonly from: number; readonly signal: AbortSignal },
-): Promise<{ readonly text: string; readonly end: number; readonly problem: string | null }> {
+): Promise<{
+  readonly text: string;
+  readonly end: number;
+  readonly isFull: boolean;
+  readonly problem: string | null;
+}> {
   const path = withQuery(`/api/v2/jobs/${id}/job_events/`, {
     order_by: 'start_line',
-    page_size: 200,
+    page_size: PAGE_SIZE,
     no_truncate: true,
     start_line__gte: from,
   });
@@ -99,10 +107,11 @@ async function readEvents(
     return {
       text: texts.join('').replaceAll(TERMINAL_CODES, ''),
       end: Math.max(from, ...results.map(({ end_line }) => end_line)),
+      isFull: results.length === PAGE_SIZE,
       problem: null,
     };
   } catch (error) {
-    return { text: '', end: from, problem: problemText(error) };
+    return { text: '', end: from, isFull: false, problem: problemText(error) };
   }
 }
 
@@ -126,7 +135,7 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
   const current = found[place] ?? (target >= 0 ? target : -1);
   const box = useRef<HTMLDivElement>(null);
   const followedTo = useRef(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = box.current;
     if (!isFollowed || text === '' || element === null) return;
     // The event of a reader who scrolls up can come after the next lines, which would scroll back.
