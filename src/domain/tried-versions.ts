@@ -258,7 +258,10 @@ function standingText(
       return `older than any that was tried (${TRIED.find((each) => each.dialect === dialect)?.name})`;
     case 'unknown':
       if (dialect === 'gateway') return 'on gateways of three layouts; which this is, it does not state';
-      return version === null ? 'not known: the version was not read' : `not on version ${version}`;
+      // A role that was made before this right was documented.
+      if (version === null)
+        return 'not known: the version was not read. A role in a database needs GRANT SELECT (version, node_type) ON main_instance';
+      return `not on version ${version}`;
   }
 }
 
