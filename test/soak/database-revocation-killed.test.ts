@@ -22,7 +22,7 @@ const program = bundledProgram(join(import.meta.dirname, 'revoke-database-proces
 const TOKENS = 4000;
 const [users, applications] = [50, 5];
 
-const KILLS = 100;
+const KILLS = 60;
 
 let url: string;
 let database: Database;
