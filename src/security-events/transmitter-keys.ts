@@ -9,6 +9,7 @@ import {
   type JWTVerifyGetKey,
   type RemoteJWKSet,
 } from 'jose';
+import { TokenctlError } from '../domain/errors.ts';
 import { KeysUnavailable } from '../domain/signals/signal-refusal.ts';
 import { fetchLimited } from './limited-fetch.ts';
 import type { PublishedKeys } from './verify-token.ts';
@@ -88,6 +89,22 @@ export class TransmitterKeys {
     const set: KeySet = { find, failed: null, again: Number.NEGATIVE_INFINITY };
     this.#sets.set(address, set);
     return set;
+  }
+}
+
+/**
+ * Reads a file of keys once, before tokens arrive.
+ *
+ * @throws TokenctlError `configuration` if it has no keys that can be read; nothing of it is quoted.
+ */
+export async function requireKeysIn(path: string): Promise<void> {
+  try {
+    createLocalJWKSet(keysIn(await readFile(path, 'utf8')).keys);
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
+    throw new TokenctlError('configuration', `No keys of a transmitter can be read from ${path}${code}`, {
+      hint: 'It has to be a JWK Set, or certificates or public keys in PEM.',
+    });
   }
 }
 

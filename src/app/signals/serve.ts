@@ -6,7 +6,7 @@ import { readSecret } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { AuditLog } from '../../operations/ports/audit-log.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
-import { TransmitterKeys } from '../../security-events/transmitter-keys.ts';
+import { requireKeysIn, TransmitterKeys } from '../../security-events/transmitter-keys.ts';
 import { startReceiver } from '../../signals/receiver.ts';
 import { openNotifier } from '../jobs/job-events.ts';
 import { jobKinds } from '../jobs/job-kinds.ts';
@@ -59,6 +59,8 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
   const notifiers = Object.entries(configuration.scheduler.notify)
     .filter(([, { at }]) => at !== 'error')
     .map(([name, recipient]) => ({ name, notifier: openNotifier(recipient, environment) }));
+  for (const { jwks } of Object.values(settings.transmitters))
+    if (typeof jwks !== 'string') await requireKeysIn(jwks.file);
   const store = await (options.openQueue ?? openQueue)(settings, environment);
   const wake = { up: Promise.withResolvers<void>() };
   const { withLog = (log) => log } = options;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { exportJWK, importPKCS8, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { KeysUnavailable } from '../../../src/domain/signals/signal-refusal.ts';
-import { TransmitterKeys } from '../../../src/security-events/transmitter-keys.ts';
+import { requireKeysIn, TransmitterKeys } from '../../../src/security-events/transmitter-keys.ts';
 import { signatureAlgorithms, verifyRevocationCaller } from '../../../src/security-events/verify-token.ts';
 import { temporaryFolder } from '../../support/drafts.ts';
 import { makeKeyPair } from '../../support/sso/saml-identity-provider.ts';
@@ -48,6 +48,16 @@ test('a JWK Set in a file names its keys', async () => {
   await expect(verify(one.key)).rejects.toMatchObject({ code: 'invalid_key' });
   await writeFile(file, JSON.stringify({ keys: [{ kty, n, e, kid: 'a-name-of-okta' }] }));
   expect(await verify(one.key)).toMatchObject({ issuer });
+});
+
+test('a file without keys is refused at the start', async () => {
+  await writeFile(file, one.certificate);
+  await requireKeysIn(file);
+  for (const text of ['neither of both', '{}']) {
+    await writeFile(file, text);
+    await expect(requireKeysIn(file)).rejects.toMatchObject({ code: 'configuration' });
+  }
+  await expect(requireKeysIn(`${file}.missing`)).rejects.toThrow('okta.pem.missing (ENOENT)');
 });
 
 test('a file that cannot be read refuses nothing for good', async () => {
