@@ -212,7 +212,7 @@ describe.skipIf(chromium === null)('the page of a job', () => {
           isAtEnd: scrollHeight > clientHeight && scrollTop + clientHeight >= scrollHeight - 20,
         }));
       const follows = () => page.getByRole('switch', { name: 'Follow' }).isChecked();
-      await expect.poll(async () => (await place()).isAtEnd && (await place()).top > 200).toBe(true);
+      await expect.poll(async () => (await place()).isAtEnd && (await place()).top > 1_000).toBe(true);
       expect(await follows()).toBe(true);
       await box.evaluate((element) => element.scrollTo({ top: 100 }));
       await expect.poll(follows).toBe(false);

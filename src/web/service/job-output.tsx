@@ -134,17 +134,17 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
   const { search, found, place, ...input } = useSearch(lines, () => setFollowed(false));
   const current = found[place] ?? (target >= 0 ? target : -1);
   const box = useRef<HTMLDivElement>(null);
-  const followedTo = useRef(0);
+  const seen = useRef(NOT_SEEN);
   useLayoutEffect(() => {
     const element = box.current;
     if (!isFollowed || text === '' || element === null) return;
     // The event of a reader who scrolls up can come after the next lines, which would scroll back.
-    if (isScrolledUp(element, followedTo.current)) {
+    if (isScrolledUp(element, seen.current)) {
       setFollowed(false);
       return;
     }
     element.scrollTo({ top: element.scrollHeight });
-    followedTo.current = element.scrollTop;
+    seen.current = placeOf(element);
   }, [isFollowed, text]);
   const isThere = current >= 0 && current < lines.length;
   useEffect(() => {
@@ -173,7 +173,7 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
                 label="Follow"
                 isChecked={isFollowed}
                 onChange={(_event, isOn) => {
-                  followedTo.current = 0;
+                  seen.current = NOT_SEEN;
                   setFollowed(isOn);
                 }}
               />
@@ -198,7 +198,8 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
           // Who scrolls up reads; who scrolls to the end follows again. The event of our own scrolling can come after the next lines.
           if (!isActive) return;
           if (element.scrollTop + element.clientHeight >= element.scrollHeight - NEAR_END) setFollowed(true);
-          else if (isScrolledUp(element, followedTo.current)) setFollowed(false);
+          else if (isScrolledUp(element, seen.current)) setFollowed(false);
+          seen.current = placeOf(element);
         }}
       >
         {lines.length === 0
@@ -221,9 +222,19 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
 /** How far from its end, in pixels, a box counts as scrolled to it. */
 const NEAR_END = 20;
 
-/** Whether a box stands above the place to which it was scrolled, or above its end where that is less by now. */
-function isScrolledUp({ scrollTop, scrollHeight, clientHeight }: Element, to: number): boolean {
-  return scrollTop < Math.min(to, scrollHeight - clientHeight) - NEAR_END;
+/** Where a box stood, and how high its content was, in pixels. */
+interface Place {
+  readonly scrollTop: number;
+  readonly scrollHeight: number;
+}
+
+const NOT_SEEN: Place = { scrollTop: 0, scrollHeight: 0 };
+
+const placeOf = ({ scrollTop, scrollHeight }: Element): Place => ({ scrollTop, scrollHeight });
+
+/** Whether a box moved up by more than its content shrank: lines that are laid out are often less high than was assumed. */
+function isScrolledUp({ scrollTop, scrollHeight }: Element, seen: Place): boolean {
+  return seen.scrollTop - scrollTop > Math.max(0, seen.scrollHeight - scrollHeight) + 1;
 }
 
 /** Lines that are drawn together: those before the end of the output stay as they are while it grows. */
