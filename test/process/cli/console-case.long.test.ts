@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { LockdownSnapshot } from '../../../src/console/lockdown-snapshot.ts';
 import type { OperationState } from '../../../src/console/operations.ts';
+import { until } from '../../support/until.ts';
 import { carryOut, lockedDown } from './locked-down.ts';
 import { tokenctl } from './program.ts';
 
@@ -77,8 +78,9 @@ describe('a case in a console', () => {
   it('is investigated, cleaned, undone and reported, with honest work left alone', async () => {
     const { folder, opened, incident, read, investigate, found } = await lockedDown();
     const { send } = opened;
-    const controllers = (await send('/api/controllers')).json().controllers;
-    expect(controllers).toMatchObject([
+    // A page does not wait for a context that answers later than in a second.
+    const controllers = async () => (await send('/api/controllers')).json().controllers as readonly unknown[];
+    expect(await until(controllers, (all) => all.length === 1)).toMatchObject([
       {
         places: [
           { place: 'east-db', via: 'database' },
