@@ -128,7 +128,7 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a wiped
   });
 
   it('is not read where a range is missing', { tags: ['long'] }, async () => {
-    const other = { ...{ actor: 1, operation: 'update', object1: 'user' }, changes: {} } as const;
+    const other = { actor: 1, operation: 'update', object1: 'user', changes: {} } as const;
     const before = await real.write(other);
     const project = await theft();
     const after = await real.write(other);
