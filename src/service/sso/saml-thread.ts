@@ -9,8 +9,10 @@ import type { SamlAnswer, SamlVerdict, VerifiedAssertion } from './saml-worker.t
 const MAX_RESPONSE_LENGTH = 262_144;
 /** The most tags and comments in a response. The library's time grows with the square of their number. */
 const MAX_MARKUP = 5_000;
-/** How long one verification may take, in milliseconds. It usually takes a few, and the start of the thread more. */
+/** How long one verification may take, in milliseconds. It usually takes a few. */
 const TIMEOUT_MS = 10_000;
+/** How long the start of the thread may take, in milliseconds: seconds on a busy machine. It says nothing of a response. */
+const START_TIMEOUT_MS = 60_000;
 /** How many responses may wait for their turn. */
 const MAX_WAITING = 50;
 /** The thread's memory limit in MiB: more than any valid response needs. */
@@ -49,9 +51,8 @@ export class SamlThread {
   }
 
   async #ask(answer: SamlAnswer): Promise<SamlVerdict> {
-    this.#worker ??= this.#start();
-    const worker = this.#worker;
     try {
+      const worker = this.#worker ?? (await this.#start());
       const reply = once(worker, 'message', { signal: AbortSignal.timeout(TIMEOUT_MS) });
       worker.postMessage(answer);
       const [verdict] = (await reply) as [SamlVerdict];
@@ -63,7 +64,7 @@ export class SamlThread {
     }
   }
 
-  #start(): Worker {
+  async #start(): Promise<Worker> {
     const program = new URL(`./saml-worker${extname(import.meta.url)}`, import.meta.url);
     const worker = new Worker(program, { resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB } });
     // #ask sees why the thread ended; the next response starts a new one.
@@ -72,6 +73,8 @@ export class SamlThread {
       if (this.#worker === worker) this.#worker = null;
     });
     worker.unref();
+    this.#worker = worker;
+    await once(worker, 'message', { signal: AbortSignal.timeout(START_TIMEOUT_MS) });
     return worker;
   }
 }

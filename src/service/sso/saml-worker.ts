@@ -1,6 +1,6 @@
 /**
  * A worker thread that verifies the responses of SAML identity providers, one after the other. `SamlThread`
- * starts it and sends it one {@link SamlAnswer} at a time; each gets a {@link SamlVerdict}.
+ * starts it, waits for a first message, and sends it one {@link SamlAnswer} at a time; each gets a {@link SamlVerdict}.
  */
 import { promisify } from 'node:util';
 import { parentPort } from 'node:worker_threads';
@@ -34,6 +34,9 @@ export type SamlVerdict =
 parentPort?.on('message', async (answer: SamlAnswer) => {
   parentPort?.postMessage(await verifySaml(answer));
 });
+// Loaded here, so that the time limit of a verification does not include it.
+await import('@node-saml/node-saml');
+parentPort?.postMessage('ready');
 
 /**
  * Checks the envelope, and that the assertion, which may be encrypted, is signed by the identity provider,
