@@ -55,8 +55,11 @@ export interface RealCase extends RealTables {
   /** The ids of the users. */
   readonly id: Readonly<Record<string, number>>;
   write(entry: WrittenEntry): Promise<number>;
-  /** Investigates a user in the last days: all that the tables have, by default. */
-  investigate(user: string, options?: { readonly since?: Date }): ReturnType<typeof investigate>;
+  /** Investigates a user in the last days: all that the tables have, by default, read from the tables. */
+  investigate(
+    user: string,
+    options?: { readonly since?: Date; readonly evidence?: Evidence },
+  ): ReturnType<typeof investigate>;
   /** Plans in the database alone how to end what remains of a user. */
   plan(user: string, selection?: CleaningSelection): Promise<CleaningPlan>;
   /** The same, and ends it. */
@@ -77,8 +80,8 @@ export async function loadRealCase(peer: Peer): Promise<RealCase> {
   // Entries have fractions of a millisecond.
   const clock = { now: () => new Date(Date.now() + 1000) };
   const way = { via: 'database', context: 'test', description, isTarget: true, cleaner } as const;
-  const look = (user: string, since?: Date) =>
-    investigate({ target, evidence, description, clock, user, since });
+  const look = (user: string, options: Parameters<RealCase['investigate']>[1] = {}) =>
+    investigate({ target, evidence, description, clock, user, ...options });
   const plan = async (user: string, selection: CleaningSelection = {}) =>
     planCleaning(await look(user), { selection, ways: [way], ownTokens: [] });
   const undoing = (run: string) =>
@@ -89,7 +92,7 @@ export async function loadRealCase(peer: Peer): Promise<RealCase> {
     evidence,
     id: real.filling.users,
     write: (entry) => writeEntry(real.database, entry),
-    investigate: (user, { since } = {}) => look(user, since),
+    investigate: (user, options) => look(user, options),
     plan,
     clean: async (user, selection) => await clean({ ...common, plan: await plan(user, selection) }),
     planUndo: undoing,

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EvidenceLimit, Investigation } from '../../../src/domain/investigation/investigation.ts';
+import { Secret } from '../../../src/domain/secret.ts';
+import { openApiEvidence } from '../../../src/targets/controller-api/evidence.ts';
 import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
 import { type Peer, REAL_PEERS } from '../../support/real-tables.ts';
+import { RecordedController } from '../../support/recorded-controller.ts';
+import { hasRecordings } from '../../support/recordings.ts';
 import { kinds } from '../../support/runs.ts';
 
 const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1', 'awx-21.14.0'];
@@ -52,6 +56,23 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s
     });
     const of = (await real.investigate('alice')).items;
     expect(of.filter(({ object }) => object.kind === 'credential_input_source')).toEqual([]);
+  });
+
+  it.runIf(hasRecordings(peer))('goes on over REST where a list of entries is refused', async () => {
+    await using server = await RecordedController.start(peer, real);
+    const token = new Secret(real.filling.admintoken);
+    const evidence = openApiEvidence({
+      ...{ address: server.address, credential: { kind: 'token', token } as const, verifyTls: true },
+    });
+    const found = await real.investigate('bob', { evidence });
+    expect(server.requests.join(' ')).toContain('credential_input_source__id=1');
+    expect(found.items.find(({ object }) => object.kind === 'credential_input_source')).toMatchObject({
+      ...{ id: 'credential_input_source:1', state: 'there' },
+    });
+    expect(found.limits.map(({ text }) => text).join(' ')).toMatch(
+      /who else changed these since: .*credential input sources/,
+    );
+    await evidence.close();
   });
 
   it('finds a credential type whose injectors were changed', async () => {
