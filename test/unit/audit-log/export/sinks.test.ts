@@ -66,7 +66,13 @@ describe('TCP', () => {
       code: 'target_unreachable',
       message: expect.stringMatching(/in 1 s$/),
     });
-    await sink.send(['small']);
+    // On a busy machine the limit, short for the sake of the first time, can pass once more.
+    await until(() =>
+      sink.send(['small']).then(
+        () => true,
+        () => false,
+      ),
+    );
     await sink.close();
   });
 });
