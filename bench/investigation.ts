@@ -6,7 +6,7 @@ import { openPostgres } from '../src/db/postgres.ts';
 import { Secret } from '../src/domain/secret.ts';
 import { investigate } from '../src/operations/investigation/investigate.ts';
 import { openDatabaseTarget } from '../src/targets/database/database-target.ts';
-import { openDatabaseEvidence } from '../src/targets/database/evidence.ts';
+import { openDatabaseEvidence } from '../src/targets/database/evidence/evidence.ts';
 import { startPostgres } from '../test/support/embedded-postgres.ts';
 import { Estates } from './support/database-estate.ts';
 import { judge, measureInTurn, median, perTurn, sized } from './support/ratio.ts';

@@ -80,7 +80,7 @@ export async function openCleaning(runtime: Runtime, restContext: string | undef
 const NO_REST = { rest: null, problem: null };
 
 async function databaseWay(runtime: Runtime) {
-  const { openDatabaseCleaner } = await import('../targets/database/cleaner.ts');
+  const { openDatabaseCleaner } = await import('../targets/database/evidence/cleaner.ts');
   const { configuration, environment } = runtime;
   const description = await runtime.description();
   const context = contextOf(configuration, description.context) as NamedDatabaseContext;

@@ -26,7 +26,7 @@ export async function openEvidence(
   { environment, component, dialect, interruption, namesOnly }: EvidencePlace,
 ): Promise<OpenEvidence> {
   if (context.database !== undefined) {
-    const { openDatabaseEvidence } = await import('../targets/database/evidence.ts');
+    const { openDatabaseEvidence } = await import('../targets/database/evidence/evidence.ts');
     const connection = databaseConnection(context.database, environment);
     return await openDatabaseEvidence({ connection, environment, interruption, namesOnly });
   }

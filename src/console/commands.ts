@@ -9,10 +9,11 @@ import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
 import { lines, would } from '../reports/document.ts';
-import { CaseFiles } from './case-files.ts';
-import { wordOfCase } from './case-users.ts';
-import { cleanSchema, prepareCleaning } from './cleaning.ts';
-import { closeCase } from './close-case.ts';
+import { CaseFiles } from './case/case-files.ts';
+import { wordOfCase } from './case/case-users.ts';
+import { cleanSchema, prepareCleaning } from './case/cleaning.ts';
+import { closeCase } from './case/close-case.ts';
+import { keepingTheft, theftSchema } from './case/theft.ts';
 import {
   account,
   commandOf,
@@ -24,8 +25,7 @@ import {
 } from './command-line.ts';
 import type { Places } from './places.ts';
 import { prepareSaved, savedSchema } from './saved-plans.ts';
-import { keepingTheft, theftSchema } from './theft.ts';
-import { filterOf, filterSchema, type TokenFilter } from './token-filter.ts';
+import { filterOf, filterSchema, type TokenFilter } from './tokens/token-filter.ts';
 
 /** The most ids that a request names; more are selected by criteria. */
 const MAX_IDS = 5_000;

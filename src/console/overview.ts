@@ -9,11 +9,11 @@ import type { Target, TargetDescription } from '../operations/ports/target.ts';
 import { requireFullView, requireMayChange, requireRights } from '../operations/visibility.ts';
 import { type Answer, Answers } from './answers.ts';
 import type { AuditRead, Audits } from './audits.ts';
+import { type Incidents, incidentsOf } from './case/read-incidents.ts';
 import { placeQuery } from './command-line.ts';
 import type { Controllers } from './controllers.ts';
 import { type Problem, problemOf } from './operations.ts';
 import { inTurns, type Places } from './places.ts';
-import { type Incidents, incidentsOf } from './read-incidents.ts';
 import { ruleOf } from './saved-plans.ts';
 
 /** What is known of a context. */

@@ -8,12 +8,12 @@ import { revokeForm } from '../cli/revocation/revocation-flags.ts';
 import { traceFlow } from '../cli/token-audit/trace-flow.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { type Audits, serveAudits } from './audits.ts';
-import { serveCases } from './cases.ts';
+import { serveCases } from './case/cases.ts';
+import { serveIncidents } from './case/incidents.ts';
+import { serveInvestigations } from './case/investigations.ts';
 import { choicesOf, placeQuery } from './command-line.ts';
 import { type Preparation, prepare, requestSchema } from './commands.ts';
 import { type Controllers, serveControllers } from './controllers.ts';
-import { serveIncidents } from './incidents.ts';
-import { serveInvestigations } from './investigations.ts';
 import { serveJobs } from './jobs.ts';
 import { serveLog } from './log-records.ts';
 import { serveNames } from './names.ts';
@@ -21,9 +21,9 @@ import { endedOf, type Operations } from './operations.ts';
 import { type Fleet, serveFleet } from './overview.ts';
 import type { Places } from './places.ts';
 import { serveSavedPlans } from './saved-plans.ts';
-import { filterOf, filterSchema, pageSchema } from './token-filter.ts';
-import { type TokenTable, waitingReading } from './token-table.ts';
-import { serveValues } from './token-values.ts';
+import { filterOf, filterSchema, pageSchema } from './tokens/token-filter.ts';
+import { type TokenTable, waitingReading } from './tokens/token-table.ts';
+import { serveValues } from './tokens/token-values.ts';
 
 /** What the routes work with. */
 export interface ConsoleParts {

@@ -18,7 +18,7 @@ import { Fleet } from './overview.ts';
 import { servePage } from './page-files.ts';
 import { openPlaces, type PlacesOptions } from './places.ts';
 import { type ConsoleParts, serveConsole } from './routes.ts';
-import { TokenTable } from './token-table.ts';
+import { TokenTable } from './tokens/token-table.ts';
 
 /** The largest body: a few thousand ids. */
 const BODY_LIMIT = 128 * 1024;

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { printRun } from '../../src/service/sample/output.ts';
 import { PLAYBOOKS } from '../../src/service/sample/playbooks.ts';
-import { hostsOf, linesWith, piecesOf, readPlaybookOutput } from '../../src/web/service/playbook-output.ts';
+import {
+  hostsOf,
+  linesWith,
+  piecesOf,
+  readPlaybookOutput,
+} from '../../src/web/service/jobs/playbook-output.ts';
 
 const OUTPUT = `[WARNING]: Could not match supplied host pattern, ignoring: none
 

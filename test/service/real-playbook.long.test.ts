@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
-import { readPlaybookOutput } from '../../src/web/service/playbook-output.ts';
+import { readPlaybookOutput } from '../../src/web/service/jobs/playbook-output.ts';
 import { ADMIN, type Body, basic, Client, startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 

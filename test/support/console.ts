@@ -5,7 +5,7 @@ import { ConsoleAccess, cookieName, KEY_HEADER } from '../../src/console/access.
 import type { OperationState } from '../../src/console/operations.ts';
 import { openPlaces } from '../../src/console/places.ts';
 import { type BuiltConsole, buildConsole } from '../../src/console/server.ts';
-import type { TokenPage } from '../../src/console/token-table.ts';
+import type { TokenPage } from '../../src/console/tokens/token-table.ts';
 import { until } from './until.ts';
 
 const HOST = '127.0.0.1:8000';

@@ -9,8 +9,8 @@ import {
 } from '../../src/operations/investigation/plan-cleaning.ts';
 import { planUndo, type UndoPlan } from '../../src/operations/investigation/plan-undo.ts';
 import type { Evidence } from '../../src/operations/ports/evidence.ts';
-import { openDatabaseCleaner } from '../../src/targets/database/cleaner.ts';
-import { openDatabaseEvidence } from '../../src/targets/database/evidence.ts';
+import { openDatabaseCleaner } from '../../src/targets/database/evidence/cleaner.ts';
+import { openDatabaseEvidence } from '../../src/targets/database/evidence/evidence.ts';
 import { fixture } from './fixture.ts';
 import { loadRealTables, type Peer, type RealTables } from './real-tables.ts';
 

@@ -12,7 +12,7 @@ import { type HeldRole, heldRoles, type ResourceWithRoles, type RoleName } from 
 import type { RoleRecord } from '../store/roles.ts';
 import { teamsAdministeredBy } from '../store/teams.ts';
 import { USER_COLUMNS, type UserRecord } from '../store/users.ts';
-import { JOB_TEMPLATE } from './job-templates.ts';
+import { JOB_TEMPLATE } from './jobs/job-templates.ts';
 import type { Kind } from './kind.ts';
 import { ORGANIZATION } from './organizations.ts';
 import { CREDENTIAL, INVENTORY, PROJECT } from './resource-kinds.ts';

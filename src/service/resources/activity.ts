@@ -18,7 +18,7 @@ import {
 import { findToken } from '../store/tokens.ts';
 import { applicationKind } from './applications.ts';
 import { GROUP } from './groups.ts';
-import { JOB_TEMPLATE } from './job-templates.ts';
+import { JOB_TEMPLATE } from './jobs/job-templates.ts';
 import type { Kind } from './kind.ts';
 import { ORGANIZATION } from './organizations.ts';
 import { pathId } from './request-values.ts';

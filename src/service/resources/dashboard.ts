@@ -17,7 +17,7 @@ import { parseTarget } from '../request.ts';
 import { countEach, countFinishedJobs, countParts, failedInventories } from '../store/dashboard.ts';
 import { heldRoles } from '../store/object-roles.ts';
 import type { UserRecord } from '../store/users.ts';
-import { visibleJobs } from './jobs.ts';
+import { visibleJobs } from './jobs/jobs.ts';
 
 /** `/api/v2/dashboard/` and `/api/v2/dashboard/graphs/jobs/`. */
 export function serveDashboard(app: FastifyInstance, service: ServiceContext): void {

@@ -2,9 +2,9 @@
 import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { useSearchParams } from 'react-router';
+import type { Incidents } from '../../console/case/read-incidents.ts';
 import type { Ended as EndedOf, OperationState, Problem } from '../../console/operations.ts';
 import type { FleetRow, Overview } from '../../console/overview.ts';
-import type { Incidents } from '../../console/read-incidents.ts';
 import type { Facts } from '../../console/routes.ts';
 import { ApiError } from '../shared/api.ts';
 

@@ -11,7 +11,7 @@ import {
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { call, type Operation } from './api.ts';
-import { sentence } from './case-stages.ts';
+import { sentence } from './case/case-stages.ts';
 import { Message } from './parts.tsx';
 
 /** What is typed to confirm a plan, and the button that says what it does. */

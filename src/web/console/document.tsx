@@ -1,5 +1,5 @@
 /** Plans, reports and histories of the commands, laid out as what they are: steps with their state, ways in, facts, counts. */
-import './case.css';
+import './case/case.css';
 import {
   Button,
   ClipboardCopy,

@@ -8,20 +8,20 @@ import { Failed, Loading, UnknownAddress } from '../shared/states.tsx';
 import { zoneText } from '../shared/times.tsx';
 import { type Facts, useRead } from './api.ts';
 import { LostConnection } from './lost-connection.tsx';
-import { Overview } from './overview.tsx';
+import { Overview } from './overview/overview.tsx';
 import { Heading } from './parts.tsx';
 
 /** The code of the pages and dialogs that the first view does not need. */
 const loads = {
   operation: () => import('./operation.tsx'),
-  tokens: () => import('./tokens.tsx'),
-  incidents: () => import('./incidents.tsx'),
-  case: () => import('./case.tsx'),
-  investigation: () => import('./investigation.tsx'),
+  tokens: () => import('./tokens/tokens.tsx'),
+  incidents: () => import('./case/incidents.tsx'),
+  case: () => import('./case/case.tsx'),
+  investigation: () => import('./case/investigation.tsx'),
   audit: () => import('./audit.tsx'),
   log: () => import('./log.tsx'),
   jobs: () => import('./jobs.tsx'),
-  theft: () => import('./theft.tsx'),
+  theft: () => import('./theft/theft.tsx'),
   plans: () => import('./saved-plans.tsx'),
 };
 

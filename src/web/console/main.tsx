@@ -1,6 +1,6 @@
 import '@patternfly/react-core/dist/styles/base.css';
 import './console.css';
-import './charts.css';
+import './tokens/charts.css';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';

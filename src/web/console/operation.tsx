@@ -19,11 +19,11 @@ import type { RevocationJson } from '../../cli/revocation/revocation-flow.ts';
 import type { ShownPart } from '../../console/shown-document.ts';
 import { call, type Json, type Operation, query, useOperation } from './api.ts';
 import { ProblemAlert } from './begin.tsx';
+import { NextStep } from './case/next-step.tsx';
+import { NotOverAfter, OtherLockdowns } from './case/not-over.tsx';
 import { CommandLine } from './commands.tsx';
 import { ConfirmForm } from './confirm-form.tsx';
 import { DocumentView, Report } from './document.tsx';
-import { NextStep } from './next-step.tsx';
-import { NotOverAfter, OtherLockdowns } from './not-over.tsx';
 import { Message, outcomeText, WithTimes } from './parts.tsx';
 
 const TITLES: Readonly<Record<Operation['state'], string>> = {

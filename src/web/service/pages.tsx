@@ -79,7 +79,7 @@ const settings = () => import('./settings.tsx');
 const applications = () => import('./applications.tsx');
 const inventories = () => import('./inventories.tsx');
 const templates = () => import('./templates.tsx');
-const jobs = () => import('./jobs.tsx');
+const jobs = () => import('./jobs/jobs.tsx');
 
 /** All pages, those with a fixed address before those that it would match as well. */
 const PAGES: readonly PageRoute[] = [

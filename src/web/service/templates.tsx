@@ -19,8 +19,8 @@ import {
   optionFacts,
   promptsOf,
   templateFields,
-} from './job-options.ts';
-import { JobList } from './jobs.tsx';
+} from './jobs/job-options.ts';
+import { JobList } from './jobs/jobs.tsx';
 import { pagesOf } from './resource-forms.tsx';
 import {
   linkTo,

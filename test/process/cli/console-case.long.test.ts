@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { LockdownSnapshot } from '../../../src/console/lockdown-snapshot.ts';
+import type { LockdownSnapshot } from '../../../src/console/case/lockdown-snapshot.ts';
 import type { OperationState } from '../../../src/console/operations.ts';
 import { until } from '../../support/until.ts';
 import { carryOut, lockedDown } from './locked-down.ts';

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
-import type { LockdownSnapshot } from '../../../src/console/lockdown-snapshot.ts';
+import type { LockdownSnapshot } from '../../../src/console/case/lockdown-snapshot.ts';
 import { openOn } from '../../support/databases.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { carryOut, lockedDown } from './locked-down.ts';

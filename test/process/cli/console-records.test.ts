@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { inTurns } from '../../../src/console/places.ts';
-import { chartsOf } from '../../../src/console/token-charts.ts';
+import { chartsOf } from '../../../src/console/tokens/token-charts.ts';
 import { type Severity, severities } from '../../../src/domain/policy/rule.ts';
 import { TokenStatistics } from '../../../src/domain/token-statistics.ts';
 

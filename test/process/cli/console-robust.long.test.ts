@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cookieName, KEY_HEADER } from '../../../src/console/access.ts';
-import type { CaseRead } from '../../../src/console/cases.ts';
+import type { CaseRead } from '../../../src/console/case/cases.ts';
 import type { OperationState } from '../../../src/console/operations.ts';
 import { runConsole } from '../../../src/console/server.ts';
 import { consoleOf, type TestConsole, tokensOf } from '../../support/console.ts';

@@ -10,8 +10,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import type { CaseRead } from '../../../src/console/cases.ts';
-import type { LockdownSnapshot } from '../../../src/console/lockdown-snapshot.ts';
+import type { CaseRead } from '../../../src/console/case/cases.ts';
+import type { LockdownSnapshot } from '../../../src/console/case/lockdown-snapshot.ts';
 import type { OperationState } from '../../../src/console/operations.ts';
 import { begin, confirmed, tokensOf } from '../../support/console.ts';
 import { theftConsole } from '../../support/theft.ts';

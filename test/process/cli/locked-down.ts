@@ -1,8 +1,8 @@
 /** A case of a theft in a console, for the tests of its routes. */
 import { expect, onTestFinished } from 'vitest';
-import type { CaseRead } from '../../../src/console/cases.ts';
+import type { CaseRead } from '../../../src/console/case/cases.ts';
+import type { ShownInvestigation } from '../../../src/console/case/shown-investigation.ts';
 import type { OperationState } from '../../../src/console/operations.ts';
-import type { ShownInvestigation } from '../../../src/console/shown-investigation.ts';
 import { begin, confirmed, type TestConsole } from '../../support/console.ts';
 import { theftConsole } from '../../support/theft.ts';
 import { temporaryFolder } from './program.ts';

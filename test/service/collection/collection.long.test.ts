@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { parse } from 'yaml';
 import type { RunningService } from '../../../src/service/server.ts';
-import { readPlaybookOutput } from '../../../src/web/service/playbook-output.ts';
+import { readPlaybookOutput } from '../../../src/web/service/jobs/playbook-output.ts';
 import { fakeAnsible } from '../../support/fake-ansible.ts';
 import { ADMIN, basic, Client, startTestService } from '../../support/service.ts';
 import { playRequests, type Task } from './module-requests.ts';

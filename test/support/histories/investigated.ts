@@ -3,7 +3,10 @@ import type { Investigation } from '../../../src/domain/investigation/investigat
 import { Secret } from '../../../src/domain/secret.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';
 import type { Target, TargetDescription } from '../../../src/operations/ports/target.ts';
-import { type OpenedEvidence, openDatabaseEvidence } from '../../../src/targets/database/evidence.ts';
+import {
+  type OpenedEvidence,
+  openDatabaseEvidence,
+} from '../../../src/targets/database/evidence/evidence.ts';
 import { loadRealTables, type Peer, type RealTables } from '../real-tables.ts';
 import { type Course, History } from './history.ts';
 import { Numbers, openRows } from './real-rows.ts';

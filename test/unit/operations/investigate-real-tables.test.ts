@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/domain/secret.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';
-import { openDatabaseEvidence } from '../../../src/targets/database/evidence.ts';
+import { openDatabaseEvidence } from '../../../src/targets/database/evidence/evidence.ts';
 import { loadRealTables, type Peer, REAL_PEERS } from '../../support/real-tables.ts';
 import { kinds } from '../../support/runs.ts';
 

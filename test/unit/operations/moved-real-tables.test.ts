@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isOtherChangeLeft, remains } from '../../../src/domain/investigation/investigation.ts';
 import { Secret } from '../../../src/domain/secret.ts';
-import { openDatabaseEvidence } from '../../../src/targets/database/evidence.ts';
+import { openDatabaseEvidence } from '../../../src/targets/database/evidence/evidence.ts';
 import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
 import { loadRealTables, type Peer, REAL_PEERS } from '../../support/real-tables.ts';
 import { kinds } from '../../support/runs.ts';

@@ -12,7 +12,7 @@ import { type PlanLockdownOptions, planLockdown } from '../../../src/operations/
 import { planOffboarding } from '../../../src/operations/incident/plan-offboarding.ts';
 import { processSignals } from '../../../src/operations/signals/process-signal.ts';
 import { openSignalFile } from '../../../src/signals/signal-store.ts';
-import { openDatabaseEvidence } from '../../../src/targets/database/evidence.ts';
+import { openDatabaseEvidence } from '../../../src/targets/database/evidence/evidence.ts';
 import { temporaryFolder } from '../../support/drafts.ts';
 import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
 import { loadRealCase } from '../../support/real-stream.ts';

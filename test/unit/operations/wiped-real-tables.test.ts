@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { incidentsOf } from '../../../src/console/read-incidents.ts';
+import { incidentsOf } from '../../../src/console/case/read-incidents.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Investigation } from '../../../src/domain/investigation/investigation.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { incidentStatus } from '../../../src/operations/incident/incident-status.ts';
 import { readStream } from '../../../src/operations/investigation/stream-hole.ts';
 import { openApiEvidence } from '../../../src/targets/controller-api/evidence.ts';
-import { openDatabaseEvidence } from '../../../src/targets/database/evidence.ts';
+import { openDatabaseEvidence } from '../../../src/targets/database/evidence/evidence.ts';
 import { incidentFixture } from '../../support/incident-fixture.ts';
 import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
 import { type Peer, REAL_PEERS } from '../../support/real-tables.ts';

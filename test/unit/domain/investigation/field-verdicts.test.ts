@@ -3,8 +3,8 @@ import { ItemCollector } from '../../../../src/domain/investigation/collect-item
 import type { Deed } from '../../../../src/domain/investigation/deed.ts';
 import { fieldVerdict } from '../../../../src/domain/investigation/field-verdicts.ts';
 import { findingsOn } from '../../../../src/domain/investigation/risk.ts';
-import { STORES } from '../../../../src/targets/database/evidence-tables.ts';
-import { GATEWAY_STORES } from '../../../../src/targets/database/gateway-evidence.ts';
+import { STORES } from '../../../../src/targets/database/evidence/evidence-tables.ts';
+import { GATEWAY_STORES } from '../../../../src/targets/database/evidence/gateway-evidence.ts';
 import { dumpOf, type Peer, REAL_PEERS } from '../../../support/real-tables.ts';
 
 /** What a change of one field by an intruder is. */

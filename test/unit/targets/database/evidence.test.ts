@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Secret } from '../../../../src/domain/secret.ts';
-import { type OpenedEvidence, openDatabaseEvidence } from '../../../../src/targets/database/evidence.ts';
+import {
+  type OpenedEvidence,
+  openDatabaseEvidence,
+} from '../../../../src/targets/database/evidence/evidence.ts';
 import { all, createTestDatabase, LAYOUTS, type TestDatabase } from '../../../support/test-database.ts';
 import { until } from '../../../support/until.ts';
 

@@ -1,0 +1,136 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { readInvestigationFile } from '../../cli/investigation/investigation-file.ts';
+import { type Environment, stateFolder } from '../../config/paths.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Investigation } from '../../domain/investigation/investigation.ts';
+import { type Theft, theftSchema } from './theft.ts';
+
+export interface CaseFile {
+  readonly name: string;
+  /** The whole path, for commands. */
+  readonly path: string;
+  /** By the clock of this machine; to the second in files of earlier versions. */
+  readonly began: Date;
+}
+
+/** The investigations of a case that are kept: the first has the beginning, the last the end. */
+const MOST_FILES = 20;
+const INVESTIGATION = /^investigation-[\dTZ]+\.json$/;
+const THEFT = 'theft.json';
+const REPORT = /^report-[\dTZ]+\.(?:html|json|md|svg)$/;
+
+/** The files of one incident in the state folder, for this user only: its investigations and reports, and what is known of the theft. */
+export class CaseFiles {
+  readonly #folder: string;
+  /** What was read of each file, by its path and the time of its last change. */
+  readonly #read = new Map<string, { readonly changed: number; readonly investigation: Investigation }>();
+
+  /** @param incident Its whole id. */
+  constructor(environment: Environment, incident: string) {
+    this.#folder = join(stateFolder(environment), 'cases', incident.replaceAll(/[^\w-]/g, '_'));
+  }
+
+  /** The saved investigations, the oldest first. */
+  investigations(): readonly CaseFile[] {
+    return this.#list(INVESTIGATION).map((name) => ({
+      name,
+      path: join(this.#folder, name),
+      began: timeOf(name),
+    }));
+  }
+
+  /**
+   * Reads a saved investigation by its name.
+   *
+   * @throws TokenctlError `not_found`, and as `readInvestigationFile`.
+   */
+  investigation(name: string): Investigation {
+    const found = this.investigations().find((each) => each.name === name);
+    if (found === undefined) throw new TokenctlError('not_found', `This case has no investigation "${name}"`);
+    const changed = statSync(found.path).mtimeMs;
+    const known = this.#read.get(name);
+    if (known?.changed === changed) return known.investigation;
+    const investigation = readInvestigationFile(found.path);
+    this.#read.set(name, { changed, investigation });
+    return investigation;
+  }
+
+  /**
+   * The path of a new investigation.
+   *
+   * @throws TokenctlError `busy` if the case has as many as are kept.
+   */
+  newInvestigation(now: Date): string {
+    if (this.investigations().length >= MOST_FILES) {
+      throw new TokenctlError('busy', `The case has ${MOST_FILES} investigations`, {
+        hint: `Move some out of ${this.#folder}.`,
+      });
+    }
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    let at = now.getTime();
+    const path = () => join(this.#folder, `investigation-${stampOf(new Date(at))}.json`);
+    while (existsSync(path())) at += 1;
+    return path();
+  }
+
+  /** Keeps a report, and gives its path. */
+  keepReport(text: string, { extension, now }: { readonly extension: string; readonly now: Date }): string {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    const path = join(this.#folder, `report-${stampOf(now)}.${extension}`);
+    writeFileSync(path, text, { mode: 0o600 });
+    return path;
+  }
+
+  /** Keeps what is known of the theft; what is not given stays as it is known. */
+  keepTheft(theft: Theft): void {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    const path = join(this.#folder, THEFT);
+    writeFileSync(`${path}.new`, JSON.stringify({ ...this.theft(), ...theft }), { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  }
+
+  /** What is known of the theft; nothing of it where the file is not readable. */
+  theft(): Theft {
+    try {
+      return theftSchema.parse(JSON.parse(readFileSync(join(this.#folder, THEFT), 'utf8')));
+    } catch {
+      return {};
+    }
+  }
+
+  /** When the last report was made, and where it is; null without one. */
+  lastReport(): { readonly path: string; readonly at: Date } | null {
+    const name = this.#list(REPORT).at(-1);
+    if (name === undefined) return null;
+    const path = join(this.#folder, name);
+    return { path, at: statSync(path).mtime };
+  }
+
+  #list(names: RegExp): readonly string[] {
+    if (!existsSync(this.#folder)) return [];
+    return readdirSync(this.#folder)
+      .filter((name) => names.test(name))
+      .sort();
+  }
+}
+
+/** The time in the name of a file. */
+function timeOf(name: string): Date {
+  const [, year, month, day, hour, minute, second, millisecond = '000'] =
+    /(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})?Z/.exec(name) ?? [];
+  return new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}.${millisecond}Z`);
+}
+
+/** A time as a part of a file's name: `20261123T151500123Z`. To the second, a cleaning of before would look later. */
+function stampOf(time: Date): string {
+  return time.toISOString().replaceAll(/[-:.]/g, '');
+}

@@ -1,0 +1,84 @@
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { readIncidentHistories, requireIncident } from '../../operations/incident/recorded-incidents.ts';
+import { type Problem, problemOf } from '../operations.ts';
+import {
+  type CaseController,
+  type CaseOf,
+  controllerOfCase,
+  isUnread,
+  recordedController,
+} from './case-controller.ts';
+import { type Incidents, incidentsOf, uncheckedIncident } from './read-incidents.ts';
+
+/** When the ways in of an incident were last compared with the controller, and what came of it. */
+export interface LastCheck {
+  /** By the clock of the controller. */
+  readonly at: Date | string;
+  /** As of `holds` of an incident. */
+  readonly holds: boolean | null;
+}
+
+/** An incident of a case. */
+export interface CaseStatus {
+  readonly incident: Incidents['incidents'][number];
+  readonly at: Date;
+  readonly address: string;
+  readonly controller: CaseController;
+  /** As of {@link Incidents}. */
+  readonly stream: string | null;
+  /** Why the controller could not be asked: then all is by the audit log. Null where it answered. */
+  readonly unread: { readonly problem: Problem; readonly last: LastCheck | null } | null;
+}
+
+/** Reads the incidents of cases, and remembers when each was last compared with its controller. */
+export class CaseStatuses {
+  readonly #checks = new Map<string, LastCheck>();
+
+  /**
+   * The incident of a case; by the audit log alone where the controller cannot be asked.
+   *
+   * @throws TokenctlError `not_found` for an incident that the log does not have for this controller, `audit_unavailable`.
+   */
+  async read(runtime: Runtime, of: CaseOf): Promise<CaseStatus> {
+    try {
+      const { incidents, at, address, stream } = await incidentsOf(runtime, runtime.evidence);
+      const incident = incidents.find(({ id }) => id === of.incident);
+      if (incident === undefined) throw notFound(of.incident, address);
+      this.#checks.set(`${incident.address} ${incident.id}`, { at, holds: incident.holds });
+      const controller = await controllerOfCase(runtime, of);
+      return { incident, at, address, controller, stream, unread: null };
+    } catch (error) {
+      if (!isUnread(error)) throw error;
+      const controller = await recordedController(runtime, of);
+      if (controller === null) throw error;
+      return await this.#recorded(runtime, { ...of, controller, error });
+    }
+  }
+
+  async #recorded(
+    runtime: Runtime,
+    { incident: id, controller, error }: CaseOf & { controller: CaseController; error: TokenctlError },
+  ): Promise<CaseStatus> {
+    const { address, aheadMs } = controller;
+    const histories = await readIncidentHistories(await runtime.auditLog());
+    const { incident } = requireIncident([histories.at(controller)], id);
+    const at = new Date(runtime.clock.now().getTime() + aheadMs);
+    const problem = problemOf(error);
+    const last = this.#checks.get(`${address} ${id}`) ?? null;
+    return {
+      incident: uncheckedIncident(incident, { address, at, problem }),
+      at,
+      address,
+      controller,
+      stream: null,
+      unread: { problem, last },
+    };
+  }
+}
+
+function notFound(id: string, address: string): TokenctlError {
+  return new TokenctlError('not_found', `No incident ${id} at ${address}`, {
+    hint: 'Its audit log has none of this id for this controller.',
+  });
+}

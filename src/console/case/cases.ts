@@ -1,0 +1,279 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import type { Runtime } from '../../app/runtime.ts';
+import { requireAccount } from '../../cli/base-command.ts';
+import { incidentReportFlow } from '../../cli/incident/report-flow.ts';
+import { investigateFlow } from '../../cli/investigation/investigate-flow.ts';
+import { markFlow } from '../../cli/investigation/mark-flow.ts';
+import { pathName } from '../../domain/access.ts';
+import { controllerTime } from '../../domain/clock-difference.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { gatherRecord, type IncidentRecord } from '../../operations/incident/gather-report.ts';
+import { leftItems } from '../../operations/incident/left-items.ts';
+import { markKinds, marksOf } from '../../operations/incident/marked-items.ts';
+import { verifiedItems } from '../../operations/incident/verified-items.ts';
+import type { RunAccount } from '../../operations/journal/run-account.ts';
+import { runSentence } from '../../reports/log-report.ts';
+import { noScreen } from '../../reports/tables/text.ts';
+import { account, incidentId, placeQuery } from '../command-line.ts';
+import type { Controllers } from '../controllers.ts';
+import { endedOf, type Problem, problemOf } from '../operations.ts';
+import { inTurns, type Places } from '../places.ts';
+import { controllerOfCase } from './case-controller.ts';
+import { CaseFiles } from './case-files.ts';
+import { CaseStatuses, type LastCheck } from './case-status.ts';
+import { caseUsers } from './case-users.ts';
+import { finishingOf } from './finish-lockdown.ts';
+import { LockdownSnapshots } from './lockdown-snapshot.ts';
+import { openItemsOf } from './open-items.ts';
+import { MAX_ITEMS, shownInvestigation, summaryOf, type Ways, waysOf } from './shown-investigation.ts';
+
+const AT_ONCE = 2;
+
+const caseQuery = placeQuery.extend({ incident: incidentId });
+const formats = {
+  html: 'text/html',
+  json: 'application/json',
+  markdown: 'text/markdown',
+  svg: 'image/svg+xml',
+};
+const extensions = { html: 'html', json: 'json', markdown: 'md', svg: 'svg' } as const;
+const investigateRequest = z.strictObject({
+  place: z.string().max(300),
+  incident: incidentId,
+  user: z.string().min(1).max(300).optional(),
+  token: z.number().int().positive().optional(),
+  /** When the theft began. */
+  since: z.coerce.date(),
+});
+const markRequest = z.strictObject({
+  incident: incidentId,
+  items: z.array(z.string().min(1).max(300)).min(1).max(MAX_ITEMS),
+  as: z.enum(markKinds).optional(),
+  /** Who decides about what is handed over. */
+  to: z.string().max(200).optional(),
+  undo: z.boolean().optional(),
+  ...account,
+});
+
+/** What the routes of cases work with. */
+interface Parts {
+  readonly places: Places;
+  readonly controllers: Controllers;
+  readonly version: string;
+}
+
+/** An investigation under way, or one that failed. */
+interface Underway {
+  readonly began: string;
+  readonly problem: Problem | null;
+}
+
+/** Serves cases: an incident with its investigations, cleanings and report. */
+export function serveCases(app: FastifyInstance, { places, controllers, version }: Parts): void {
+  const inTurn = inTurns(AT_ONCE);
+  const statuses = new CaseStatuses();
+  const snapshots = new LockdownSnapshots();
+  /** By incident: closing the page does not end an investigation. */
+  const underway = new Map<string, Underway>();
+  app.get('/api/case', async ({ query }) => {
+    const { place, incident } = caseQuery.parse(query);
+    const controller = await controllers.of(place);
+    return await places.work(place, async (runtime) => ({
+      controller,
+      underway: underway.get(incident) ?? null,
+      ...(await caseOf(runtime, { id: incident, place, statuses, ways: waysOf(controller, place) })),
+    }));
+  });
+  app.get('/api/case/snapshot', async ({ query }) => {
+    const of = caseQuery.parse(query);
+    return await places.work(of.place, (runtime) => snapshots.of(runtime, of));
+  });
+  app.get('/api/case/investigation', async ({ query }) => {
+    const { place, incident, name } = caseQuery.extend({ name: z.string().max(100) }).parse(query);
+    const ways = waysOf(await controllers.of(place), place);
+    return await places.work(place, (runtime) =>
+      shownInvestigation(runtime, { place, incident, name, ways }),
+    );
+  });
+  // With --read-only too: it asks the controller, and writes to the folder of the console.
+  app.post('/api/case/investigation', { config: { readsOnly: true } }, async ({ body }) => {
+    const { place, incident, since, user, token } = investigateRequest.parse(body);
+    if (underway.get(incident)?.problem === null) {
+      throw new TokenctlError('busy', `An investigation of ${incident} is under way`);
+    }
+    const began = new Date().toISOString();
+    underway.set(incident, { began, problem: null });
+    try {
+      await inTurn(() =>
+        places.work(place, async (runtime) => {
+          const out = new CaseFiles(places.environment, incident).newInvestigation(new Date());
+          const flags = { user, token, incident, since: since && { at: since }, out };
+          await investigateFlow({ runtime, flags });
+        }),
+      );
+      underway.delete(incident);
+      return {};
+    } catch (error) {
+      underway.set(incident, { began, problem: problemOf(error) });
+      throw error;
+    }
+  });
+  app.post('/api/case/marks', async ({ body }) => {
+    const { place, incident, items, as, ...flags } = markRequest.parse(body);
+    await places.anywhere(async ({ configuration }) => requireAccount(configuration.auditLog, flags));
+    return await places.work(
+      place,
+      async (runtime) =>
+        await endedOf(
+          await markFlow({
+            ...{ runtime, incident },
+            flags: {
+              ...{ ...flags, item: items },
+              ...{ 'by-hand': as === 'by_hand', 'handed-over': as === 'handed_over' },
+            },
+          }),
+        ),
+      { changes: true },
+    );
+  });
+  app.get('/api/case/report', async ({ query }, reply) => {
+    const { place, incident, format } = caseQuery
+      .extend({ format: z.enum(['html', 'json', 'markdown', 'svg']) })
+      .parse(query);
+    const text = await places.work(place, (runtime) =>
+      reportOf(runtime, { place, incident, format, version, statuses }),
+    );
+    new CaseFiles(places.environment, incident).keepReport(text, {
+      extension: extensions[format],
+      now: new Date(),
+    });
+    return reply
+      .type(`${formats[format]}; charset=utf-8`)
+      .header('Content-Disposition', `attachment; filename="${incident}.${extensions[format]}"`)
+      .send(text);
+  });
+}
+
+async function reportOf(
+  runtime: Runtime,
+  given: {
+    readonly place: string;
+    readonly incident: string;
+    readonly format: 'html' | 'json' | 'markdown' | 'svg';
+    readonly version: string;
+    readonly statuses: CaseStatuses;
+  },
+): Promise<string> {
+  const { incident, format, version, statuses } = given;
+  const files = new CaseFiles(runtime.environment, incident);
+  const { incident: status, at, unread } = await statuses.read(runtime, given);
+  const users = await caseUsers(runtime, { incident: status, isRead: unread === null });
+  const made = await incidentReportFlow({
+    ...{ runtime, incident, version, controller: await controllerOfCase(runtime, given) },
+    usersNow: users === null || unread !== null ? undefined : { at, users },
+    flags: {
+      from: files.investigations().map(({ path }) => path),
+      format: format === 'json' ? 'markdown' : format,
+    },
+  });
+  return format === 'json' ? `${JSON.stringify(made.json, null, 2)}\n` : await made.text(noScreen);
+}
+
+/** A case as the page shows it. */
+export type CaseRead = Awaited<ReturnType<typeof caseOf>> & {
+  /** All contexts of the console for this controller. */
+  readonly controller: Awaited<ReturnType<Controllers['of']>>;
+  readonly underway: Underway | null;
+};
+
+async function caseOf(
+  runtime: Runtime,
+  {
+    id,
+    place,
+    statuses,
+    ways,
+  }: {
+    readonly id: string;
+    readonly place: string;
+    readonly statuses: CaseStatuses;
+    readonly ways: Ways;
+  },
+) {
+  const status = await statuses.read(runtime, { incident: id, place });
+  const { incident, at, address, controller: description, stream, unread } = status;
+  const files = new CaseFiles(runtime.environment, id);
+  const log = await runtime.auditLog();
+  const { aheadMs } = description;
+  const ended = endingsOf(runtime, aheadMs);
+  const record = await gatherRecord({ log, description, incident: id, investigations: [] });
+  const marks = await marksOf({ log, description, incident: id });
+  const cleaned = await verifiedItems({ log, description, incident: id });
+  const lastRun = Math.max(...record.runs.map(ended));
+  const cleanings = record.runs.filter(({ operation }) => operation.startsWith('incident.clean'));
+  const lastCleaning = Math.max(...cleanings.map(ended));
+  const investigations = files.investigations().map(({ name, path, began }) => ({
+    ...summaryOf(files.investigation(name), { name, path, marks, cleaned, ways }),
+    /** Whether a cleaning, or the undoing of one, ended after it began: what it found may be gone since. */
+    isOutdated: lastCleaning > began.getTime(),
+  }));
+  const lastFile = files.investigations().at(-1);
+  const report = files.lastReport();
+  const lastInvestigation = lastFile?.began.getTime() ?? 0;
+  return {
+    ...{ incident, at, address },
+    /** Why the incident is not compared with the controller now, and when it last was; null where it was. */
+    stream,
+    unread: unread && { ...unread, last: unread.last ?? checkOf(record) },
+    /** What is now of the users of a closed case. */
+    users: await caseUsers(runtime, { incident, isRead: unread === null }),
+    /** What was said of the theft at the lockdown. */
+    theft: files.theft(),
+    /** The last lockdown of it that ended, as the audit log has it. */
+    lockdown: record.lockdown && {
+      ...record.lockdown,
+      accessPaths: record.lockdown.accessPaths.map((each) => ({ ...each, name: pathName(each.path) })),
+    },
+    /** What finishes a lockdown that is not in effect in full; null where nothing is known to be left. */
+    finish: unread === null ? finishingOf(incident) : null,
+    runs: record.runs.map((run) => ({
+      run: run.run,
+      operation: run.operation,
+      state: run.state,
+      at: controllerTime({ at: run.ended, target: run.target }).toISOString(),
+      sentence: runSentence(run, { whole: true }),
+    })),
+    cleaned: record.cleaned,
+    marks: [...marks.honest.values()],
+    investigations,
+    /** What the last investigation found and nothing ended since, as far as it is known. */
+    open: lastFile === undefined ? [] : openItemsOf(files.investigation(lastFile.name), { marks, cleaned }),
+    report: report && {
+      path: report.path,
+      /** By the clock of the controller, as all times of a case. */
+      at: new Date(report.at.getTime() + aheadMs),
+      isOutdated: Math.max(lastRun, lastInvestigation) > report.at.getTime(),
+    },
+    left: await leftItems({ log, description, incident: id }),
+  };
+}
+
+/** What the last lockdown that ended had checked itself. */
+function checkOf({ lockdown }: IncidentRecord): LastCheck | null {
+  if (lockdown === null) return null;
+  const { at, result, accessPaths } = lockdown;
+  const isWhole = result === 'locked' && accessPaths.every(({ state }) => state === 'closed');
+  return { at, holds: isWhole ? true : null };
+}
+
+/**
+ * When a run ended, by the clock of this machine, to compare with the files of a case: what another machine wrote is converted by way
+ * of the controller's clock.
+ */
+function endingsOf({ operator }: Runtime, aheadMs: number): (run: RunAccount) => number {
+  return ({ actor, ended, target }) =>
+    actor['host'] === operator.host
+      ? Date.parse(ended)
+      : controllerTime({ at: ended, target }).getTime() - aheadMs;
+}

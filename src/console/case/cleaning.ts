@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import { cleanFlags, markFlags } from '../../cli/investigation/investigation-flags.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { account, commandOf, incidentId, type Prepared, type Typed } from '../command-line.ts';
+import type { Places } from '../places.ts';
+import { type CaseFile, CaseFiles } from './case-files.ts';
+import { type Decision, settle } from './settle-case.ts';
+
+/** The most items that a request names, and the most in a command to copy. */
+const MAX_ITEMS = 5_000;
+const MAX_ITEMS_SHOWN = 50;
+/** To how many one confirmation hands items over. */
+const MAX_RECEIVERS = 20;
+
+const items = z.array(z.string().min(1).max(300)).min(1).max(MAX_ITEMS);
+
+/** Items of which something is said, and why. */
+const decision = z.strictObject({ items, reason: z.string().trim().min(1).max(1000) });
+
+/** What is said of items that are not ended. */
+const decided = z.strictObject({
+  honest: decision.optional(),
+  byHand: decision.optional(),
+  /** Each to others. */
+  handedOver: z
+    .array(decision.extend({ to: z.string().trim().min(1).max(200) }))
+    .min(1)
+    .max(MAX_RECEIVERS)
+    .optional(),
+});
+
+const KINDS = { honest: 'honest', byHand: 'by_hand', handedOver: 'handed_over' } as const;
+
+/** A cleaning of a case by one of its investigations, with what is said of other items of it; and the undoing of one. */
+export const cleanSchema = z.strictObject({
+  kind: z.literal('incident clean'),
+  incident: incidentId,
+  /** The name of the investigation in the case; `undo` is the run of a cleaning instead. */
+  investigation: z.string().max(100).optional(),
+  undo: z.uuid().optional(),
+  /** Those to end: without any and without `decided`, all that remain. */
+  items: items.optional(),
+  decided: decided.optional(),
+  restContext: z.string().max(300).optional(),
+  ...account,
+});
+
+/**
+ * The flow of `incident clean` for a request, with the marks of `incident mark` that are made before it.
+ *
+ * @throws TokenctlError `usage` as the commands, `not_found` for an investigation that the case does not have.
+ */
+export async function prepareCleaning(
+  request: z.infer<typeof cleanSchema>,
+  places: Pick<Places, 'environment' | 'startedWith'>,
+): Promise<Prepared> {
+  const { incident, investigation, undo, items: named } = request;
+  if ((investigation === undefined) === (undo === undefined)) {
+    throw new TokenctlError('usage', 'Name an investigation to clean by, or a cleaning to undo');
+  }
+  const decisions = decisionsOf(request);
+  requireOnce([named ?? [], ...decisions.map(({ items: some }) => some)].flat());
+  const files = new CaseFiles(places.environment, incident);
+  const file = fileOf(files, investigation);
+  const marks = await Promise.all(decisions.map((each) => markCommand(each, request, places)));
+  const cleans = named !== undefined || decisions.length === 0;
+  const clean = cleans ? await cleanCommand(request, file?.path, places) : null;
+  const unnamed = decisions.reduce((sum, each) => sum + Math.max(0, each.items.length - MAX_ITEMS_SHOWN), 0);
+  return {
+    command: `${[...marks, ...(clean === null ? [] : [clean.command])].join(' && ')}${unnamed === 0 ? '' : ` # and ${unnamed} more items to mark`}`,
+    flow: (plans) =>
+      settle({
+        ...{ incident, decisions, plans, files },
+        saved: file === null ? null : files.investigation(file.name),
+        ticket: request.ticket,
+        clean: clean === null ? null : plans ? clean.dryRun : clean.flags,
+      }),
+  };
+}
+
+function decisionsOf({ decided: given = {} }: z.infer<typeof cleanSchema>): readonly Decision[] {
+  return Object.entries(KINDS).flatMap(([name, as]) =>
+    [given[name as keyof typeof KINDS] ?? []].flat().map((each) => ({ as, ...each })),
+  );
+}
+
+/** @throws TokenctlError `usage` for an item of which two things are decided. */
+function requireOnce(all: readonly string[]): void {
+  const twice = all.find((each, place) => all.indexOf(each) !== place);
+  if (twice === undefined) return;
+  throw new TokenctlError('usage', `Two things are decided about the item ${twice}`, {
+    hint: 'Name it once.',
+  });
+}
+
+async function markCommand(
+  { as, items: some, reason, to }: Decision,
+  request: z.infer<typeof cleanSchema>,
+  places: Pick<Places, 'startedWith'>,
+): Promise<string> {
+  const { incident, place, ticket } = request;
+  const typed = {
+    item: some.slice(0, MAX_ITEMS_SHOWN),
+    'by-hand': as === 'by_hand',
+    'handed-over': as === 'handed_over',
+    to,
+  };
+  const asked = { command: `incident mark ${incident}`, typed, request: { place, reason, ticket }, places };
+  return (await commandOf(markFlags, asked)).command;
+}
+
+async function cleanCommand(
+  request: z.infer<typeof cleanSchema>,
+  from: string | undefined,
+  places: Pick<Places, 'startedWith'>,
+) {
+  const { incident, undo, items: named, restContext } = request;
+  const typed: Typed = {
+    ...(undo === undefined ? { from, incident } : { undo }),
+    'rest-context': restContext,
+    item: named,
+  };
+  const more = (named?.length ?? 0) - MAX_ITEMS_SHOWN;
+  return await commandOf(cleanFlags, {
+    command: 'incident clean',
+    typed,
+    ...(more > 0 && {
+      shown: { ...typed, item: named?.slice(0, MAX_ITEMS_SHOWN) },
+      comment: `and ${more} more items`,
+    }),
+    request,
+    places,
+  });
+}
+
+/** The investigation of a name, or the last one without; null where the case has none. */
+function fileOf(files: CaseFiles, name: string | undefined): CaseFile | null {
+  const all = files.investigations();
+  if (name === undefined) return all.at(-1) ?? null;
+  const found = all.find((each) => each.name === name);
+  if (found !== undefined) return found;
+  throw new TokenctlError('not_found', `This case has no investigation "${name}"`);
+}

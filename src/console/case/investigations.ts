@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { investigateFlow } from '../../cli/investigation/investigate-flow.ts';
+import type { Environment } from '../../config/paths.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { placeQuery } from '../command-line.ts';
+import { type Problem, problemOf } from '../operations.ts';
+import { inTurns, type Places } from '../places.ts';
+import { CaseFiles } from './case-files.ts';
+import { NO_WAYS, shownOf, summaryOf } from './shown-investigation.ts';
+
+const AT_ONCE = 2;
+const NOTHING_KNOWN = {
+  marks: { honest: new Map(), byHand: new Map(), handedOver: new Map() },
+  cleaned: new Map(),
+  ways: NO_WAYS,
+  ownActs: [],
+};
+
+/** Whose acts: a user, or the owner of a token. */
+const subject = {
+  user: z.string().min(1).max(300).optional(),
+  token: z.coerce.number().int().positive().optional(),
+};
+const subjectQuery = placeQuery.extend(subject);
+const investigateRequest = z.strictObject({
+  place: z.string().max(300),
+  ...subject,
+  since: z.coerce.date(),
+});
+
+type Subject = z.infer<typeof subjectQuery>;
+
+/** The investigations of a user or token, without an incident; the items are those of the last one. */
+export interface LooseInvestigations {
+  readonly underway: { readonly began: string; readonly problem: Problem | null } | null;
+  readonly investigations: readonly ReturnType<typeof summaryOf>[];
+  readonly last: ReturnType<typeof shownOf> | null;
+}
+
+/** Serves investigations that belong to no incident. They read only, and are kept as those of a case. */
+export function serveInvestigations(app: FastifyInstance, { places }: { readonly places: Places }): void {
+  const inTurn = inTurns(AT_ONCE);
+  /** By subject: closing the page does not end an investigation. */
+  const underway = new Map<string, LooseInvestigations['underway']>();
+  app.get('/api/investigations', ({ query }): LooseInvestigations => {
+    const of = subjectQuery.parse(query);
+    const key = keyOf(of);
+    const files = filesOf(places.environment, key);
+    const read = files
+      .investigations()
+      .map(({ name, path }) => ({ name, path, found: files.investigation(name) }));
+    const last = read.at(-1)?.found;
+    return {
+      underway: underway.get(key) ?? null,
+      investigations: read.map(({ found, ...file }) => summaryOf(found, { ...file, ...NOTHING_KNOWN })),
+      last: last === undefined ? null : shownOf(last, NOTHING_KNOWN),
+    };
+  });
+  // With --read-only too: it asks the controller, and writes to the folder of the console.
+  app.post('/api/investigations', { config: { readsOnly: true } }, async ({ body }) => {
+    const { since, ...of } = investigateRequest.parse(body);
+    const { place, user, token } = of;
+    const key = keyOf(of);
+    if (underway.get(key)?.problem === null) {
+      throw new TokenctlError('busy', 'This investigation is under way');
+    }
+    const began = new Date().toISOString();
+    underway.set(key, { began, problem: null });
+    try {
+      await inTurn(() =>
+        places.work(place, async (runtime) => {
+          const out = filesOf(places.environment, key).newInvestigation(new Date());
+          await investigateFlow({ runtime, flags: { user, token, since: { at: since }, out } });
+        }),
+      );
+      underway.delete(key);
+      return {};
+    } catch (error) {
+      underway.set(key, { began, problem: problemOf(error) });
+      throw error;
+    }
+  });
+}
+
+/** Names a subject at a context. @throws TokenctlError `usage` without a subject, or with two. */
+function keyOf({ place, user, token }: Subject): string {
+  if ((user === undefined) === (token === undefined)) {
+    throw new TokenctlError('usage', 'Name a user or a token to investigate');
+  }
+  return JSON.stringify([place, user ?? null, token ?? null]);
+}
+
+/** A name may have any characters, and two of them must not share a folder. */
+function filesOf(environment: Environment, key: string): CaseFiles {
+  const digest = createHash('sha256').update(key).digest('hex').slice(0, 32);
+  return new CaseFiles(environment, `investigation-${digest}`);
+}

@@ -1,0 +1,97 @@
+import type { Runtime } from '../../app/runtime.ts';
+import { describedSummary, type Investigation } from '../../domain/investigation/investigation.ts';
+import { marksOf } from '../../operations/incident/marked-items.ts';
+import { readIncidentHistories, requireIncident } from '../../operations/incident/recorded-incidents.ts';
+import { verifiedItems } from '../../operations/incident/verified-items.ts';
+import { type Document, folded, lines, list } from '../../reports/document.ts';
+import { countText, secondText } from '../../reports/tables/text.ts';
+import { CaseFiles } from './case-files.ts';
+import { fateOf, type Known } from './shown-investigation.ts';
+
+/** The items of one fate that are named. */
+const MOST_NAMED = 10;
+
+/** What is not ended of a case, the gravest first, with what the plan of a lift calls it. */
+const OPEN = {
+  remains: 'Not cleaned, and found or not checked',
+  seen_again: 'Marked as done by hand, and found again or not checked',
+  handed_over: 'Handed over, so that others decide',
+  by_hand: 'Done by hand, as its person says, and not checked',
+} as const;
+
+type OpenFate = keyof typeof OPEN;
+
+/** How many items have a fate, and the first of them by name. */
+export interface OpenItems {
+  readonly fate: OpenFate;
+  /** The fate in words. */
+  readonly what: string;
+  readonly count: number;
+  readonly named: readonly string[];
+}
+
+/** What an investigation found, and nothing is known to have ended. Each item is in one of them. */
+export function openItemsOf(
+  investigation: Investigation,
+  known: Pick<Known, 'marks' | 'cleaned'>,
+): readonly OpenItems[] {
+  const fates = Map.groupBy(investigation.items, (item) => fateOf(item, known, investigation));
+  return (Object.keys(OPEN) as OpenFate[]).flatMap((fate) => {
+    const found = fates.get(fate) ?? [];
+    const named = found.slice(0, MOST_NAMED).map((item) => {
+      const to = fate === 'handed_over' ? known.marks.handedOver.get(item.id)?.to : undefined;
+      return `${describedSummary(item)}${to === undefined ? '' : `, to ${to}`}`;
+    });
+    return found.length === 0 ? [] : [{ fate, what: OPEN[fate], count: found.length, named }];
+  });
+}
+
+/**
+ * What to know before a case is closed by lifting its lockdown: what is not ended of what the last investigation found. Undefined for
+ * a case that is closed.
+ *
+ * @throws TokenctlError `not_found` for an unknown incident, `audit_unavailable`.
+ */
+export async function closingOf(runtime: Runtime, id: string): Promise<Document | undefined> {
+  const [log, description] = [await runtime.auditLog(), await runtime.description()];
+  const histories = (await readIncidentHistories(log)).ofController(description);
+  const { incident } = requireIncident(histories, id);
+  if (incident.lifted !== null) return undefined;
+  const files = new CaseFiles(runtime.environment, incident.id);
+  const last = files.investigations().at(-1);
+  const closes = `This closes the case ${incident.id}.`;
+  const { of: main } = files.theft();
+  if (last === undefined)
+    return [
+      lines(
+        main === undefined
+          ? `${closes} Nobody investigated what was done: what the intruder left is not known.`
+          : `${closes} What was done belongs to the case ${main}.`,
+      ),
+    ];
+  const of = { log, description, incident: incident.id };
+  const investigation = files.investigation(last.name);
+  const open = openItemsOf(investigation, { marks: await marksOf(of), cleaned: await verifiedItems(of) });
+  const by = `By its last investigation, of ${secondText(investigation.madeAt)},`;
+  return [
+    lines(
+      open.length === 0
+        ? `${closes} ${by} nothing is known to be left.`
+        : {
+            text: `${closes} ${by} this is left:`,
+            // The title of the dialog says what it closes.
+            inConsole: `Left, by the investigation of ${secondText(investigation.madeAt)}:`,
+          },
+    ),
+    ...open.map(({ fate, what, count, named }) => {
+      const title = `${what}: ${countText(count, 'item')}`;
+      // The form above the plan names them as well; what nobody dealt with is in view all the same.
+      const isFolded = fate === 'handed_over' || fate === 'by_hand';
+      return folded(
+        isFolded && title,
+        { text: `${title}:`, ...(isFolded && { inConsole: '' }) },
+        list(...named, count > named.length && `and ${count - named.length} more`),
+      );
+    }),
+  ];
+}

@@ -1,0 +1,262 @@
+/** What somebody decided about the items of a case, as one change with one confirmation. */
+
+import type { Confirmation } from '../../cli/change/confirmation.ts';
+import { GO_ON } from '../../cli/change/ending.ts';
+import type { FlagsOf } from '../../cli/flags.ts';
+import { cleanFlow } from '../../cli/investigation/clean-flow.ts';
+import { investigateFlow } from '../../cli/investigation/investigate-flow.ts';
+import type { cleanFlags } from '../../cli/investigation/investigation-flags.ts';
+import { markFlow } from '../../cli/investigation/mark-flow.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { describedSummary, type Investigation } from '../../domain/investigation/investigation.ts';
+import type { MarkKind } from '../../operations/incident/marked-items.ts';
+import { type Document, folded, type Line, lines, list, partsOf } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { countText } from '../../reports/tables/text.ts';
+import { type Flow, problemOf } from '../operations.ts';
+import type { CaseFiles } from './case-files.ts';
+import { wordOfCase } from './case-users.ts';
+
+/** What is said of items, and why. */
+export interface Decision {
+  readonly as: MarkKind;
+  readonly items: readonly string[];
+  readonly reason: string;
+  /** Who decides about what is handed over. */
+  readonly to?: string | undefined;
+}
+
+interface Settling {
+  readonly incident: string;
+  /** The investigation that is decided about; null where the case has none, and a cleaning is undone. */
+  readonly saved: Investigation | null;
+  readonly decisions: readonly Decision[];
+  readonly ticket: string | undefined;
+  /** Those of `incident clean`; null where nothing is to be ended. */
+  readonly clean: FlagsOf<typeof cleanFlags> | null;
+  /** Whether it is only planned. */
+  readonly plans: boolean;
+  readonly files: CaseFiles;
+}
+
+/** How an item is settled, in the words of a question: `keep 2 as honest work`. */
+const ACTS: Readonly<Record<MarkKind, (count: number) => string>> = {
+  honest: (count) => `keep ${count} as honest work`,
+  by_hand: (count) => `mark ${count} as done by hand`,
+  handed_over: (count) => `hand ${count} over`,
+};
+
+/** The same of what is done. */
+const SAID: Readonly<Record<MarkKind, (to: string | undefined) => string>> = {
+  honest: () => 'kept as honest work',
+  by_hand: () => 'marked as done by hand',
+  handed_over: (to) => `handed over to ${to ?? 'others'}: tell them`,
+};
+
+/** What a plan says of them; nothing of it changes anything at the controller. */
+const TITLES: Readonly<Record<MarkKind, (decision: Decision) => string>> = {
+  honest: ({ reason }) => `Kept as honest work, because "${reason}":`,
+  by_hand: ({ reason }) => `Marked as done by hand ("${reason}"), which is not checked:`,
+  handed_over: ({ reason, to = '' }) => `Handed over to ${to}, because "${reason}". Tell them:`,
+};
+
+/** The same beside the list, where a reason was typed a moment ago; that of a hand-over may have been filled in. */
+const SHORT_TITLES: typeof TITLES = {
+  honest: () => 'Kept as honest work:',
+  by_hand: () => 'Marked as done by hand, which is not checked:',
+  handed_over: TITLES.handed_over,
+};
+
+/**
+ * Plans all that was decided, asks once, and then does it in this order: what is said of items is recorded, each kind as an entry of
+ * its own; then what is to be ended is cleaned, as `incident clean` does; then everything is investigated again, into a file of the case.
+ * A record that fails ends it before anything is cleaned. A second try finds what is left.
+ *
+ * @throws TokenctlError as `markFlow` and `cleanFlow`.
+ */
+export function settle(settling: Settling): Flow {
+  return async (run) => {
+    const { clean, plans, decisions } = settling;
+    const said: string[] = [];
+    let isAsked = false;
+    let isSaid = false;
+    const ask =
+      (asked: Settling): Confirmation['confirm'] =>
+      async ({ plan, act }) => {
+        const isUndo = asked.clean?.undo !== undefined;
+        const type = await wordOfCase(run.runtime, asked.incident);
+        const question = { act: isUndo ? act : actText(asked), type };
+        await run.confirmation.confirm({ ...question, plan: planOf(asked, plan) });
+        isAsked = true;
+        await recordDecisions(run, { ...asked, said }).catch((error: unknown) => {
+          if (said.length > 0) run.notify(`${saidText(said)} ${NOT_SAID}`);
+          throw error;
+        });
+        isSaid = true;
+      };
+    const confirmation = { ...run.confirmation, confirm: ask(settling) };
+    const cleaned =
+      clean === null
+        ? null
+        : await cleanFlow({ ...run, confirmation, flags: clean, isPicked: true }).catch((error: unknown) => {
+            if (isSaid && said.length > 0) run.notify(saidText(said));
+            throw error;
+          });
+    const made = cleaned?.document?.() ?? [];
+    if (plans) return { ...(cleaned ?? noneCleaned()), ...written([...made, ...decided(settling)]) };
+    // Nothing is left to clean, so that nothing was asked: what is said is recorded all the same.
+    if (!isAsked && decisions.length > 0) await ask({ ...settling, clean: null })({ ...ASKED, plan: made });
+    const again = isMade(cleaned) ? await investigateAgain(run, settling) : [];
+    const first = lines(said.length > 0 && saidText(said));
+    const done = cleaned ?? noneCleaned();
+    return {
+      ...done,
+      ...written([first, ...withoutSteps(made), ...again]),
+      failure: done.failure && withWayOn(done.failure),
+    };
+  };
+}
+
+/** Where the command is to be run again, the page has a list. */
+function withWayOn(failure: TokenctlError): TokenctlError {
+  const { code, message, hint, details } = failure;
+  return hint === GO_ON ? new TokenctlError(code, message, { hint: DECIDE_AGAIN, details }) : failure;
+}
+
+const DECIDE_AGAIN = 'The list of the case shows what is left: decide about it again.';
+
+/** Steps that were all done are folded, with the run that recorded them; any other step leaves all in view. */
+function withoutSteps(document: Document): Document {
+  const parts = partsOf(document);
+  const marks = parts.flatMap((part) => (part.kind === 'lines' ? part.lines.flatMap(markOf) : []));
+  if (marks.length === 0 || marks.some((mark) => mark !== 'done' && mark !== 'as before')) return document;
+  const isFolded = (line: Line) =>
+    markOf(line).length > 0 || (typeof line !== 'string' && 'usual' in line && line.usual === true);
+  const all = parts.flatMap((part) => (part.kind === 'lines' ? part.lines : []));
+  return [
+    ...parts.map((part) =>
+      part.kind === 'lines' ? lines(part.lines.filter((line) => !isFolded(line))) : part,
+    ),
+    folded(`${countText(marks.length, 'step')} done`, all.filter(isFolded)),
+  ];
+}
+
+function markOf(line: Line): readonly string[] {
+  return typeof line === 'string' || !('mark' in line) || line.mark === undefined ? [] : [line.mark];
+}
+
+function saidText(said: readonly string[]): string {
+  return `Recorded: ${said.join('; ')}.`;
+}
+
+/** After a record that failed. */
+const NOT_SAID = 'The rest was not recorded, and nothing was ended.';
+
+const ASKED = { act: '', type: '' } as const;
+
+function noneCleaned(): Report {
+  return report({ json: { run: null }, document: [] });
+}
+
+function written(document: Document): Pick<Report, 'text' | 'document'> {
+  const { text, document: made } = report({ json: null, document });
+  return { text, document: made };
+}
+
+/** Whether a cleaning acted: then what the case has is older than that. */
+function isMade(cleaned: Report | null): boolean {
+  return (cleaned?.json as { readonly run?: string | null } | undefined)?.run != null;
+}
+
+/** All that the answer confirms, as a phrase: `end 3 items, keep 2 as honest work`. */
+function actText({ clean, decisions }: Settling): string {
+  const ended = clean?.item?.length;
+  return [
+    ...(clean === null
+      ? []
+      : [ended === undefined ? 'end all that is listed' : `end ${countText(ended, 'item')}`]),
+    ...[...Map.groupBy(decisions, ({ as }) => as)].map(([as, some]) =>
+      ACTS[as](some.reduce((sum, { items }) => sum + items.length, 0)),
+    ),
+  ].join(', ');
+}
+
+/** The plan of the cleaning, with what is recorded before it, and what happens in which order. */
+function planOf(settling: Settling, cleaning: Document): Document {
+  const { clean, decisions } = settling;
+  const isUndo = clean?.undo !== undefined;
+  const steps = [
+    ...(decisions.length === 0 ? [] : ['what you say is recorded, or it stops there']),
+    ...(clean === null
+      ? []
+      : [`each item is recorded and ${isUndo ? 'given back' : 'ended'}`, 'all is investigated again']),
+  ];
+  const order = [
+    ...(decisions.length === 0 ? [] : ['record']),
+    ...(clean === null ? [] : [isUndo ? 'undo' : 'end', 'investigate again']),
+  ];
+  return [
+    ...cleaning,
+    ...decided(settling),
+    folded(
+      `Order: ${order.join(', ')}`,
+      `In this order: ${steps.join('; ')}.${clean === null ? '' : ' If a part fails, the list shows what is left.'}`,
+    ),
+  ];
+}
+
+function decided({ saved, decisions }: Settling): Document {
+  const summaries = new Map(saved?.items.map((item) => [item.id, describedSummary(item)]));
+  return decisions.map((decision) =>
+    lines(
+      { text: TITLES[decision.as](decision), inConsole: SHORT_TITLES[decision.as](decision) },
+      list(...decision.items.map((id) => summaries.get(id) ?? id)),
+    ),
+  );
+}
+
+/** Records what is said, each kind on its own, and each hand-over: it has a reason of its own. What was recorded is added to `said`. */
+async function recordDecisions(
+  { runtime }: Parameters<Flow>[0],
+  { incident, decisions, ticket, said }: Settling & { readonly said: string[] },
+): Promise<void> {
+  for (const { as, items, reason, to } of decisions) {
+    const flags = {
+      ...{ item: [...items], reason, ticket, to },
+      ...{ 'by-hand': as === 'by_hand', 'handed-over': as === 'handed_over' },
+    };
+    await markFlow({ runtime, incident, flags });
+    said.push(`${countText(items.length, 'item')} ${SAID[as](to)}`);
+  }
+}
+
+/** The same investigation up to now. Where it fails, the case says that its last one is older than the cleaning. */
+async function investigateAgain(
+  { runtime }: Parameters<Flow>[0],
+  { incident, saved, files }: Settling,
+): Promise<Document> {
+  if (saved === null) return [];
+  const { subject } = saved;
+  try {
+    const { json } = await investigateFlow({
+      runtime,
+      flags: {
+        incident,
+        ...(subject.kind === 'token' ? { token: subject.id } : { [subject.kind]: subject.name }),
+        since: { at: new Date(saved.since) },
+        out: files.newInvestigation(new Date()),
+      },
+    });
+    const known = new Set(saved.items.map(({ id }) => id));
+    const found = json.items.filter(({ id }) => !known.has(id)).length;
+    return [
+      lines(
+        found === 0
+          ? 'Investigated again: nothing new was found.'
+          : `Investigated again: ${countText(found, 'new item')}. Decide about ${found === 1 ? 'it' : 'them'} too.`,
+      ),
+    ];
+  } catch (error) {
+    return [lines(`Not investigated again: ${problemOf(error).message}. The page of the case does it.`)];
+  }
+}

@@ -1,0 +1,394 @@
+import type { Queryable } from '../../../db/database.ts';
+import { sqlState } from '../../../db/postgres.ts';
+import { identifier, joined, type Sql, sql } from '../../../db/sql.ts';
+import type { TokenctlError } from '../../../domain/errors.ts';
+import type { CleaningAct, CleaningObject } from '../../../domain/investigation/cleaning.ts';
+import { refusedAct } from '../../../domain/investigation/cleaning.ts';
+import { DATABASE_FIELDS } from '../../../domain/investigation/cleaning-in-database.ts';
+import { isKnownKind } from '../../../domain/investigation/kinds.ts';
+import { isMasked, isReference } from '../../../domain/investigation/recorded-values.ts';
+import type { Cleaner, CleaningValues } from '../../../operations/ports/evidence.ts';
+import { databaseError, openConnection } from '../connection.ts';
+import { ENTRIES, linkOf, record } from './cleaning-entries.ts';
+import { ROLE_TABLES, ROLE_TABLES_READ, removeRole } from './cleaning-roles.ts';
+import type { DatabaseEvidenceOptions } from './evidence.ts';
+import { LINK_TABLES, ROLE_LINK, STORES } from './evidence-tables.ts';
+
+/** Hosts, groups, inventories and others have constraints on their names. */
+const UNIQUE_VIOLATION = '23505';
+const STATEMENT_TIMEOUT_MS = 60_000;
+/** How long an item waits for rows that another transaction holds. */
+const LOCK_TIMEOUT_MS = 15_000;
+
+/**
+ * Opens the database of a controller 24.6.1 to clean: it writes what the controller itself writes, with the entries of the activity
+ * stream but for the actor. Each act is one transaction, which changes nothing if the object is not as it was read.
+ *
+ * @throws TokenctlError as opening a target does.
+ */
+export async function openDatabaseCleaner(
+  options: DatabaseEvidenceOptions,
+): Promise<Cleaner & { close(): Promise<void> }> {
+  const { connection: url, environment, interruption } = options;
+  const connection = await openConnection({
+    url,
+    environment,
+    interruption,
+    connections: 1,
+    applicationName: 'tokenctl cleaning',
+    statementTimeout: STATEMENT_TIMEOUT_MS,
+    lockTimeout: LOCK_TIMEOUT_MS,
+  });
+  const { database, address } = connection;
+  try {
+    const refused = await refusedTables(database);
+    return {
+      refusal: (act) => refusalOf(act, refused),
+      apply: (act, values) =>
+        connection.write('read', (transaction) =>
+          apply(transaction, { act, values, address }).catch((error: unknown) => {
+            throw sqlState(error) === UNIQUE_VIOLATION ? nameTaken(error) : error;
+          }),
+        ),
+      close: () => database.close(),
+    };
+  } catch (error) {
+    await database.close();
+    throw databaseError(error, address);
+  }
+}
+
+const TEMPLATES = 'main_unifiedjobtemplate';
+
+/** A privilege on a table, as `UPDATE main_host`. */
+type Right = `${'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE'} ${string}`;
+
+/** The rights that an act takes in addition to those of an investigation. */
+function rightsOf(act: CleaningAct): Right[] {
+  const update = (kind: string): Right[] => {
+    const tables = isKnownKind(kind)
+      ? [STORES[kind]?.table ?? kind, STORES[kind]?.parent ?? []].flat()
+      : [kind];
+    const also = kind === 'schedule' ? [TEMPLATES] : [];
+    return [...[...tables, ...also].map((table): Right => `UPDATE ${table}`), ...entry(kind)];
+  };
+  const entry = (...kinds: string[]): Right[] => [
+    `INSERT ${ENTRIES}`,
+    ...kinds.flatMap((kind) => linkOf(kind).map(([table]): Right => `INSERT ${table}`)),
+  ];
+  switch (act.act) {
+    case 'disable':
+    case 'enable':
+    case 'rename':
+      return update(act.object.kind);
+    case 'restore':
+      if (act.object.kind === 'setting')
+        return [act.isDefault ? 'DELETE conf_setting' : 'UPDATE conf_setting', ...entry()];
+      return update(act.object.kind);
+    case 'disassociate': {
+      if (act.link !== 'role') {
+        const [table = act.link] = LINK_TABLES[act.link] ?? [];
+        return [`DELETE ${table}`, ...entry(act.object.kind, act.other.kind)];
+      }
+      return [
+        ...ROLE_TABLES.map((table): Right => `DELETE ${table}`),
+        ...[...ROLE_TABLES, ...ROLE_TABLES_READ].map((table): Right => `SELECT ${table}`),
+        ...entry('role', 'user'),
+      ];
+    }
+    default:
+      return [];
+  }
+}
+
+/** What a role of the database lacks: tables that are missing, and grants by right. */
+interface RefusedTables {
+  readonly missing: ReadonlySet<string>;
+  readonly rights: ReadonlySet<string>;
+  readonly role: string;
+}
+
+interface RefusedRow {
+  readonly name: string;
+  readonly privilege: string | null;
+  readonly role: string;
+}
+
+async function refusedTables(database: Queryable): Promise<RefusedTables> {
+  const tables = [
+    ...[ENTRIES, ...ROLE_TABLES, ...ROLE_TABLES_READ, TEMPLATES, ROLE_LINK[0]],
+    ...['conf_setting', ...Object.values(LINK_TABLES).map(([table]) => table)],
+    ...Object.values(STORES).flatMap(({ table, link }) => [table, link[0]]),
+  ];
+  const rows = await sql`SELECT w.name, p.privilege, quote_ident(current_user) AS role
+     FROM unnest(${[...new Set(tables)]}::text[]) AS w(name)
+       LEFT JOIN unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS p(privilege) ON to_regclass(w.name) IS NOT NULL
+     WHERE p.privilege IS NULL
+       OR NOT has_table_privilege(to_regclass(w.name), p.privilege)`.rows<RefusedRow>(database);
+  return {
+    missing: new Set(rows.filter(({ privilege }) => privilege === null).map(({ name }) => name)),
+    rights: new Set(rows.map(({ name, privilege }) => `${privilege} ${name}`)),
+    role: rows[0]?.role ?? 'CURRENT_USER',
+  };
+}
+
+function refusalOf(act: CleaningAct, { missing, rights, role }: RefusedTables): string | null {
+  const needed = rightsOf(act).map((right) => right.split(' ') as [privilege: string, table: string]);
+  const absent = needed.find(([, table]) => missing.has(table));
+  if (absent !== undefined) return `The database has no table ${absent[1]}.`;
+  const lacking = needed.filter(([privilege, table]) => rights.has(`${privilege} ${table}`));
+  if (lacking.length === 0) return null;
+  const grants = [...Map.groupBy(lacking, ([, table]) => table)].map(
+    ([table, each]) => `GRANT ${each.map(([privilege]) => privilege).join(', ')} ON ${table} TO ${role};`,
+  );
+  return `This role of the database lacks rights: ${grants.join(' ')}`;
+}
+
+/** An act within its transaction. */
+interface Work {
+  readonly act: CleaningAct;
+  readonly values: CleaningValues;
+  readonly address: string;
+}
+
+async function apply(transaction: Queryable, work: Work): Promise<'done' | 'unchanged'> {
+  const { act } = work;
+  switch (act.act) {
+    case 'disable':
+      return await disable(transaction, act);
+    case 'enable':
+      return await enableHost(transaction, act);
+    case 'rename':
+      return await rename(transaction, act);
+    case 'restore':
+      if (act.object.kind !== 'setting') return await restoreFields(transaction, act, work);
+      return await (act.isDefault ? resetSetting(transaction, act, work) : restoreSetting(transaction, work));
+    case 'disassociate':
+      return act.link === 'role'
+        ? await removeRole(transaction, { ...act, entry: work.values.entry })
+        : await removeLink(transaction, act, work);
+    default:
+      throw refusedAct('only the REST API can do it', 'rest_only');
+  }
+}
+
+type Act<Name extends CleaningAct['act']> = Extract<CleaningAct, { readonly act: Name }>;
+
+async function disable(
+  transaction: Queryable,
+  { object, field }: Act<'disable'>,
+): Promise<'done' | 'unchanged'> {
+  const { kind, id } = object;
+  if (kind === 'schedule') {
+    const schedule = await sql`UPDATE main_schedule SET enabled = false, next_run = NULL, modified = now()
+      WHERE id = ${id} AND enabled
+      RETURNING unified_job_template_id AS template`.first<{ template: number }>(transaction);
+    if (schedule === null) return 'unchanged';
+    // As the controller does: the template shows the latest of the next runs that are left.
+    const { template } = schedule;
+    await sql`UPDATE main_unifiedjobtemplate t SET next_schedule_id = s.id, next_job_run = s.next_run
+      FROM (SELECT id, next_run FROM main_schedule WHERE unified_job_template_id = ${template} AND enabled
+            AND next_run IS NOT NULL ORDER BY next_run DESC LIMIT 1) s
+      WHERE t.id = ${template}`.execute(transaction);
+  } else if (!(await setHostEnabled(transaction, id, false))) return 'unchanged';
+  const changes = { [field]: [true, false] };
+  await record(transaction, { operation: 'update', object1: kind, changes, links: [object] });
+  return 'done';
+}
+
+function setHostEnabled(transaction: Queryable, id: number | null, enabled: boolean): Promise<boolean> {
+  const [to, from] = enabled ? [sql`true`, sql`NOT enabled`] : [sql`false`, sql`enabled`];
+  return sql`UPDATE main_host SET enabled = ${to}, modified = now()
+    WHERE id = ${id} AND ${from} RETURNING id`.exists(transaction);
+}
+
+async function enableHost(transaction: Queryable, { object }: Act<'enable'>): Promise<'done' | 'unchanged'> {
+  if (!(await setHostEnabled(transaction, object.id, true))) return 'unchanged';
+  const changes = { enabled: [false, true] };
+  await record(transaction, { operation: 'update', object1: 'host', changes, links: [object] });
+  return 'done';
+}
+
+function columnOf(field: string): string {
+  return isReference(field) ? `${field}_id` : field;
+}
+
+/** The columns of fields by the table that has them; all names are constants. */
+function columnsOf(
+  kind: string,
+  fields: readonly string[],
+): { readonly table: string; readonly key: string; readonly columns: string[] }[] {
+  const found = isKnownKind(kind) ? STORES[kind] : undefined;
+  if (found === undefined) return [];
+  const known = [...(DATABASE_FIELDS[kind] ?? []), 'survey_spec', 'webhook_key'].filter((field) =>
+    fields.includes(field),
+  );
+  const isShared = (field: string) => ['name', 'description', 'execution_environment'].includes(field);
+  if (found.parent === undefined) return [{ table: found.table, key: 'id', columns: known.map(columnOf) }];
+  return [
+    { table: found.parent, key: 'id', columns: known.filter(isShared).map(columnOf) },
+    {
+      table: found.table,
+      key: `${found.parent.replace('main_', '')}_ptr_id`,
+      columns: known.filter((field) => !isShared(field)).map(columnOf),
+    },
+  ];
+}
+
+/** Where a table says when a row was changed. */
+const WITHOUT_MODIFIED: ReadonlySet<string> = new Set([
+  'auth_user',
+  'main_jobtemplate',
+  'main_workflowjobtemplate',
+]);
+
+async function restoreFields(
+  transaction: Queryable,
+  { object, fields, survey }: Act<'restore'>,
+  { values: { write, expected, recorded } }: Work,
+): Promise<'done' | 'unchanged'> {
+  // Without a webhook there is no key, as the controller keeps it.
+  const offs = 'webhook_service' in write ? { webhook_key: '' } : {};
+  const all = { ...write, ...offs, ...(survey === null ? {} : { survey_spec: {} }) };
+  const asColumns = (some: Readonly<Record<string, unknown>>, wanted = Object.keys(some).map(columnOf)) => {
+    const named = Object.entries(some).map(([field, value]) => [columnOf(field), value] as const);
+    return JSON.stringify(Object.fromEntries(named.filter(([column]) => wanted.includes(column))));
+  };
+  if (typeof write['name'] === 'string') await requireFree(transaction, object, write['name']);
+  const tables = columnsOf(object.kind, Object.keys(all));
+  for (const { table, key, columns } of tables) {
+    // The parent of a template says when it was changed.
+    const isStamped = !WITHOUT_MODIFIED.has(table);
+    if (columns.length === 0 && !isStamped) continue;
+    const set = [
+      ...columns.map((column) => sql`${identifier(column)} = r.${identifier(column)}`),
+      ...(isStamped ? [sql`modified = now()`] : []),
+    ];
+    const [name, id] = [identifier(table), identifier(`t.${key}`)];
+    const isDone = await sql`UPDATE ${name} t SET ${joined(set)}
+      FROM jsonb_populate_record(NULL::${name}, ${asColumns(all)}::jsonb) r
+      WHERE ${id} = ${object.id} AND NOT EXISTS (
+        SELECT FROM jsonb_each(${asColumns(expected, columns)}::jsonb) e WHERE to_jsonb(t)->e.key IS DISTINCT FROM e.value)
+      RETURNING ${id}`.exists(transaction);
+    if (!isDone) throw changedSince();
+  }
+  if (fields.length === 0 && survey === null) return 'unchanged';
+  const changes = { ...recorded, ...(survey === null ? {} : { survey_spec: ['hidden', '{}'] }) };
+  await record(transaction, { operation: 'update', object1: object.kind, changes, links: [object] });
+  return 'done';
+}
+
+/** Gives an object a name for a while. */
+async function rename(
+  transaction: Queryable,
+  { object, field, name }: Act<'rename'>,
+): Promise<'done' | 'unchanged'> {
+  for (const { table, key, columns } of columnsOf(object.kind, [field])) {
+    if (columns.length === 0) continue;
+    const [from, id, column] = [identifier(table), identifier(key), identifier(field)];
+    const row = await sql`UPDATE ${from} t SET ${column} = ${name}, modified = now() FROM ${from} o
+      WHERE t.${id} = ${object.id} AND o.${id} = t.${id} AND t.${column} <> ${name}
+      RETURNING o.${column} AS before`.first<{ before: string }>(transaction);
+    if (row === null) return 'unchanged';
+    const changes = { [field]: [row.before, name] };
+    await record(transaction, { operation: 'update', object1: object.kind, changes, links: [object] });
+  }
+  return 'done';
+}
+
+/** Refuses the name of another template of the same kind and organization: the controller allows it once, and no constraint says so. */
+async function requireFree(
+  transaction: Queryable,
+  { kind, id }: CleaningObject,
+  name: string,
+): Promise<void> {
+  if (!isKnownKind(kind) || STORES[kind]?.parent !== TEMPLATES) return;
+  const isTaken = await sql`SELECT FROM main_unifiedjobtemplate t
+    JOIN main_unifiedjobtemplate o ON o.polymorphic_ctype_id = t.polymorphic_ctype_id
+      AND o.organization_id IS NOT DISTINCT FROM t.organization_id AND o.id <> t.id
+    WHERE t.id = ${id} AND o.name = ${name} LIMIT 1`.exists(transaction);
+  if (isTaken) throw nameTaken();
+}
+
+function nameTaken(cause?: unknown): TokenctlError {
+  return refusedAct('another object has the name', 'name_taken', { cause });
+}
+
+function changedSince(): TokenctlError {
+  return refusedAct('it was changed or deleted since it was read', 'changed');
+}
+
+async function restoreSetting(
+  transaction: Queryable,
+  { values: { write, expected, recorded } }: Work,
+): Promise<'done' | 'unchanged'> {
+  for (const [key, value] of Object.entries(write)) {
+    const isDone = await sql`UPDATE conf_setting s SET value = ${JSON.stringify(value)}, modified = now()
+      WHERE ${isAsRead(key, expected)} RETURNING s.id`.exists(transaction);
+    if (!isDone) throw changedSince();
+    const last = await sql`SELECT NULLIF(s.setting::text, '')::jsonb AS setting FROM main_activitystream s
+      WHERE s.object1 = 'setting' AND NULLIF(s.setting::text, '')::jsonb->>'name' = ${key}
+      ORDER BY s.id DESC LIMIT 1`.first<{ setting: unknown }>(transaction);
+    const changes = { value: recorded[key] ?? ['hidden', 'hidden'] };
+    await record(transaction, {
+      operation: 'update',
+      object1: 'setting',
+      changes,
+      links: [],
+      setting: last?.setting,
+    });
+  }
+  return 'done';
+}
+
+/** The row `s` of a setting, if it still has the value that was read, or if none was read. */
+function isAsRead(key: string, expected: CleaningValues['expected']): Sql {
+  const before = JSON.stringify(expected[key] ?? null);
+  return sql`s.user_id IS NULL AND s.key = ${key}
+    AND (${!(key in expected)}::boolean OR s.value::text::jsonb IS NOT DISTINCT FROM ${before}::jsonb)`;
+}
+
+/** Deletes the row of a setting, as the controller does to reset it: without one, it has its default. */
+async function resetSetting(
+  transaction: Queryable,
+  { fields }: Act<'restore'>,
+  { values: { expected, recorded } }: Work,
+): Promise<'done' | 'unchanged'> {
+  let result: 'done' | 'unchanged' = 'unchanged';
+  for (const { field: key } of fields) {
+    const ids = await sql`DELETE FROM conf_setting s
+      WHERE ${isAsRead(key, expected)} RETURNING s.id`.ids(transaction);
+    if (ids.length === 0 && key in expected) throw changedSince();
+    const value = recorded[key]?.[0];
+    for (const id of ids) {
+      result = 'done';
+      const changes = { value: value === undefined || isMasked(value) ? 'hidden' : value, id };
+      await record(transaction, { operation: 'delete', object1: 'setting', changes, links: [] });
+    }
+  }
+  return result;
+}
+
+async function removeLink(
+  transaction: Queryable,
+  { link, object, other }: Act<'disassociate'>,
+  { values: { entry } }: Work,
+): Promise<'done' | 'unchanged'> {
+  const found = LINK_TABLES[link];
+  if (found === undefined) throw refusedAct('how this link is stored is not known', 'rest_only');
+  const [table, first, second] = found.map(identifier);
+  const isDone =
+    await sql`DELETE FROM ${table} l WHERE l.${first} = ${object.id} AND l.${second} = ${other.id}
+    RETURNING l.${first}`.exists(transaction);
+  if (!isDone) return 'unchanged';
+  const ids = { object1: object.kind, object1_pk: object.id, object2: other.kind, object2_pk: other.id };
+  await record(transaction, {
+    operation: 'disassociate',
+    object1: object.kind,
+    object2: other.kind,
+    like: entry,
+    changes: { ...ids, action: 'disassociate' },
+    links: [object, other],
+  });
+  return 'done';
+}

@@ -1,0 +1,46 @@
+import type { Queryable } from '../../../db/database.ts';
+import { identifier, shared, sql } from '../../../db/sql.ts';
+import { isKnownKind } from '../../../domain/investigation/kinds.ts';
+import { ROLE_LINK, STORES } from './evidence-tables.ts';
+
+/** The table of the activity stream. */
+export const ENTRIES = 'main_activitystream';
+
+export function linkOf(kind: string): (readonly [table: string, column: string])[] {
+  if (kind === 'role') return [ROLE_LINK];
+  const found = isKnownKind(kind) ? STORES[kind]?.link : undefined;
+  return found === undefined ? [] : [found];
+}
+
+/** An entry of the activity stream; it has no actor. */
+interface NewEntry {
+  readonly operation: 'update' | 'disassociate' | 'delete';
+  readonly object1: string;
+  readonly object2?: string;
+  readonly changes: Readonly<Record<string, unknown>>;
+  readonly links: readonly { readonly kind: string; readonly id: number | null }[];
+  readonly setting?: unknown;
+  /** The entry that made the link: the controller repeats its relationship. */
+  readonly like?: number | null;
+}
+
+/** Writes an entry as the controller does, but for the actor, and links it to its objects. */
+export async function record(transaction: Queryable, entry: NewEntry): Promise<void> {
+  const { operation, object1, object2 = '', changes, links, setting = {}, like = null } = entry;
+  const recorded = shared(JSON.stringify(changes));
+  const row = await sql`INSERT INTO main_activitystream (operation, timestamp, changes,
+      object_relationship_type, object1, object2, action_node, setting)
+    SELECT ${operation}, now(), (CASE WHEN l.changes::jsonb ? 'relationship'
+        THEN ${recorded}::jsonb || jsonb_build_object('relationship', l.changes::jsonb->'relationship')
+        ELSE ${recorded}::jsonb END)::text,
+      coalesce(l.object_relationship_type, ''), ${object1}, ${object2}, 'tokenctl', ${JSON.stringify(setting)}::jsonb
+    FROM (SELECT 1) one
+    LEFT JOIN main_activitystream l ON l.id = ${like}::bigint
+    RETURNING id`.first<{ id: number }>(transaction);
+  for (const { kind, id } of links) {
+    for (const [table, column] of linkOf(kind)) {
+      await sql`INSERT INTO ${identifier(table)} (activitystream_id, ${identifier(column)})
+        VALUES (${row?.id}, ${id})`.execute(transaction);
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import { type Sql, sql } from '../../../db/sql.ts';
+import { kindOfModel } from '../../../domain/investigation/kinds.ts';
+import type { JobRecord, JobSelector } from '../../../operations/ports/evidence.ts';
+import { dateOf, dateOrNull, milliseconds, PAGE_LIMIT } from '../queries.ts';
+
+/** A row of {@link jobsSql}; times in milliseconds. */
+export interface JobRow {
+  readonly id: number;
+  readonly model: string;
+  readonly name: string;
+  readonly status: string;
+  readonly launch_type: string | null;
+  readonly created: number;
+  readonly started: number | null;
+  readonly finished: number | null;
+  readonly created_by_id: number | null;
+  readonly username: string | null;
+  readonly template_id: number | null;
+  readonly template: string | null;
+  readonly schedule_id: number | null;
+  readonly credentials: readonly string[] | null;
+  readonly hosts: number;
+}
+
+/** A page of jobs after an id. */
+export function jobsSql(selector: JobSelector, after: number): Sql {
+  const { createdBy, templateIds, scheduleIds, since, until } = selector;
+  return sql`SELECT j.id, c.model, j.name, j.status, j.launch_type, ${milliseconds(sql`j.created`)} AS created,
+      ${milliseconds(sql`j.started`)} AS started, ${milliseconds(sql`j.finished`)} AS finished, j.created_by_id,
+      u.username, j.unified_job_template_id AS template_id, t.name AS template, j.schedule_id,
+      (SELECT array_agg(k.name::text ORDER BY k.id) FROM main_credential k WHERE k.id IN
+         (SELECT l.credential_id FROM main_unifiedjob_credentials l WHERE l.unifiedjob_id = j.id
+          UNION SELECT a.credential_id FROM main_adhoccommand a WHERE a.unifiedjob_ptr_id = j.id)) AS credentials,
+      (SELECT count(*) FROM main_jobhostsummary h WHERE h.job_id = j.id) AS hosts
+    FROM main_unifiedjob j JOIN django_content_type c ON c.id = j.polymorphic_ctype_id
+      LEFT JOIN auth_user u ON u.id = j.created_by_id
+      LEFT JOIN main_unifiedjobtemplate t ON t.id = j.unified_job_template_id
+    WHERE (j.created_by_id = ANY(${createdBy}::bigint[]) OR j.unified_job_template_id = ANY(${templateIds}::bigint[])
+        OR j.schedule_id = ANY(${scheduleIds}::bigint[]))
+      AND j.created >= ${since} AND j.created < ${until} AND j.id > ${after}::bigint
+    ORDER BY j.id ${PAGE_LIMIT}`;
+}
+
+export function jobOf(row: JobRow): JobRecord {
+  const { id, name, status, created_by_id: creator, template_id: template } = row;
+  const kind = kindOfModel(row.model);
+  return {
+    // The name of an ad hoc command ends with its arguments, which may hold secrets.
+    kind,
+    id,
+    name: kind === 'ad_hoc_command' ? name.split(':', 1).join('') : name,
+    status,
+    scheduleId: row.schedule_id,
+    credentials: row.credentials ?? [],
+    launchType: row.launch_type,
+    created: dateOf(row.created),
+    started: dateOrNull(row.started),
+    finished: dateOrNull(row.finished),
+    createdBy: creator === null ? null : { id: creator, username: row.username ?? '' },
+    template: template === null ? null : { id: template, name: row.template },
+    hosts: kind === 'job' ? row.hosts : null,
+  };
+}

@@ -1,0 +1,164 @@
+import { sql } from '../../../db/sql.ts';
+import { TokenctlError } from '../../../domain/errors.ts';
+import { isKnownKind, type KnownKind } from '../../../domain/investigation/kinds.ts';
+import { words } from '../../../domain/text.ts';
+import type { Connection } from '../connection.ts';
+
+/** Where a controller 24.6.1 keeps one kind of object. All values are constants: no SQL is built from anything else. */
+interface Store {
+  readonly table: string;
+  readonly name: string;
+  /** The table of the fields that all templates, or all jobs, have; their ids are its ids. */
+  readonly parent?: 'main_unifiedjobtemplate' | 'main_unifiedjob';
+  /** The table and the column that link entries of the activity stream to these objects. */
+  readonly link: readonly [table: string, column: string];
+}
+
+const LINKED = 'main_activitystream_';
+
+function store(kind: string, table: string, more: Partial<Pick<Store, 'name' | 'parent'>> = {}): Store {
+  return {
+    table,
+    name: 'name',
+    link: [LINKED + kind, `${kind.replaceAll('_', '')}_id`],
+    ...more,
+  };
+}
+
+const TEMPLATE = { parent: 'main_unifiedjobtemplate' } as const;
+const JOB = { parent: 'main_unifiedjob' } as const;
+
+/**
+ * Kinds without a table of their own are missing. No entry is linked to a credential input source: the activity stream does not
+ * record it.
+ */
+export const STORES: Partial<Readonly<Record<KnownKind, Store>>> = {
+  o_auth2_access_token: store('o_auth2_access_token', 'main_oauth2accesstoken', { name: 'description' }),
+  o_auth2_application: store('o_auth2_application', 'main_oauth2application'),
+  user: store('user', 'auth_user', { name: 'username' }),
+  credential: store('credential', 'main_credential'),
+  credential_type: store('credential_type', 'main_credentialtype'),
+  credential_input_source: store('credential_input_source', 'main_credentialinputsource', {
+    name: 'input_field_name',
+  }),
+  organization: store('organization', 'main_organization'),
+  team: store('team', 'main_team'),
+  schedule: store('schedule', 'main_schedule'),
+  job_template: store('job_template', 'main_jobtemplate', TEMPLATE),
+  workflow_job_template: store('workflow_job_template', 'main_workflowjobtemplate', TEMPLATE),
+  workflow_job_template_node: store('workflow_job_template_node', 'main_workflowjobtemplatenode', {
+    name: 'identifier',
+  }),
+  workflow_approval_template: store('workflow_approval_template', 'main_workflowapprovaltemplate', TEMPLATE),
+  notification_template: store('notification_template', 'main_notificationtemplate'),
+  inventory_source: store('inventory_source', 'main_inventorysource', TEMPLATE),
+  inventory: store('inventory', 'main_inventory'),
+  host: store('host', 'main_host'),
+  group: store('group', 'main_group'),
+  execution_environment: store('execution_environment', 'main_executionenvironment'),
+  project: store('project', 'main_project', TEMPLATE),
+  instance_group: store('instance_group', 'main_instancegroup'),
+  instance: store('instance', 'main_instance', { name: 'hostname' }),
+  label: store('label', 'main_label'),
+  job: store('job', 'main_job', JOB),
+  ad_hoc_command: store('ad_hoc_command', 'main_adhoccommand', JOB),
+  workflow_job: store('workflow_job', 'main_workflowjob', JOB),
+  project_update: store('project_update', 'main_projectupdate', JOB),
+  workflow_approval: store('workflow_approval', 'main_workflowapproval', JOB),
+  inventory_update: store('inventory_update', 'main_inventoryupdate', JOB),
+};
+
+/** The link of a role has no object that is read. */
+export const ROLE_LINK = ['main_activitystream_role', 'role_id'] as const;
+
+/** The newer tables of roles of controller 24.6.1. */
+export const ASSIGNMENT_TABLES = [
+  'dab_rbac_roleuserassignment',
+  'dab_rbac_roleteamassignment',
+  'dab_rbac_roledefinition',
+];
+
+/** The tables of roles that all controllers have. */
+export const OLDER_ROLES = ['main_rbac_roles', 'main_rbac_roles_members', 'main_rbac_roles_parents'];
+
+/** The tables that are read in addition to those of {@link STORES}. */
+const OTHER_TABLES = [
+  ...['main_activitystream', 'auth_user', 'conf_setting', 'django_content_type', ROLE_LINK[0]],
+  ...OLDER_ROLES,
+  ...ASSIGNMENT_TABLES,
+  ...['main_unifiedjob', 'main_unifiedjobtemplate', 'main_unifiedjob_credentials', 'main_jobhostsummary'],
+] as const;
+
+const TEMPLATE_ID = 'unifiedjobtemplate_id';
+const NOTIFIES = 'main_unifiedjobtemplate_notification_templates_';
+
+/** The tables of links between objects, by the link's name in an entry: table, column of the first object, of the second. */
+export const LINK_TABLES: Readonly<Record<string, readonly [table: string, first: string, second: string]>> =
+  {
+    credentials: ['main_unifiedjobtemplate_credentials', TEMPLATE_ID, 'credential_id'],
+    notification_templates_started: [`${NOTIFIES}started`, TEMPLATE_ID, 'notificationtemplate_id'],
+    notification_templates_success: [`${NOTIFIES}success`, TEMPLATE_ID, 'notificationtemplate_id'],
+    notification_templates_error: [`${NOTIFIES}error`, TEMPLATE_ID, 'notificationtemplate_id'],
+    instance_groups: ['main_unifiedjobtemplateinstancegroupmembership', TEMPLATE_ID, 'instancegroup_id'],
+    input_inventories: [
+      'main_inventoryconstructedinventorymembership',
+      'constructed_inventory_id',
+      'input_inventory_id',
+    ],
+    hosts: ['main_group_hosts', 'group_id', 'host_id'],
+  };
+
+/**
+ * The table of {@link LINK_TABLES} that has a link of an object; undefined where it is not known. Organizations, inventories
+ * and schedules keep links of the same names elsewhere, so that the ids in these tables are not theirs.
+ */
+export function linkTable(link: string, kind: string): (typeof LINK_TABLES)[string] | undefined {
+  const table = LINK_TABLES[link];
+  if (table?.[1] !== TEMPLATE_ID) return table;
+  return isKnownKind(kind) && STORES[kind]?.parent === TEMPLATE.parent ? table : undefined;
+}
+
+/** Columns that hold secrets, or nothing that an actor changes: they never leave the database. */
+export const WITHHELD = words(`password token inputs client_secret webhook_key host_config_key
+  survey_passwords injectors metadata ansible_facts logo_data artifacts start_args job_args job_env
+  job_env_old result_stdout_text result_traceback playbook_files inventory_files installed_collections`);
+
+interface ReadableRow {
+  readonly name: string;
+  readonly readable: boolean;
+  readonly role: string;
+}
+
+/**
+ * Those of some tables that a database has.
+ *
+ * @throws TokenctlError `permission_refused` with the missing grant, where the role may not read all of them.
+ */
+export async function readableTables(
+  { reader, address }: Connection,
+  names: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await sql`SELECT w.name, has_table_privilege(to_regclass(w.name), 'SELECT') AS readable,
+      quote_ident(current_user) AS role
+    FROM unnest(${names}::text[]) AS w(name) WHERE to_regclass(w.name) IS NOT NULL
+    ORDER BY w.name`.rows<ReadableRow>(reader);
+  const refused = rows.filter(({ readable }) => !readable).map(({ name }) => name);
+  if (refused.length > 0) {
+    const grant = `GRANT SELECT ON ${refused.join(', ')} TO ${rows[0]?.role ?? 'CURRENT_USER'}`;
+    throw new TokenctlError(
+      'permission_refused',
+      `This role may not read ${refused.length} tables in ${address}`,
+      { hint: `Ask the database administrator to run \`${grant};\``, details: { grants: [grant] } },
+    );
+  }
+  return new Set(rows.map(({ name }) => name));
+}
+
+/** Every table that an investigation of a controller reads. */
+export function investigatedTables(): readonly string[] {
+  const names = new Set<string>([...OTHER_TABLES, ...Object.values(LINK_TABLES).map(([table]) => table)]);
+  for (const { table, parent, link } of Object.values(STORES)) {
+    for (const each of [table, parent, link[0]]) if (each !== undefined) names.add(each);
+  }
+  return [...names];
+}

@@ -1,0 +1,335 @@
+/** What an investigation found: as a list in which each item gets its fate, and as a tree of who made what; and the cleanings. */
+import {
+  Button,
+  Modal,
+  ModalBody,
+  ModalFooter,
+  ModalHeader,
+  Toolbar,
+  ToolbarContent,
+  ToolbarItem,
+} from '@patternfly/react-core';
+import { type ReactNode, useState } from 'react';
+import { Choice } from '../../shared/choice.tsx';
+import { Loaded } from '../../shared/states.tsx';
+import { PlainTable } from '../../shared/table.tsx';
+import { numberText } from '../../shared/times.tsx';
+import { query, useFacts, useRead } from '../api.ts';
+import { TextSearch } from '../commands.tsx';
+import type { ChosenPlace } from '../controller.tsx';
+import { Message, Severity, When } from '../parts.tsx';
+import type { CaseRead, InvestigationRead, Item } from './case-stages.ts';
+import { ChainTree } from './case-tree.tsx';
+import { Cleanings } from './cleanings.tsx';
+import { Decide } from './decide.tsx';
+import { FoundText, Limits, OwnersWork } from './found-text.tsx';
+import { ItemDetails, SeenAgain, SetsBack, StolenLabel } from './item-details.tsx';
+import { type Fate, FateCell, type Fates, type Receivers, UndoMark } from './item-fates.tsx';
+
+/** What is left to do about the last investigation of a case, and what cleanings did. */
+export function CaseItems({
+  read,
+  chosen,
+}: {
+  readonly read: CaseRead;
+  readonly chosen: ChosenPlace;
+}): ReactNode {
+  const last = read.investigations.at(-1);
+  const found = useRead<InvestigationRead>(
+    last === undefined
+      ? null
+      : query('/api/case/investigation', {
+          place: chosen.place,
+          incident: read.incident.id,
+          name: last.name,
+        }),
+  );
+  return (
+    <>
+      {last === undefined ? (
+        <p>Investigate first: a cleaning ends what an investigation found.</p>
+      ) : (
+        <Loaded query={found}>
+          {(data) => <Found key={last.name} read={read} chosen={chosen} found={data} name={last.name} />}
+        </Loaded>
+      )}
+      <Cleanings read={read} chosen={chosen} />
+    </>
+  );
+}
+
+const GROUPS = [
+  ['', 'All kinds'],
+  ['ways_in', 'Ways in'],
+  ['code_later', 'Ways to run code later'],
+  ['ran', 'What ran'],
+  ['other', 'Other changes'],
+] as const;
+
+/** Which items are shown, with how many there are. */
+const SHOWN = [
+  ['remains', 'To decide'],
+  ['marked', 'Honest, by hand or handed over'],
+  ['all', 'All'],
+] as const;
+
+type Shown = (typeof SHOWN)[number][0];
+
+/** The rows that are drawn at first, and those that take a search. */
+const MOST_ROWS = 100;
+const MANY_ROWS = 12;
+
+interface FoundProps {
+  readonly read: CaseRead;
+  readonly chosen: ChosenPlace;
+  readonly found: InvestigationRead;
+  readonly name: string;
+}
+
+function Found(props: FoundProps): ReactNode {
+  const { found } = props;
+  const { items, total } = found;
+  const [active, setActive] = useState<string | null>(null);
+  const [isOpen, setOpen] = useState<Item | null>(null);
+  // What is to be decided again stays in its place, or the next row would come under the pointer.
+  const [kept, setKept] = useState<ReadonlySet<string>>(new Set());
+  const keep = (id: string) => setKept((before) => new Set([...before, id]));
+  const choose = (id: string) => {
+    setActive(id);
+    setOpen(items.find((item) => item.id === id) ?? null);
+  };
+  return (
+    <>
+      {total > items.length && (
+        <Message
+          variant="warning"
+          title={`The page has the first ${numberText(items.length)} of ${numberText(total)} items. Use the command for the others.`}
+        />
+      )}
+      <p>
+        <FoundText found={found} />
+      </p>
+      <ItemList {...props} kept={kept} onKeep={keep} onFilter={() => setKept(new Set())} onOpen={setOpen} />
+      <details className="evidence">
+        <summary>Who made what</summary>
+        <ChainTree found={found} active={active} onChoose={choose} />
+      </details>
+      <OwnersWork found={found} />
+      <Limits found={found} />
+      {isOpen !== null && (
+        <ItemDialog
+          {...props}
+          item={items.find(({ id }) => id === isOpen.id) ?? isOpen}
+          onUndo={() => keep(isOpen.id)}
+          onClose={() => setOpen(null)}
+        />
+      )}
+    </>
+  );
+}
+
+function ItemList({
+  read,
+  chosen,
+  found,
+  name,
+  kept,
+  onKeep,
+  onFilter,
+  onOpen,
+}: FoundProps & {
+  /** The ids of the rows that stay, whatever is shown. */
+  readonly kept: ReadonlySet<string>;
+  readonly onKeep: (id: string) => void;
+  /** Called before other items are shown. */
+  readonly onFilter: () => void;
+  readonly onOpen: (item: Item) => void;
+}): ReactNode {
+  const { readOnly } = useFacts();
+  const { items } = found;
+  const [shown, setShown] = useState<Shown>('remains');
+  const [group, setGroup] = useState('');
+  const [text, setText] = useState('');
+  const [most, setMost] = useState(MOST_ROWS);
+  // Nothing is chosen before somebody chose it: the owner's honest work looks the same.
+  const [fates, setFates] = useState<Fates>(new Map());
+  const [receivers, setReceivers] = useState<Receivers>(new Map());
+  const [isTried, setTried] = useState(false);
+  const choose = (some: readonly Item[], fate: Fate | null) => {
+    const next = new Map(fates);
+    for (const { id } of some) {
+      if (fate === null) next.delete(id);
+      else next.set(id, fate);
+    }
+    setFates(next);
+    // Several items mostly go to the same people: the name that was typed last is a beginning.
+    const last = [...receivers.values()].at(-1);
+    const given = some.filter(({ id }) => fate === 'handed_over' && !receivers.has(id));
+    if (last !== undefined)
+      setReceivers(new Map([...receivers, ...given.map(({ id }) => [id, last] as const)]));
+  };
+  const rows = items.filter(
+    (item) =>
+      kept.has(item.id) ||
+      (isShown(item, shown) && (group === '' || item.group === group) && matches(item, text)),
+  );
+  const filtering =
+    <Value,>(set: (value: Value) => void) =>
+    (value: Value) => {
+      onFilter();
+      set(value);
+    };
+  return (
+    <>
+      <Toolbar>
+        <ToolbarContent>
+          <ToolbarItem>
+            <Choice
+              aria-label="Which items"
+              value={shown}
+              options={SHOWN.map(
+                ([value, label]) =>
+                  [
+                    value,
+                    `${label} (${numberText(items.filter((item) => isShown(item, value)).length)})`,
+                  ] as const,
+              )}
+              onChange={filtering(setShown)}
+            />
+          </ToolbarItem>
+          {items.length > MANY_ROWS && (
+            <>
+              <ToolbarItem>
+                <Choice aria-label="Kind" value={group} options={GROUPS} onChange={filtering(setGroup)} />
+              </ToolbarItem>
+              <ToolbarItem>
+                <TextSearch label="Search items" value={text} onChange={filtering(setText)} />
+              </ToolbarItem>
+            </>
+          )}
+        </ToolbarContent>
+      </Toolbar>
+      {rows.length === 0 ? (
+        <p>{shown === 'remains' ? nothingText(items) : 'No items.'}</p>
+      ) : (
+        <PlainTable
+          label="Items of the investigation"
+          rows={rows.slice(0, most)}
+          keyOf={({ id }) => id}
+          columns={[
+            {
+              title: 'Fate',
+              show: (item) => (
+                <FateCell
+                  {...{ item, read, chosen, fates, receivers, isTried }}
+                  onChoose={(fate) => choose([item], fate)}
+                  onReceiver={(to) => setReceivers(new Map([...receivers, [item.id, to]]))}
+                  onUndo={() => {
+                    onKeep(item.id);
+                    choose([item], null);
+                  }}
+                />
+              ),
+            },
+            { title: 'What', show: (item) => <What item={item} onOpen={onOpen} /> },
+            {
+              title: 'Risk',
+              show: ({ risk }) => (risk === null ? 'none found' : <Severity severity={risk} />),
+            },
+            { title: 'By', show: ({ by }) => (by.length === 0 ? 'not recorded' : by.join(', ')) },
+            { title: 'When', show: ({ first: at }) => <When at={at} /> },
+          ]}
+        />
+      )}
+      {rows.length > most && (
+        <Button variant="link" onClick={() => setMost(most + MOST_ROWS)}>
+          Show more of {numberText(rows.length)}
+        </Button>
+      )}
+      {!readOnly && (rows.length > 0 || fates.size > 0) && (
+        <Decide
+          {...{ read, chosen, name, items, rows, fates, receivers, isTried }}
+          onChoose={choose}
+          onTry={setTried}
+        />
+      )}
+    </>
+  );
+}
+
+/** An item in few words; the rest is in its dialog. */
+function What({ item, onOpen }: { readonly item: Item; readonly onOpen: (item: Item) => void }): ReactNode {
+  return (
+    <div className="what">
+      <Button variant="link" isInline onClick={() => onOpen(item)}>
+        {item.summary}
+      </Button>{' '}
+      <StolenLabel item={item} />
+      {item.fate === 'seen_again' && (
+        <div className="hint">
+          <SeenAgain item={item} />
+        </div>
+      )}
+      {item.remains && item.ending !== null && <SetsBack item={item} />}
+      {item.takesNaming && <div className="hint">Perhaps the work of somebody else.</div>}
+      {item.remains && item.notCleanable !== null && (
+        <Button
+          variant="link"
+          isInline
+          className="hint"
+          aria-label={`Only by hand: how, for ${item.summary}`}
+          onClick={() => onOpen(item)}
+        >
+          Only by hand: how
+        </Button>
+      )}
+    </div>
+  );
+}
+
+const MARKED: ReadonlySet<Item['fate']> = new Set(['honest', 'by_hand', 'handed_over']);
+
+function isShown({ fate, remains }: Item, shown: Shown): boolean {
+  return shown === 'all' || (shown === 'marked' ? MARKED.has(fate) : remains);
+}
+
+/** What is said where nothing is left to decide: what people marked was there all the same. */
+function nothingText(items: readonly Item[]): string {
+  return items.some(({ fate }) => MARKED.has(fate)) ? 'Nothing left to decide.' : 'None of these remained.';
+}
+
+function matches({ summary, id, by, findings }: Item, text: string): boolean {
+  const wanted = text.trim().toLowerCase();
+  if (wanted === '') return true;
+  return [summary, id, ...by, ...findings.map(({ rule }) => rule)].some((each) =>
+    each.toLowerCase().includes(wanted),
+  );
+}
+
+function ItemDialog({
+  item,
+  onUndo,
+  onClose,
+  ...props
+}: FoundProps & {
+  readonly item: Item;
+  /** Called before what is said of the item is taken back. */
+  readonly onUndo: () => void;
+  readonly onClose: () => void;
+}): ReactNode {
+  const { readOnly } = useFacts();
+  return (
+    <Modal isOpen variant="medium" onClose={onClose} aria-labelledby="item-title">
+      <ModalHeader title={item.summary} labelId="item-title" />
+      <ModalBody tabIndex={0} aria-label="The item">
+        <ItemDetails item={item} />
+      </ModalBody>
+      <ModalFooter>
+        <Button variant="secondary" onClick={onClose}>
+          Close
+        </Button>
+        {!readOnly && <UndoMark {...props} {...{ item, onUndo }} />}
+      </ModalFooter>
+    </Modal>
+  );
+}

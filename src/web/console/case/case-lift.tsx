@@ -1,0 +1,295 @@
+/** The end of a case: its lift, what becomes of the users, and what a lift left. */
+import { Button, Checkbox, Form, FormGroup, Radio } from '@patternfly/react-core';
+import { type ReactNode, useState } from 'react';
+import { Link } from 'react-router';
+import { countText, numberText } from '../../shared/times.tsx';
+import { query, useFacts } from '../api.ts';
+import { useBegin } from '../begin.tsx';
+import { Message, When } from '../parts.tsx';
+import { useSnapshot } from '../theft/stolen-token.tsx';
+import { accountOf, type CaseRead } from './case-stages.ts';
+import { FoldedAccount } from './cleanings.tsx';
+
+type CaseProps = { readonly read: CaseRead; readonly place: string };
+
+export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext: boolean }): ReactNode {
+  const { readOnly } = useFacts();
+  const { incident } = read;
+  const [account, setAccount] = useState(accountOf(read));
+  const held = heldUsers(incident);
+  const [keeps, setKeeps] = useState(keepsByDefault(incident));
+  const [isAlone, setAlone] = useState(false);
+  const others = useAlongside({ place, incident: incident.id }) ?? [];
+  const begin = useBegin();
+  if (readOnly) return <p>The console was started with --read-only.</p>;
+  return (
+    <Form
+      className="narrow"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const choice = held === null ? {} : { keepDeactivated: keeps };
+        const alongside = isAlone ? [] : others.map((other) => other.incident);
+        begin.mutate({
+          kind: 'incident lift',
+          place,
+          incident: incident.id,
+          alongside,
+          ...choice,
+          ...account,
+        });
+      }}
+    >
+      {held !== null && (
+        <FormGroup role="radiogroup" label={held} fieldId="lift-keeps">
+          <Radio
+            id="lift-keeps"
+            name="lift-access"
+            label={staysText(incident)}
+            description="Access can be given back later, on this page."
+            isChecked={keeps}
+            onChange={() => setKeeps(true)}
+          />
+          <Radio
+            id="lift-gives"
+            name="lift-access"
+            label={incident.measures.deactivate ? 'gets access back' : 'gets the roles back'}
+            isChecked={!keeps}
+            onChange={() => setKeeps(false)}
+          />
+        </FormGroup>
+      )}
+      {held !== null && !keeps && <ActiveAgain incident={incident} />}
+      {others.length > 0 && (
+        <Checkbox
+          id="lift-others"
+          label={`Also close the lockdown of ${namesOf(others.flatMap(({ names }) => names))}`}
+          description="Its users stay as it left them."
+          isChecked={!isAlone}
+          onChange={(_event, isChecked) => setAlone(!isChecked)}
+        />
+      )}
+      <StillThere read={read} place={place} />
+      <FoldedAccount account={account} onChange={setAccount} name="lift" />
+      <details>
+        <summary>What closing does</summary>
+        Closing lifts the lockdown. {setBackText(read)} Revoked tokens do not come back. The plan is shown
+        first.
+      </details>
+      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+      <div className="buttons">
+        <Button
+          type="submit"
+          variant={isNext ? 'primary' : 'secondary'}
+          isDisabled={begin.isPending}
+          isLoading={begin.isPending}
+        >
+          Close the case…
+        </Button>
+      </div>
+    </Form>
+  );
+}
+
+/** The lockdowns of accounts that belong to a case, and that can be closed with it; undefined until they are read. */
+export function useAlongside(of: { readonly place: string; readonly incident: string }) {
+  return useSnapshot(of)?.others.filter(({ isLocked }) => isLocked);
+}
+
+export function namesOf(names: readonly string[]): string {
+  return names.length > MOST_NAMED
+    ? `${numberText(names.length)} users`
+    : new Intl.ListFormat('en').format(names);
+}
+
+/** An account with a new password may be given back; what a lift was begun with stays chosen. */
+export function keepsByDefault({ state, keepsDeactivated, measures }: CaseRead['incident']): boolean {
+  return state === 'lifting' ? keepsDeactivated : measures.resetPasswords !== true;
+}
+
+/** The one user whom the lockdown deactivated, and took no roles from; null for another lockdown. */
+export function oneHeld(incident: CaseRead['incident']): string | null {
+  const [name, ...others] = heldNames(incident);
+  const isOne = incident.measures.deactivate && !tookRoles(incident) && others.length === 0;
+  return isOne ? (name ?? null) : null;
+}
+
+function heldNames({ scope, values }: CaseRead['incident']): readonly string[] {
+  const users = values.filter(({ what }) => what === 'user').map(({ name }) => name);
+  return users.length > 0 ? users : scope.kind === 'users' ? scope.names : [];
+}
+
+/** Of whom a lift decides, in words; null where the lockdown deactivated nobody and took no roles. */
+function heldUsers(incident: CaseRead['incident']): string | null {
+  const { measures } = incident;
+  if (!measures.deactivate && measures.stripRoles !== true) return null;
+  const names = heldNames(incident);
+  const [name] = names;
+  if (names.length === 1) return `The user ${name}`;
+  return names.length === 0 || names.length > MOST_NAMED
+    ? 'Each user of the lockdown'
+    : `Each of the users ${names.join(', ')}`;
+}
+
+const MOST_NAMED = 10;
+
+/** Whether the lockdown took roles, as far as it is known: it may have found none to take. */
+function tookRoles({ values, measures }: CaseRead['incident']): boolean {
+  return values.length === 0 ? measures.stripRoles === true : values.some(({ what }) => what === 'role');
+}
+
+function staysText(incident: CaseRead['incident']): string {
+  if (!incident.measures.deactivate) return 'stays without the roles that were taken';
+  return tookRoles(incident)
+    ? 'stays deactivated, and without the roles that were taken'
+    : 'stays deactivated';
+}
+
+/** What a lift sets back. Where the controller was not asked, that is not known. */
+function setBackText({ incident, unread }: CaseRead): string {
+  const { values, notSeen } = incident;
+  const isRead = unread === null && notSeen === null;
+  if (isRead && values.length === 0) return 'The lockdown set nothing that is to be set back.';
+  const hasSettings = !isRead || values.some(({ what }) => what === 'setting');
+  const parts = [
+    ...(hasSettings ? ['settings'] : []),
+    ...(heldUsers(incident) === null ? [] : ['users as you choose']),
+  ];
+  return `It sets back what the lockdown set: ${parts.join(', and ')}.`;
+}
+
+/** Says what works again for users who get their access back. */
+function ActiveAgain({
+  incident: { measures, ends },
+}: {
+  readonly incident: Pick<CaseRead['incident'], 'measures' | 'ends'>;
+}): ReactNode {
+  if (!measures.deactivate) return null;
+  const until = (ends as Readonly<Record<string, string>>)['sessions'];
+  return (
+    <Message variant="warning" title="The lift activates the deactivated users again.">
+      {measures.resetPasswords !== true &&
+        'The old password works again: the lockdown did not reset it. Only a password that was changed since is a new one. '}
+      {until === undefined ? (
+        'Sessions from before may be accepted again: the plan says until when, where it is known.'
+      ) : (
+        <>
+          Sessions from before may be accepted again until <When at={until} />.
+        </>
+      )}
+    </Message>
+  );
+}
+
+/** Gives back what the lift of a closed case left. */
+export function GiveBackForm({ read, place }: CaseProps): ReactNode {
+  const { readOnly } = useFacts();
+  const { id, stays, measures } = read.incident;
+  const begin = useBegin();
+  if (readOnly || stays.length === 0) return null;
+  return (
+    <div className="actions">
+      <Button
+        variant="secondary"
+        isDisabled={begin.isPending}
+        isLoading={begin.isPending}
+        onClick={() =>
+          begin.mutate({
+            kind: 'incident lift',
+            place,
+            incident: id,
+            keepDeactivated: false,
+            ...accountOf(read),
+          })
+        }
+      >
+        Give access back…
+      </Button>
+      <span>
+        The plan is shown first.
+        {measures.resetPasswords !== true &&
+          ' The lockdown did not reset the password: give access back once there is a new one.'}
+      </span>
+      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+    </div>
+  );
+}
+
+/** Where the investigation of an account is that belongs to the case of another. */
+export function PartOf({
+  place,
+  incident,
+}: {
+  readonly place: string;
+  readonly incident: string;
+}): ReactNode {
+  return (
+    <p>
+      What was done belongs to the case{' '}
+      <Link className="incident-id" to={query('/case', { place, incident })}>
+        {incident}
+      </Link>
+      .
+    </p>
+  );
+}
+
+/** Warns of what is not ended, which works on once the lockdown is lifted. */
+function StillThere({ read, place }: CaseProps): ReactNode {
+  const { left, open, investigations, theft } = read;
+  const last = investigations.at(-1);
+  const isGrave = open.some(({ fate }) => fate === 'remains' || fate === 'seen_again');
+  return (
+    <>
+      {left !== null && (
+        <Message
+          variant="danger"
+          title={`${countText(left.items.length, 'item was', 'items were')} left by a cleaning, because that cannot be undone and was not confirmed`}
+        >
+          <ul>
+            {left.items.map(({ item, summary }) => (
+              <li key={item}>{summary}</li>
+            ))}
+          </ul>
+          Clean them first: <a href="#cleaning">pick them</a> and confirm the second question.
+        </Message>
+      )}
+      {last === undefined && theft.of !== undefined && <PartOf place={place} incident={theft.of} />}
+      {last === undefined && theft.of === undefined && (
+        <Message
+          variant="warning"
+          title="Nobody investigated what was done. What the intruder made is not known."
+        />
+      )}
+      {last?.isOutdated && (
+        <Message
+          variant="warning"
+          title="The last investigation is older than the last cleaning: investigate again first."
+        />
+      )}
+      {last !== undefined && open.length > 0 && (
+        <Message
+          variant={isGrave ? 'danger' : 'warning'}
+          title={`Closing the case leaves ${countText(
+            open.reduce((sum, { count }) => sum + count, 0),
+            'item',
+          )}`}
+        >
+          <dl className="left">
+            {open.map(({ fate, what, count, named }) => (
+              <div key={fate}>
+                <dt>{what}:</dt>
+                {named.map((text) => (
+                  <dd key={text}>{text}</dd>
+                ))}
+                {count > named.length && <dd>and {count - named.length} more</dd>}
+              </div>
+            ))}
+          </dl>
+          {isGrave && (
+            <a href="#cleaning">Clean them, deal with them by hand, hand them over, or mark them first</a>
+          )}
+        </Message>
+      )}
+    </>
+  );
+}

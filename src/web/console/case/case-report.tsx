@@ -1,0 +1,113 @@
+/** The report of a case, to download. */
+import { Button, FormGroup, FormSelect, FormSelectOption } from '@patternfly/react-core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { query, saved, send } from '../api.ts';
+import { Message, When } from '../parts.tsx';
+import type { CaseRead } from './case-stages.ts';
+
+const FORMATS = [
+  ['html', 'HTML'],
+  ['json', 'JSON'],
+  ['markdown', 'Markdown'],
+  ['svg', 'Picture (SVG)'],
+] as const;
+type Format = (typeof FORMATS)[number][0];
+
+/** Makes the report of a case and saves it. */
+export function useReport({ place, incident }: { readonly place: string; readonly incident: string }) {
+  const queries = useQueryClient();
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<Error | null>(null);
+  /** The name of the file. */
+  const [made, setMade] = useState<string | null>(null);
+  const download = (format: Format) => {
+    const name = `${incident}.${format === 'markdown' ? 'md' : format}`;
+    setBusy(true);
+    setError(null);
+    setMade(null);
+    send(query('/api/case/report', { place, incident, format }))
+      .then((response) => saved(response, name))
+      .then(() => setMade(name))
+      .then(() => queries.invalidateQueries())
+      .catch(setError)
+      .finally(() => setBusy(false));
+  };
+  return { isBusy, error, made, download };
+}
+
+/** What became of a report that was asked for. */
+export function SavedText({
+  report: { isBusy, made, error },
+}: {
+  readonly report: Omit<ReturnType<typeof useReport>, 'download'>;
+}): ReactNode {
+  return (
+    <>
+      <p role="status">
+        {isBusy && 'Making the report…'}
+        {!isBusy && made !== null && (
+          <>
+            Saved as <strong>{made}</strong>, usually in “Downloads”.
+          </>
+        )}
+      </p>
+      {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
+    </>
+  );
+}
+
+export function ReportButtons({
+  read,
+  place,
+  isNext,
+}: {
+  readonly read: CaseRead;
+  readonly place: string;
+  readonly isNext: boolean;
+}): ReactNode {
+  const { id } = read.incident;
+  const [format, setFormat] = useState<Format>('html');
+  const made = useReport({ place, incident: id });
+  const { report, investigations } = read;
+  return (
+    <>
+      <div className="actions">
+        <FormGroup label="Format" fieldId="report-format">
+          <FormSelect
+            id="report-format"
+            value={format}
+            onChange={(_event, value) => setFormat(value as Format)}
+          >
+            {FORMATS.map(([value, label]) => (
+              <FormSelectOption
+                key={value}
+                value={value}
+                label={label}
+                isDisabled={value === 'svg' && investigations.length === 0}
+              />
+            ))}
+          </FormSelect>
+        </FormGroup>
+        <Button
+          variant={isNext ? 'primary' : 'secondary'}
+          onClick={() => made.download(format)}
+          isLoading={made.isBusy}
+          isDisabled={made.isBusy}
+        >
+          Download the report
+        </Button>
+      </div>
+      <SavedText report={made} />
+      {report !== null && (
+        <details>
+          <summary>
+            Last made <When at={report.at} />
+            {report.isOutdated && ', before the last change: download it again'}
+          </summary>
+          A copy is on the machine of the console: <code>{report.path}</code>
+        </details>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,311 @@
+/** One incident from its lockdown to its end: what is done, what is next, and how long it is open. */
+import './case.css';
+import {
+  Button,
+  Card,
+  CardBody,
+  Label,
+  PageSection,
+  ProgressStep,
+  ProgressStepper,
+  TextInput,
+} from '@patternfly/react-core';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { Link, useSearchParams } from 'react-router';
+import { Loaded, Loading } from '../../shared/states.tsx';
+import { PlainTable } from '../../shared/table.tsx';
+import { unbroken } from '../../shared/times.tsx';
+import { query, useFacts, useRead } from '../api.ts';
+import { type ChosenPlace, usePlace } from '../controller.tsx';
+import { Heading, Message, When } from '../parts.tsx';
+import { About, LastChecked, UsersNow } from './case-about.tsx';
+import { CaseItems } from './case-items.tsx';
+import { GiveBackForm, LiftForm, PartOf } from './case-lift.tsx';
+import { ReportButtons } from './case-report.tsx';
+import { accountOf, type CaseRead, type Stage, sentence, stagesOf, whomText } from './case-stages.ts';
+import { EffectLabel, PathsTable } from './incident-parts.tsx';
+import { InvestigateForm } from './investigate-form.tsx';
+import { NotOver, OtherLockdowns } from './not-over.tsx';
+import { RunbookSteps } from './runbook-steps.tsx';
+import './stages.css';
+import { useBegin } from '../begin.tsx';
+
+/** How often a case is read again while an investigation is under way. */
+const AGAIN_MS = 2_000;
+/** How often it is compared with the controller again. */
+const CHECK_MS = 60_000;
+
+export function Case(): ReactNode {
+  const { places } = useFacts();
+  const [search] = useSearchParams();
+  const incident = search.get('incident') ?? '';
+  const chosen = usePlace(search.get('place') ?? places[0] ?? '');
+  const [isWaiting, setWaiting] = useState(false);
+  const read = useRead<CaseRead>(
+    chosen === null ? null : query('/api/case', { place: chosen.place, incident }),
+    isWaiting ? AGAIN_MS : CHECK_MS,
+  );
+  const isUnderway = read.data?.underway?.problem === null;
+  if (isUnderway !== isWaiting) setWaiting(isUnderway);
+  return (
+    <>
+      <Heading
+        title={`Case ${incident}`}
+        actions={
+          <Button variant="secondary" isLoading={read.isFetching} onClick={() => void read.refetch()}>
+            Check again
+          </Button>
+        }
+      />
+      {chosen === null ? (
+        <Loading />
+      ) : (
+        <Loaded query={read}>
+          {(data) => (
+            <>
+              {read.error !== null && (
+                <PageSection>
+                  <Message isLiveRegion variant="warning" title={`Not checked now: ${read.error.message}`}>
+                    Shown is what was read <When at={data.at} />.
+                  </Message>
+                </PageSection>
+              )}
+              <CaseView read={data} chosen={chosen} />
+            </>
+          )}
+        </Loaded>
+      )}
+    </>
+  );
+}
+
+function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: ChosenPlace }): ReactNode {
+  const { incident, unread } = read;
+  const { state, isOverdue } = incident;
+  const stages = stagesOf(read);
+  const isOpen = state !== 'lifted';
+  const { place } = chosen;
+  // Of a closed case with its report nothing is next: the report stays where it was made.
+  const next = stages.find(({ isNext }) => isNext)?.id ?? 'report';
+  useHeadOf(next);
+  const content: Readonly<Record<Stage['id'], ReactNode>> = {
+    lockdown: (
+      <>
+        <FinishButton read={read} place={place} />
+        <PathsTable incident={incident} place={place} recorded={read.lockdown} />
+        {isOpen && <ExtendForm read={read} place={place} />}
+      </>
+    ),
+    investigation: <InvestigateForm read={read} place={place} />,
+    cleaning: <CaseItems read={read} chosen={chosen} />,
+    lift: <Closing read={read} place={place} isNext={stages[3]?.isNext ?? false} />,
+    report: <ReportButtons read={read} place={place} isNext={stages[4]?.isNext ?? false} />,
+  };
+  return (
+    <>
+      <PageSection className="case-head">
+        {unread !== null && isOpen && (
+          <Message isLiveRegion variant="warning" title={`Not checked now: ${unread.problem.message}`}>
+            The page shows what the audit log and the saved investigations have.{' '}
+            <LastChecked last={unread.last} />
+          </Message>
+        )}
+        {read.stream !== null && isOpen && <Message variant="warning" title={read.stream} />}
+        <NotOver key={incident.id} read={read} place={place} />
+        <p>
+          <strong>{isOpen ? `Lockdown of ${whomText(incident)}:` : whomText(incident)}</strong>{' '}
+          {isOpen ? <EffectLabel incident={incident} /> : <Label color="grey">case closed</Label>}{' '}
+          {isOverdue && <Label color="red">overdue</Label>}{' '}
+          {unread === null && isOpen && (
+            <>
+              as of <When at={read.at} />
+            </>
+          )}
+        </p>
+        {!isOpen && <UsersNow read={read} />}
+        {read.theft.of !== undefined && <PartOf place={place} incident={read.theft.of} />}
+        {(next === 'lift' || next === 'report') && (
+          <OtherLockdowns place={place} incident={incident.id} isClosing={next === 'lift'} />
+        )}
+        <ProgressStepper aria-label="What is done and what is next">
+          {stages.map(({ id, title, text, variant, isNext }) => (
+            <ProgressStep
+              key={id}
+              id={`step-${id}`}
+              titleId={`step-${id}-title`}
+              variant={variant}
+              isCurrent={isNext}
+              description={text}
+              aria-label={`${title}: ${text === '' ? 'not yet' : text}`}
+            >
+              {title}
+            </ProgressStep>
+          ))}
+        </ProgressStepper>
+      </PageSection>
+      <PageSection className="stacked">
+        {/* What is next stands in the same place each time. */}
+        {stages
+          .toSorted((one, other) => Number(other.id === next) - Number(one.id === next))
+          .map((stage) => (
+            <Section key={stage.id} stage={stage} isOpen={stage.id === next}>
+              {content[stage.id]}
+            </Section>
+          ))}
+        <Folded label="About this case">
+          <About read={read} chosen={chosen} />
+        </Folded>
+        <Folded label="Runbook">
+          <RunbookSteps place={place} incident={incident} />
+        </Folded>
+        <Folded label="What responders did">
+          <PlainTable
+            label="Runs of this case in the audit log"
+            rows={read.runs}
+            keyOf={({ run }) => run}
+            columns={[
+              { title: 'When', show: ({ at }) => <When at={at} /> },
+              { title: 'What', show: ({ sentence: text }) => text },
+              {
+                title: 'Run',
+                show: ({ run }) => <Link to={query('/log', { run })}>{run.slice(0, 8)}</Link>,
+              },
+            ]}
+          />
+        </Folded>
+      </PageSection>
+    </>
+  );
+}
+
+/** Brings the head of the case back into view when another step is next: after a step, the eye is at its end. */
+function useHeadOf(next: string): void {
+  const shown = useRef(next);
+  useEffect(() => {
+    if (shown.current === next) return;
+    shown.current = next;
+    document.querySelector('.case-head')?.scrollIntoView();
+  }, [next]);
+}
+
+/** The form that closes the case; of a closed one, when, and how access is given back. */
+function Closing({
+  read,
+  place,
+  isNext,
+}: {
+  readonly read: CaseRead;
+  readonly place: string;
+  readonly isNext: boolean;
+}): ReactNode {
+  const { incident } = read;
+  const { lifted } = incident;
+  if (incident.state !== 'lifted')
+    return <LiftForm key={incident.state} read={read} place={place} isNext={isNext} />;
+  return (
+    <>
+      <p>
+        Closed <When at={lifted?.at} />
+        {lifted !== null && ` by ${lifted.by['user'] ?? 'unknown'}`}.
+      </p>
+      <GiveBackForm read={read} place={place} />
+    </>
+  );
+}
+
+/** One stage of the case as a card: the next one open, under what is to be done; the others folded: how they are stands in the steps above. */
+function Section({
+  stage: { id, title, act, isNext },
+  isOpen,
+  children,
+}: {
+  readonly stage: Stage;
+  readonly isOpen: boolean;
+  readonly children: ReactNode;
+}): ReactNode {
+  return (
+    <Card component="section" id={id} aria-label={title} className="stage">
+      <details open={isOpen}>
+        <summary>
+          <h2>{isNext ? sentence(act) : title}</h2>
+        </summary>
+        <CardBody>{children}</CardBody>
+      </details>
+    </Card>
+  );
+}
+
+/** What is seldom needed, as a folded card. */
+function Folded({ label, children }: { readonly label: string; readonly children: ReactNode }): ReactNode {
+  return (
+    <Card component="section" aria-label={label} className="stage">
+      <details>
+        <summary>
+          <h2>{label}</h2>
+        </summary>
+        <CardBody>{children}</CardBody>
+      </details>
+    </Card>
+  );
+}
+
+/** Goes on with a lockdown that is not in effect in full. */
+function FinishButton({ read, place }: { readonly read: CaseRead; readonly place: string }): ReactNode {
+  const { readOnly } = useFacts();
+  const begin = useBegin();
+  const { finish } = read;
+  if (finish === null || readOnly) return null;
+  return (
+    <div className="actions">
+      <Button
+        variant="danger"
+        isDisabled={begin.isPending}
+        isLoading={begin.isPending}
+        onClick={() => begin.mutate({ ...finish, place, ...accountOf(read) })}
+      >
+        Finish the lockdown…
+      </Button>
+      <span>The same lockdown again, with the same measures. The plan is shown first.</span>
+      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+    </div>
+  );
+}
+
+function ExtendForm({ read, place }: { readonly read: CaseRead; readonly place: string }): ReactNode {
+  const { readOnly } = useFacts();
+  const { id, until } = read.incident;
+  const [hours, setHours] = useState('4');
+  const begin = useBegin();
+  if (readOnly) return null;
+  const change = (chosen: number | null) =>
+    begin.mutate({ kind: 'incident extend', place, incident: id, hours: chosen });
+  return (
+    <div className="actions">
+      <span>
+        {until === null ? (
+          'It stays until it is lifted by hand.'
+        ) : (
+          <>
+            It is due to be lifted <When at={until} />.
+          </>
+        )}
+      </span>
+      <TextInput
+        aria-label="Hours from now"
+        type="number"
+        min={1}
+        value={hours}
+        onChange={(_event, value) => setHours(value)}
+      />
+      <Button variant="secondary" isDisabled={!(Number(hours) > 0)} onClick={() => change(Number(hours))}>
+        End it in {unbroken(`${hours} h`)}…
+      </Button>
+      {until !== null && (
+        <Button variant="link" onClick={() => change(null)}>
+          No end…
+        </Button>
+      )}
+      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+    </div>
+  );
+}

@@ -1,0 +1,85 @@
+/** The cleanings of a case, and the account of what is done for it. */
+import { Button, Label } from '@patternfly/react-core';
+import { type ReactNode, useState } from 'react';
+import { PlainTable } from '../../shared/table.tsx';
+import { useFacts } from '../api.ts';
+import { AccountFields, useBegin } from '../begin.tsx';
+import type { ChosenPlace } from '../controller.tsx';
+import { END_COLORS, Message, When } from '../parts.tsx';
+import { accountOf, type CaseRead } from './case-stages.ts';
+
+/** The reason and the ticket, folded where they are known: what is done for an incident has those of it. */
+export function FoldedAccount(props: Parameters<typeof AccountFields>[0]): ReactNode {
+  const { requireReason, requireTicket } = useFacts();
+  const { reason, ticket } = props.account;
+  const [isMissing] = useState((requireReason && reason === '') || (requireTicket && ticket === ''));
+  if (isMissing) return <AccountFields {...props} />;
+  return (
+    <details>
+      <summary>Reason and ticket</summary>
+      <AccountFields {...props} />
+    </details>
+  );
+}
+
+/** The cleanings that were made, to undo. */
+export function Cleanings({
+  read,
+  chosen,
+}: {
+  readonly read: CaseRead;
+  readonly chosen: ChosenPlace;
+}): ReactNode {
+  const { readOnly } = useFacts();
+  const begin = useBegin();
+  const made = read.runs.filter(({ operation }) => operation === 'incident.clean').toReversed();
+  if (made.length === 0) return null;
+  return (
+    <>
+      <h3>Cleanings</h3>
+      <PlainTable
+        label="Cleanings"
+        rows={made}
+        keyOf={({ run }) => run}
+        columns={[
+          { title: 'When', show: ({ at }) => <When at={at} /> },
+          { title: 'What', show: ({ sentence }) => sentence },
+          {
+            title: 'How it ended',
+            show: ({ state }) => (
+              <Label color={END_COLORS[state] ?? 'grey'}>{state === 'partly' ? 'in part' : state}</Label>
+            ),
+          },
+          ...(readOnly
+            ? []
+            : [
+                {
+                  title: 'Undo',
+                  isAction: true as const,
+                  show: ({ run }: { readonly run: string }) => (
+                    <Button
+                      variant="link"
+                      isInline
+                      isDisabled={begin.isPending}
+                      onClick={() =>
+                        begin.mutate({
+                          kind: 'incident clean',
+                          place: chosen.place,
+                          incident: read.incident.id,
+                          undo: run,
+                          ...(chosen.restContext !== undefined && { restContext: chosen.restContext }),
+                          ...accountOf(read),
+                        })
+                      }
+                    >
+                      Undo…
+                    </Button>
+                  ),
+                },
+              ]),
+        ]}
+      />
+      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+    </>
+  );
+}

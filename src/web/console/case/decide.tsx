@@ -1,0 +1,154 @@
+/** What the choices of a list do together: why, asked once, and one button to the plan of all of it. */
+import { Button, Form, FormGroup, TextInput } from '@patternfly/react-core';
+import { type ReactNode, useRef, useState } from 'react';
+import { countText } from '../../shared/times.tsx';
+import { useFacts } from '../api.ts';
+import { AccountFields, useBegin } from '../begin.tsx';
+import type { ChosenPlace } from '../controller.tsx';
+import { Message } from '../parts.tsx';
+import { accountOf, type CaseRead, type Item, sentence } from './case-stages.ts';
+import { chosenFate, DECIDE_FORM, type Fate, type Fates, fatesOf, type Receivers } from './item-fates.tsx';
+
+/** What is asked of each kind, with the member of the request. */
+const QUESTIONS = [
+  { fate: 'honest', member: 'honest', why: 'Why it is honest work' },
+  { fate: 'by_hand', member: 'byHand', why: 'What was done by hand' },
+  { fate: 'handed_over', member: 'handedOver', why: 'Why others decide' },
+] as const;
+
+/** The kinds in the words of the button. */
+const ACTS: readonly (readonly [Fate, (count: number) => string])[] = [
+  ['end', (count) => `end ${count}`],
+  ['honest', (count) => `keep ${count} as honest`],
+  ['by_hand', (count) => `mark ${count} as done by hand`],
+  ['handed_over', (count) => `hand ${count} over`],
+];
+
+const MAX_REASON = 1000;
+
+/** Why no cleaning ends any of these, which is why others decide; empty where one could. */
+function groundOf(items: readonly Item[]): string {
+  const grounds = items.map(({ notCleanable }) => notCleanable);
+  return grounds.includes(null) ? '' : [...new Set(grounds)].join(' ').slice(0, MAX_REASON);
+}
+
+export function Decide(props: {
+  readonly read: CaseRead;
+  readonly chosen: ChosenPlace;
+  /** The name of the investigation in the case. */
+  readonly name: string;
+  readonly items: readonly Item[];
+  /** Those that are shown. */
+  readonly rows: readonly Item[];
+  readonly fates: Fates;
+  readonly receivers: Receivers;
+  /** Whether somebody asked for the plan while something was missing. */
+  readonly isTried: boolean;
+  readonly onTry: (isMissing: boolean) => void;
+  readonly onChoose: (items: readonly Item[], fate: Fate) => void;
+}): ReactNode {
+  const { read, chosen, name, items, rows, fates, receivers, isTried, onTry, onChoose } = props;
+  const { requireReason, requireTicket } = useFacts();
+  const form = useRef<HTMLFormElement>(null);
+  const [typed, setTyped] = useState<Readonly<Partial<Record<Fate, string>>>>({});
+  const [account, setAccount] = useState(accountOf(read));
+  const [isAsked] = useState(
+    (requireReason && account.reason === '') || (requireTicket && account.ticket === ''),
+  );
+  const begin = useBegin();
+  const byFate = Map.groupBy(items, (item) => chosenFate(item, fates));
+  const idsOf = (fate: Fate) => (byFate.get(fate) ?? []).map(({ id }) => id);
+  const asked = QUESTIONS.filter(({ fate }) => byFate.has(fate));
+  const handed = byFate.get('handed_over') ?? [];
+  const why = (fate: Fate) => typed[fate] ?? (fate === 'handed_over' ? groundOf(handed) : '');
+  const to = ({ id }: Item) => (receivers.get(id) ?? '').trim();
+  const isMissing =
+    [...asked.map(({ fate }) => why(fate)), ...handed.map(to)].some((text) => text.trim() === '') ||
+    (requireReason && account.reason.trim() === '') ||
+    (requireTicket && account.ticket.trim() === '');
+  const acts = ACTS.flatMap(([fate, text]) => (byFate.has(fate) ? [text(idsOf(fate).length)] : []));
+  const isOpen = (item: Item) => item.remains && chosenFate(item, fates) === null;
+  const open = items.filter(isOpen).length;
+  const endable = rows.filter((item) => isOpen(item) && fatesOf(item).some(([fate]) => fate === 'end'));
+  const request = () => ({
+    kind: 'incident clean',
+    place: chosen.place,
+    incident: read.incident.id,
+    investigation: name,
+    ...(byFate.has('end') && { items: idsOf('end') }),
+    ...(asked.length > 0 && {
+      decided: Object.fromEntries(
+        asked.map(({ fate, member }) => [
+          member,
+          fate === 'handed_over'
+            ? [...Map.groupBy(handed, to)].map(([receiver, some]) => ({
+                items: some.map(({ id }) => id),
+                ...{ to: receiver, reason: why(fate) },
+              }))
+            : { items: idsOf(fate), reason: why(fate) },
+        ]),
+      ),
+    }),
+    ...(chosen.restContext !== undefined && { restContext: chosen.restContext }),
+    ...account,
+  });
+  const field = (id: string, label: string, value: string, onChange: (text: string) => void) => (
+    <FormGroup key={id} label={label} fieldId={id} isRequired>
+      <TextInput
+        id={id}
+        value={value}
+        isRequired
+        maxLength={MAX_REASON}
+        validated={isTried && value.trim() === '' ? 'error' : 'default'}
+        onChange={(_event, text) => onChange(text)}
+      />
+    </FormGroup>
+  );
+  return (
+    <Form
+      ref={form}
+      id={DECIDE_FORM}
+      className="decide"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        onTry(isMissing);
+        if (!isMissing) begin.mutate(request());
+        else {
+          // Those of the rows belong to it as well; what is first on the page is first here.
+          const fields = [...(form.current?.elements ?? [])];
+          const empty = fields.find(
+            (each): each is HTMLInputElement =>
+              each instanceof HTMLInputElement && each.required && each.value.trim() === '',
+          );
+          empty?.focus({ preventScroll: true });
+          // The bar that sticks below would cover it.
+          empty?.scrollIntoView({ block: 'center' });
+        }
+      }}
+    >
+      {asked.map(({ fate, why: label }) =>
+        field(`decide-${fate}`, label, why(fate), (text) => setTyped({ ...typed, [fate]: text })),
+      )}
+      {isAsked && <AccountFields account={account} onChange={setAccount} name="decide" />}
+      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+      <div className="decide-bar">
+        <Button
+          type="submit"
+          variant={byFate.has('end') ? 'danger' : 'primary'}
+          isDisabled={acts.length === 0 || begin.isPending}
+          isLoading={begin.isPending}
+        >
+          {acts.length === 0 ? 'Choose what becomes of each' : `${sentence(acts.join(', '))}…`}
+        </Button>
+        {isTried && isMissing && <span role="alert">Fill in the marked fields.</span>}
+        {acts.length > 0 && open > 0 && <span>{countText(open, 'item')} not decided</span>}
+        {endable.length > 1 && (
+          <Button variant="link" isInline onClick={() => onChoose(endable, 'end')}>
+            End all {endable.length} possible
+          </Button>
+        )}
+      </div>
+    </Form>
+  );
+}

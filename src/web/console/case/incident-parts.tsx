@@ -1,0 +1,172 @@
+/** What the list of incidents and the page of a case show of an incident. */
+import { Button, Label, Modal, ModalBody, ModalHeader } from '@patternfly/react-core';
+import { type ReactNode, useState } from 'react';
+import type { IncidentList } from '../../../console/case/read-incidents.ts';
+import { Loaded } from '../../shared/states.tsx';
+import { PlainTable } from '../../shared/table.tsx';
+import { countText } from '../../shared/times.tsx';
+import { type AccessPath, type Ended, type Json, query, uncheckedIn, useRead } from '../api.ts';
+import { Report } from '../document.tsx';
+import { When, WithTimes } from '../parts.tsx';
+import type { CaseRead } from './case-stages.ts';
+
+/** The incidents of a context, and when they were compared with it. */
+export type IncidentsRead = Json<IncidentList>;
+
+export type Incident = IncidentsRead['incidents'][number];
+
+const COLORS: Readonly<Record<AccessPath['state'], 'red' | 'green' | 'orange'>> = {
+  open: 'red',
+  closed: 'green',
+  not_checked: 'orange',
+};
+
+/** Whether a lockdown is in effect, and what was not checked, which is no part of that. */
+export function EffectLabel({
+  incident,
+}: {
+  readonly incident: Pick<Incident, 'holds' | 'accessPaths'>;
+}): ReactNode {
+  const { holds } = incident;
+  const unchecked = uncheckedIn(incident);
+  return (
+    <span className="labels inline">
+      {holds === false && <Label color="red">not in effect</Label>}
+      {holds === true && (
+        <Label color="green">
+          {unchecked === 0 ? 'in effect' : 'in effect as far as this context can check'}
+        </Label>
+      )}{' '}
+      {(holds === null || unchecked > 0) && (
+        <Label color="orange">
+          {unchecked === 0 ? 'not checked' : `${countText(unchecked, 'way', 'ways')} in not checked`}
+        </Label>
+      )}
+    </span>
+  );
+}
+
+/** Why it was locked down, each part with its name; nothing without. */
+export function WhyText({
+  incident: { reason, ticket },
+}: {
+  readonly incident: Pick<Incident, 'reason' | 'ticket'>;
+}): ReactNode {
+  return (
+    <>
+      {reason !== null && ` Reason: ${reason}.`}
+      {ticket !== null && ` Ticket: ${ticket}.`}
+    </>
+  );
+}
+
+/** What a lockdown recorded of the ways in when it ended. */
+type Recorded = CaseRead['lockdown'];
+
+/** The ways in of an open incident, those that are open first; of a lifted one, as its lockdown recorded them; and the timelines. */
+export function PathsTable({
+  incident,
+  place,
+  recorded = null,
+}: {
+  readonly incident: Incident;
+  readonly place: string;
+  readonly recorded?: Recorded;
+}): ReactNode {
+  const { id, state, accessPaths, notSeen, scope, since } = incident;
+  const [shown, setShown] = useState<string | null>(null);
+  const users = scope.kind === 'users' ? scope.names : [];
+  return (
+    <>
+      {state !== 'lifted' && notSeen !== null && <p>Not checked: {notSeen}.</p>}
+      {state !== 'lifted' && accessPaths.length > 0 && (
+        <PlainTable
+          label={`Ways in of ${id}`}
+          rows={accessPaths.toSorted((one, other) => ORDER.indexOf(one.state) - ORDER.indexOf(other.state))}
+          keyOf={({ name, how }) => `${name}: ${how}`}
+          columns={[
+            { title: 'Way in', show: ({ name }) => name },
+            {
+              title: 'State',
+              show: ({ state: line }) => <Label color={COLORS[line]}>{line.replace('_', ' ')}</Label>,
+            },
+            { title: 'Evidence', show: ({ how }) => <WithTimes text={how} /> },
+          ]}
+        />
+      )}
+      {state === 'lifted' && recorded !== null && <RecordedPaths id={id} recorded={recorded} />}
+      {users.length > 0 && (
+        <div className="actions">
+          {users.map((user) => (
+            <Button key={user} variant="link" isInline onClick={() => setShown(user)}>
+              Timeline of {user}
+            </Button>
+          ))}
+        </div>
+      )}
+      {shown !== null && (
+        <TimelineDialog place={place} user={shown} since={since} onClose={() => setShown(null)} />
+      )}
+    </>
+  );
+}
+
+/** What the lockdown found when it ended: no statement about now. */
+function RecordedPaths({
+  id,
+  recorded,
+}: {
+  readonly id: string;
+  readonly recorded: NonNullable<Recorded>;
+}): ReactNode {
+  const { at, accessPaths } = recorded;
+  return (
+    <>
+      <p>
+        As the lockdown found it when it ended, <When at={at} />, by the audit log. It is lifted: nothing of
+        this is checked now. What was revoked stays revoked. What the lift gave back, if anything, can be used
+        again.
+      </p>
+      <PlainTable
+        label={`Ways in of ${id}, as the lockdown left them`}
+        rows={accessPaths}
+        keyOf={({ path }) => path}
+        columns={[
+          { title: 'Way in', show: ({ name }) => name },
+          {
+            title: 'State then',
+            show: ({ state }) => (
+              <>
+                {state.replace('_', ' ')}, <When at={at} />
+              </>
+            ),
+          },
+        ]}
+      />
+    </>
+  );
+}
+
+const ORDER: readonly AccessPath['state'][] = ['open', 'not_checked', 'closed'];
+
+const DAY = 86_400_000;
+
+/** What happened around a user since a day before the lockdown. */
+function TimelineDialog(props: {
+  readonly place: string;
+  readonly user: string;
+  readonly since: string;
+  readonly onClose: () => void;
+}): ReactNode {
+  const { place, user, since, onClose } = props;
+  const from = new Date(Date.parse(since) - DAY).toISOString();
+  const read = useRead<Ended>(query('/api/timeline', { place, user, since: from }));
+  return (
+    <Modal isOpen variant="large" onClose={onClose} aria-labelledby="timeline-title">
+      <ModalHeader title={`Timeline of ${user} at ${place}`} labelId="timeline-title" />
+      <ModalBody tabIndex={0} aria-label="The timeline">
+        <Loaded query={read}>{(ended) => <Report ended={ended} label="Timeline" />}</Loaded>
+      </ModalBody>
+    </Modal>
+  );
+}

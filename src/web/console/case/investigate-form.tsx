@@ -1,0 +1,305 @@
+/** Starts an investigation of a case, and lists those that were made. */
+import {
+  Button,
+  Form,
+  FormGroup,
+  FormHelperText,
+  HelperText,
+  HelperTextItem,
+  Spinner,
+  TextInput,
+} from '@patternfly/react-core';
+import { type ReactNode, useState } from 'react';
+import type { Beginning } from '../../../console/case/lockdown-snapshot.ts';
+import { PlainTable } from '../../shared/table.tsx';
+import { countText, numberText } from '../../shared/times.tsx';
+import { ProblemAlert } from '../begin.tsx';
+import { OwnCommand } from '../commands.tsx';
+import { NameField } from '../name-field.tsx';
+import { Message, When } from '../parts.tsx';
+import { isTokenNumber, TokenField, useSnapshot } from '../theft/stolen-token.tsx';
+import type { CaseRead } from './case-stages.ts';
+import { type Asked, beginningAt, INVESTIGATE_FORM, useInvestigate } from './use-investigate.ts';
+
+interface CaseProps {
+  readonly read: CaseRead;
+  readonly place: string;
+}
+
+/** Whether an investigation of the case takes the name of one of several users. */
+function isOfOneOf({ incident: { scope } }: CaseRead): boolean {
+  return scope.kind !== 'applications' && !(scope.kind === 'users' && scope.names.length === 1);
+}
+
+/** Makes the last investigation once more, where it is missed: with the same token or user, and period. */
+function InvestigateAgain({ read, place }: CaseProps): ReactNode {
+  const investigate = useInvestigate({ place, incident: read.incident.id });
+  const last = read.investigations.at(-1);
+  const isBusy = investigate.isPending || read.underway?.problem === null;
+  const problem = investigate.error ?? read.underway?.problem ?? null;
+  if (last === undefined) return null;
+  if (isBusy) return <p role="status">Investigating again…</p>;
+  const { subject } = last;
+  const asked =
+    subject.kind === 'token'
+      ? { token: subject.id }
+      : subject.kind === 'user' && isOfOneOf(read)
+        ? { user: subject.name }
+        : {};
+  return (
+    <>
+      <p>It is older than the last cleaning: what remains is not known. It reads only.</p>
+      <Button variant="primary" onClick={() => investigate.mutate({ since: new Date(last.since), asked })}>
+        Investigate again
+      </Button>
+      {problem !== null && <p>It failed: {problem.message}</p>}
+    </>
+  );
+}
+
+/** From when on, as the field has it; and what that time is, null for one that was typed or used before. */
+function useSince({ read, place }: CaseProps) {
+  const beginning = useSnapshot({ place, incident: read.incident.id })?.beginning;
+  const [typed, setSince] = useState<string | null>(null);
+  const isGiven = typed === null && read.investigations.length === 0;
+  return {
+    since: typed ?? localValue(beginningOf(read, beginning)),
+    setSince,
+    is: isGiven ? (beginning?.is ?? null) : null,
+  };
+}
+
+/** The form. It reads only: what is found is kept in a file of the case. */
+export function InvestigateForm({ read, place }: CaseProps): ReactNode {
+  const { incident, investigations, underway } = read;
+  const last = investigations.at(-1);
+  const { scope } = incident;
+  const names = scope.kind === 'users' || scope.kind === 'applications' ? scope.names : [];
+  // An investigation is about one user; of several, the first is a beginning.
+  const takesUser = isOfOneOf(read);
+  const [user, setUser] = useState(last?.subject.kind === 'user' ? last.subject.name : (names[0] ?? ''));
+  const [token, setToken] = useState(
+    last?.subject.kind === 'token' ? String(last.subject.id) : String(read.theft.token ?? ''),
+  );
+  const { since, setSince, is } = useSince({ read, place });
+  const investigate = useInvestigate({ place, incident: incident.id });
+  const isBusy = investigate.isPending || underway?.problem === null;
+  const subject = subjectOf({ token, user, takesUser });
+  const isReady = !Number.isNaN(Date.parse(since)) && subject !== null;
+  const [isTried, setTried] = useState(false);
+  return (
+    <>
+      {last?.isOutdated && <InvestigateAgain read={read} place={place} />}
+      {investigations.length > 0 && <Made investigations={investigations} />}
+      <Problems error={investigate.error} read={read} />
+      {isBusy && (
+        <p role="status">
+          <Spinner size="md" aria-label="Investigating" /> Reading the activity stream. Closing this page does
+          not stop it.
+        </p>
+      )}
+      <details open={takesUser && last === undefined}>
+        <summary>
+          <Given
+            since={since}
+            token={token}
+            isFirst={last === undefined}
+            isMade={is === 'token' && token === String(read.theft.token)}
+          />
+        </summary>
+        <Form
+          id={INVESTIGATE_FORM}
+          className="narrow"
+          onSubmit={(event) => {
+            event.preventDefault();
+            setTried(true);
+            if (isReady && !isBusy) investigate.mutate({ since: new Date(since), asked: subject.asked });
+          }}
+        >
+          {takesUser && token === '' && (
+            <NameField
+              id="investigate-user"
+              label="User to investigate"
+              kind="users"
+              place={place}
+              value={user}
+              onChange={setUser}
+              isRequired
+              isOne
+            />
+          )}
+          {scope.kind === 'users' && (
+            <TokenField place={place} incident={incident.id} token={token} onChange={setToken} />
+          )}
+          <SinceField since={since} onChange={setSince}>
+            {is !== null && BEGINNINGS[is]}
+          </SinceField>
+          {isTried && !isReady && (
+            <Message
+              isLiveRegion
+              variant="danger"
+              title="Not begun: enter whom to investigate, and when the theft began."
+            />
+          )}
+          <div className="buttons">
+            <Button type="submit" variant="secondary" isDisabled={!isReady || isBusy} isLoading={isBusy}>
+              {last === undefined ? 'Investigate' : 'Investigate again'}
+            </Button>
+          </div>
+          {isReady && (
+            <OwnCommand
+              words={`incident investigate --incident ${incident.id}${subject.flag} --since ${new Date(since).toISOString()}`}
+              place={place}
+            />
+          )}
+        </Form>
+      </details>
+    </>
+  );
+}
+
+function SinceField(props: {
+  readonly since: string;
+  readonly onChange: (since: string) => void;
+  /** Where the time is from. */
+  readonly children: ReactNode;
+}): ReactNode {
+  const { since, onChange, children } = props;
+  return (
+    <FormGroup label="The theft began" fieldId="investigate-since" isRequired>
+      <TextInput
+        id="investigate-since"
+        type="datetime-local"
+        value={since}
+        isRequired
+        onChange={(_event, value) => onChange(value)}
+      />
+      <FormHelperText>
+        <HelperText>
+          <HelperTextItem>
+            {children}In your time zone. What was done before it is neither listed nor cleaned.
+          </HelperTextItem>
+        </HelperText>
+      </FormHelperText>
+    </FormGroup>
+  );
+}
+
+/** What the next investigation goes by. */
+function Given(props: {
+  readonly since: string;
+  readonly token: string;
+  readonly isFirst: boolean;
+  /** Whether the time is that of the token. */
+  readonly isMade: boolean;
+}): ReactNode {
+  const { since, token, isFirst, isMade } = props;
+  if (!isFirst) return 'Investigate again, also with another token or time';
+  return (
+    <>
+      Since <When at={Number.isNaN(Date.parse(since)) ? null : new Date(since).toISOString()} none="?" />,
+      {isMade ? ' when the' : ''} stolen token {token === '' ? 'not known' : token}
+      {isMade && ' was made'}: change
+    </>
+  );
+}
+
+/** Why no investigation was made: of this try, or of the last one. */
+function Problems({
+  error,
+  read: { underway },
+}: {
+  readonly error: Error | null;
+  readonly read: CaseRead;
+}): ReactNode {
+  if (error !== null) return <Message isLiveRegion variant="danger" title={error.message} />;
+  const problem = underway?.problem ?? null;
+  return problem !== null && <ProblemAlert problem={problem} />;
+}
+
+/** Whom the form asks for: the owner of a token, or a user; nobody where the incident is about one. Null for what cannot be asked. */
+function subjectOf({
+  token,
+  user,
+  takesUser,
+}: {
+  readonly token: string;
+  readonly user: string;
+  readonly takesUser: boolean;
+}): { readonly asked: Asked; readonly flag: string } | null {
+  if (token !== '')
+    return isTokenNumber(token) ? { asked: { token: Number(token) }, flag: ` --token ${token}` } : null;
+  if (!takesUser) return { asked: {}, flag: '' };
+  return user.trim() === '' ? null : { asked: { user }, flag: ` --user ${user}` };
+}
+
+/** What a time is that nobody typed here. */
+const BEGINNINGS: Readonly<Record<Beginning['is'], string>> = {
+  said: '',
+  token: 'When the stolen token was made. ',
+  'day before': '1 day before the lockdown, as nothing was given. ',
+};
+
+/** Where to begin: as the last investigation did, or as it is known from the lockdown. */
+function beginningOf({ incident, investigations }: CaseRead, known: Beginning | undefined): Date {
+  const said = investigations.at(-1)?.since ?? known?.at;
+  return said === undefined ? beginningAt(incident.since) : new Date(said);
+}
+
+/** A time as the field for one takes it: local, to the minute. */
+export function localValue(time: Date): string {
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+/** The investigations that were made, the newest first. */
+export function Made({
+  investigations,
+}: {
+  readonly investigations: readonly Omit<CaseRead['investigations'][number], 'isOutdated'>[];
+}): ReactNode {
+  return (
+    <PlainTable
+      label="Investigations"
+      rows={investigations.toReversed()}
+      keyOf={({ name }) => name}
+      columns={[
+        { title: 'Made', show: ({ madeAt }) => <When at={madeAt} /> },
+        {
+          title: 'Period',
+          show: ({ since, until, oldest }) => (
+            <>
+              <When at={since} /> to <When at={until} />
+              {oldest !== null && Date.parse(oldest) > Date.parse(since) && (
+                <div className="hint">
+                  The activity stream begins <When at={oldest} />: what was done before is not known.
+                </div>
+              )}
+            </>
+          ),
+        },
+        {
+          title: 'Found',
+          show: ({ items, entries, subject }) => (
+            <>
+              {countText(items, 'item')} in {countText(entries, 'entry', 'entries')}
+              {subject.kind === 'token' && (
+                <div className="hint">
+                  Of {subject.user}, whose token {subject.id} was stolen.
+                </div>
+              )}
+            </>
+          ),
+        },
+        {
+          title: 'Remained at that time',
+          show: ({ found, madeAt }) => (
+            <>
+              {numberText(found)}, <When at={madeAt} />
+            </>
+          ),
+        },
+        { title: 'Context', show: ({ context }) => <span className="schedule">{context}</span> },
+      ]}
+    />
+  );
+}

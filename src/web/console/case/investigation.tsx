@@ -1,0 +1,284 @@
+/** An investigation that belongs to no incident: what a user, or the owner of a token, did. It changes nothing. */
+import {
+  Button,
+  Card,
+  CardBody,
+  CardTitle,
+  Form,
+  FormGroup,
+  Modal,
+  ModalBody,
+  ModalFooter,
+  ModalHeader,
+  PageSection,
+  Spinner,
+  TextInput,
+} from '@patternfly/react-core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { Link } from 'react-router';
+import type { LooseInvestigations } from '../../../console/case/investigations.ts';
+import { Loaded, Loading } from '../../shared/states.tsx';
+import { PlainTable } from '../../shared/table.tsx';
+import { countText } from '../../shared/times.tsx';
+import { call, type Json, query, useAddress, useFacts, useRead } from '../api.ts';
+import { ProblemAlert } from '../begin.tsx';
+import { OwnCommand } from '../commands.tsx';
+import { type ChosenPlace, PlaceNote, usePlace } from '../controller.tsx';
+import { NameField } from '../name-field.tsx';
+import { Heading, Message, Severity, When } from '../parts.tsx';
+import type { InvestigationRead, Item } from './case-stages.ts';
+import { ChainTree } from './case-tree.tsx';
+import { FoundText, Limits, OwnersWork } from './found-text.tsx';
+import { localValue, Made } from './investigate-form.tsx';
+import { ItemDetails, StateLabel, StolenLabel } from './item-details.tsx';
+
+type Read = Json<LooseInvestigations>;
+
+/** How often it is read again while an investigation is under way. */
+const AGAIN_MS = 2_000;
+const SOON_MS = 300;
+/** How far back an investigation begins that nobody chose a time for. */
+const WEEK_MS = 7 * 86_400_000;
+const MOST_ROWS = 200;
+
+export function InvestigationPage(): ReactNode {
+  const { places } = useFacts();
+  const [search] = useAddress();
+  const chosen = usePlace(search.get('place') ?? places[0] ?? '');
+  const [user, token] = [search.get('user') ?? '', search.get('token') ?? ''];
+  const whom = token === '' ? user : `the owner of token ${token}`;
+  return (
+    <>
+      <Heading title={whom === '' ? 'Investigation' : `Investigation of ${whom}`} />
+      <PageSection className="stacked">
+        {chosen === null ? (
+          <Loading />
+        ) : (
+          <>
+            <p>
+              <PlaceNote chosen={chosen} /> An investigation reads only. It says what an account did, and what
+              of it is still there.
+            </p>
+            {whom === '' ? (
+              <ChooseUser place={chosen.place} />
+            ) : (
+              <Subject key={`${chosen.place} ${user} ${token}`} chosen={chosen} user={user} token={token} />
+            )}
+          </>
+        )}
+      </PageSection>
+    </>
+  );
+}
+
+function ChooseUser({ place }: { readonly place: string }): ReactNode {
+  const [name, setName] = useState('');
+  const [, change] = useAddress();
+  return (
+    <Form
+      className="narrow"
+      onSubmit={(event) => {
+        event.preventDefault();
+        change({ user: name.trim() });
+      }}
+    >
+      <NameField
+        id="whom"
+        label="User"
+        kind="users"
+        place={place}
+        value={name}
+        onChange={setName}
+        isRequired
+        isOne
+      />
+      <div className="buttons">
+        <Button type="submit" isDisabled={name.trim() === ''}>
+          Go on
+        </Button>
+      </div>
+    </Form>
+  );
+}
+
+interface SubjectProps {
+  readonly chosen: ChosenPlace;
+  readonly user: string;
+  readonly token: string;
+}
+
+function Subject({ chosen, user, token }: SubjectProps): ReactNode {
+  const [isWaiting, setWaiting] = useState(false);
+  const { place } = chosen;
+  const read = useRead<Read>(query('/api/investigations', { place, user, token }), isWaiting && AGAIN_MS);
+  const isUnderway = read.data?.underway?.problem === null;
+  if (isUnderway !== isWaiting) setWaiting(isUnderway);
+  return (
+    <Loaded query={read}>
+      {({ underway, investigations, last }) => (
+        <>
+          <Card component="section" aria-label="Investigate">
+            <CardTitle component="h2">Investigate</CardTitle>
+            <CardBody>
+              {investigations.length > 0 && <Made investigations={investigations} />}
+              <BeginForm
+                {...{ place, user, token }}
+                isUnderway={isUnderway}
+                isFirst={last === null}
+                problem={underway?.problem ?? null}
+              />
+            </CardBody>
+          </Card>
+          {last !== null && <Found found={last} place={place} />}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function BeginForm(props: {
+  readonly place: string;
+  readonly user: string;
+  readonly token: string;
+  readonly isUnderway: boolean;
+  readonly isFirst: boolean;
+  readonly problem: NonNullable<Read['underway']>['problem'];
+}): ReactNode {
+  const { place, user, token, isUnderway, isFirst, problem } = props;
+  const [since, setSince] = useState(() => localValue(new Date(Date.now() - WEEK_MS)));
+  const queries = useQueryClient();
+  const investigate = useMutation({
+    mutationFn: () =>
+      call('/api/investigations', {
+        body: {
+          place,
+          since: new Date(since).toISOString(),
+          ...(token === '' ? { user } : { token: Number(token) }),
+        },
+      }),
+    onMutate: () => setTimeout(() => void queries.invalidateQueries(), SOON_MS),
+    onSettled: () => queries.invalidateQueries(),
+  });
+  const isReady = !Number.isNaN(Date.parse(since));
+  const isBusy = investigate.isPending || isUnderway;
+  return (
+    <Form
+      className="narrow"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isReady && !isBusy) investigate.mutate();
+      }}
+    >
+      <FormGroup label="From when on, in your time zone" fieldId="since" isRequired>
+        <TextInput
+          id="since"
+          type="datetime-local"
+          value={since}
+          isRequired
+          onChange={(_event, value) => setSince(value)}
+        />
+      </FormGroup>
+      {investigate.error !== null && (
+        <Message isLiveRegion variant="danger" title={investigate.error.message} />
+      )}
+      {investigate.error === null && problem !== null && <ProblemAlert problem={problem} />}
+      <div className="buttons">
+        <Button
+          type="submit"
+          variant={isFirst ? 'primary' : 'secondary'}
+          isDisabled={!isReady || isBusy}
+          isLoading={isBusy}
+        >
+          {isFirst ? 'Investigate' : 'Investigate again'}
+        </Button>
+      </div>
+      {isBusy && (
+        <p role="status">
+          <Spinner size="md" aria-label="Investigating" /> Reading the activity stream. Closing this page does
+          not stop it.
+        </p>
+      )}
+      {isReady && (
+        <OwnCommand
+          words={`incident investigate ${token === '' ? `--user ${user}` : `--token ${token}`} --since ${new Date(since).toISOString()}`}
+          place={place}
+        />
+      )}
+    </Form>
+  );
+}
+
+function Found({ found, place }: { readonly found: InvestigationRead; readonly place: string }): ReactNode {
+  const [shown, setShown] = useState<Item | null>(null);
+  const { items, subject } = found;
+  const users = subject.kind === 'user' ? [subject.name] : subject.kind === 'token' ? [subject.user] : [];
+  return (
+    <Card component="section" aria-label="What was found">
+      <CardTitle component="h2">What was found</CardTitle>
+      <CardBody>
+        <p>
+          <FoundText found={found} isOfCase={false} />
+        </p>
+        <h3>Who made what</h3>
+        <ChainTree
+          found={found}
+          active={shown?.id ?? null}
+          onChoose={(id) => setShown(items.find((item) => item.id === id) ?? null)}
+        />
+        <h3>Items</h3>
+        <PlainTable
+          label="Items of the investigation"
+          rows={items.slice(0, MOST_ROWS)}
+          keyOf={({ id }) => id}
+          columns={[
+            {
+              title: 'Risk',
+              show: ({ risk }) => (risk === null ? 'none found' : <Severity severity={risk} />),
+            },
+            {
+              title: 'What',
+              show: (item) => (
+                <>
+                  <Button variant="link" isInline onClick={() => setShown(item)}>
+                    {item.summary}
+                  </Button>{' '}
+                  <StolenLabel item={item} />
+                </>
+              ),
+            },
+            { title: 'By', show: ({ by }) => (by.length === 0 ? 'not recorded' : by.join(', ')) },
+            { title: 'When', show: ({ first }) => <When at={first} /> },
+            { title: 'Now', show: (item) => <StateLabel item={item} /> },
+          ]}
+        />
+        {items.length > MOST_ROWS && (
+          <p>{countText(items.length - MOST_ROWS, 'more item')}: use the command for all of them.</p>
+        )}
+        <OwnersWork found={found} />
+        <Limits found={found} />
+        <p className="next">
+          To end what remains, lock down first:{' '}
+          {users.map((user) => (
+            <Link key={user} to={query('/incidents', { place, user })}>
+              lock down {user}
+            </Link>
+          ))}
+        </p>
+        {shown !== null && (
+          <Modal isOpen variant="medium" onClose={() => setShown(null)} aria-labelledby="item-title">
+            <ModalHeader title={shown.summary} labelId="item-title" />
+            <ModalBody tabIndex={0} aria-label="The item">
+              <ItemDetails item={shown} />
+            </ModalBody>
+            <ModalFooter>
+              <Button variant="link" onClick={() => setShown(null)}>
+                Close
+              </Button>
+            </ModalFooter>
+          </Modal>
+        )}
+      </CardBody>
+    </Card>
+  );
+}

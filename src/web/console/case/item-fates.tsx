@@ -1,0 +1,160 @@
+/** What becomes of an item of an investigation: chosen in its row, or taken back there. */
+import { Button, TextInput } from '@patternfly/react-core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Choice } from '../../shared/choice.tsx';
+import { call, type Ended, useFacts } from '../api.ts';
+import type { ChosenPlace } from '../controller.tsx';
+import { accountOf, type CaseRead, type Item } from './case-stages.ts';
+import { StateLabel } from './item-details.tsx';
+
+/** What can be chosen for an item: to end it, or what is said of it. */
+export type Fate = 'end' | 'honest' | 'by_hand' | 'handed_over';
+
+/** What was chosen, by the ids of the items. */
+export type Fates = ReadonlyMap<string, Fate>;
+
+/** Who decides about what is handed over, by the ids of the items. */
+export type Receivers = ReadonlyMap<string, string>;
+
+const MAX_NAME = 200;
+
+/** The id of the form that takes the choices: the fields of the rows are outside of it. */
+export const DECIDE_FORM = 'decide-form';
+
+const SAID = [
+  ['honest', 'Honest work'],
+  ['by_hand', 'Done by hand'],
+  ['handed_over', 'Hand over'],
+] as const;
+
+/** What a cleaning does, in the words of its row. */
+const ENDINGS: Readonly<Record<NonNullable<Item['ending']>['act'], string>> = {
+  ...{ delete: 'Delete', restore: 'Set back', cancel: 'Cancel', rename: 'Rename' },
+  ...{ disable: 'Disable', enable: 'Enable' },
+  ...{ unassign: 'Take away', disassociate: 'Take away', assign: 'Give back', associate: 'Give back' },
+};
+
+function endingText({ kind, ending }: Item): string {
+  if (ending === null) return '';
+  const verb = ending.act === 'disable' && kind === 'user' ? 'Deactivate' : ENDINGS[ending.act];
+  return ending.isForGood ? `${verb} for good` : verb;
+}
+
+/** What can become of an item now; nothing of one that was decided about. */
+export function fatesOf(item: Item): readonly (readonly [Fate, string])[] {
+  const { remains, ending, fate, mark } = item;
+  if (remains) return [...(ending === null ? [] : [['end', endingText(item)] as const]), ...SAID];
+  return fate === 'over' && mark === null ? [['honest', 'Honest work']] : [];
+}
+
+/** What was chosen for an item, as far as it can still become of it. */
+export function chosenFate(item: Item, fates: Fates): Fate | null {
+  const fate = fates.get(item.id);
+  return fate !== undefined && fatesOf(item).some(([each]) => each === fate) ? fate : null;
+}
+
+/** The mark that counts now; null without one. */
+function markOf({ fate, mark }: Item): Exclude<Fate, 'end'> | null {
+  if (fate === 'by_hand' || fate === 'handed_over') return fate;
+  return mark === null ? null : 'honest';
+}
+
+type MarkProps = {
+  readonly item: Item;
+  readonly read: CaseRead;
+  readonly chosen: ChosenPlace;
+  /** Called before it is taken back. */
+  readonly onUndo: () => void;
+};
+
+/** Takes back what was said of an item; nothing where nothing was. */
+export function UndoMark({ item, read, chosen, onUndo }: MarkProps): ReactNode {
+  const { requireReason, requireTicket } = useFacts();
+  const queries = useQueryClient();
+  const as = markOf(item);
+  const { reason, ticket } = accountOf(read);
+  const undo = useMutation({
+    mutationFn: () =>
+      call<Ended>('/api/case/marks', {
+        body: {
+          ...{ place: chosen.place, incident: read.incident.id, items: [item.id], as, undo: true },
+          ...((requireTicket || ticket !== '') && { ticket }),
+          ...(requireReason && { reason }),
+        },
+      }),
+    onSettled: () => queries.invalidateQueries(),
+  });
+  if (as === null) return null;
+  return (
+    <>
+      <Button
+        variant="link"
+        isInline
+        aria-label={`Undo the mark of: ${item.summary}`}
+        isDisabled={undo.isPending}
+        onClick={() => {
+          onUndo();
+          undo.mutate();
+        }}
+      >
+        Undo
+      </Button>
+      {undo.error !== null && <p className="problem">{undo.error.message}</p>}
+    </>
+  );
+}
+
+/** The first cell of a row: what is to become of the item, or what became of it. */
+export function FateCell({
+  fates,
+  receivers,
+  isTried,
+  onChoose,
+  onReceiver,
+  ...props
+}: MarkProps & {
+  readonly fates: Fates;
+  readonly receivers: Receivers;
+  /** Whether somebody asked for the plan: then what is missing is marked. */
+  readonly isTried: boolean;
+  readonly onChoose: (fate: Fate | null) => void;
+  readonly onReceiver: (to: string) => void;
+}): ReactNode {
+  const { item } = props;
+  const { readOnly } = useFacts();
+  const options = fatesOf(item);
+  if (readOnly || options.length === 0) {
+    return (
+      <>
+        <StateLabel item={item} isShort /> {!readOnly && <UndoMark {...props} />}
+      </>
+    );
+  }
+  const fate = chosenFate(item, fates);
+  const to = receivers.get(item.id) ?? '';
+  return (
+    <>
+      <Choice<Fate>
+        className="fate"
+        aria-label={`What becomes of: ${item.summary}`}
+        value={fate ?? ('' as Fate)}
+        options={[['', item.remains ? 'Choose…' : item.stateText], ...options]}
+        onChange={(chosen) => onChoose((chosen as string) === '' ? null : chosen)}
+      />
+      {fate === 'handed_over' && (
+        <TextInput
+          className="fate"
+          aria-label={`Who decides about: ${item.summary}`}
+          placeholder="To whom?"
+          value={to}
+          isRequired
+          maxLength={MAX_NAME}
+          form={DECIDE_FORM}
+          validated={isTried && to.trim() === '' ? 'error' : 'default'}
+          onChange={(_event, text) => onReceiver(text)}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,34 @@
+/** Begins investigations of a case, from wherever they are missed. */
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { call } from '../api.ts';
+
+const DAY_MS = 86_400_000;
+/** How soon after its start an investigation is looked for. */
+const SOON_MS = 300;
+
+/** The id of the form: buttons elsewhere on the page begin what it has. */
+export const INVESTIGATE_FORM = 'investigate-form';
+
+/** The owner of a token, or a user; neither where the incident is about one. */
+export interface Asked {
+  readonly token?: number;
+  readonly user?: string;
+}
+
+/** Starts an investigation of a case. */
+export function useInvestigate({ place, incident }: { readonly place: string; readonly incident: string }) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: ({ since, asked }: { readonly since: Date; readonly asked: Asked }) =>
+      call('/api/case/investigation', {
+        body: { place, incident, since: since.toISOString(), ...asked },
+      }),
+    onMutate: () => setTimeout(() => void queries.invalidateQueries(), SOON_MS),
+    onSettled: () => queries.invalidateQueries(),
+  });
+}
+
+/** Where an investigation begins for which nobody gave a time: a day before the lockdown. */
+export function beginningAt(locked: string): Date {
+  return new Date(Date.parse(locked) - DAY_MS);
+}

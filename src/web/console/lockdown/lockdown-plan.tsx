@@ -1,0 +1,78 @@
+/** The plan of a lockdown beside its form: the dry run of the command, in whole or in a line. */
+import { Spinner } from '@patternfly/react-core';
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import type { LockdownJson } from '../../../cli/incident/lockdown-flow.ts';
+import { countText } from '../../shared/times.tsx';
+import { type Ended, type Json, query } from '../api.ts';
+import { ProblemAlert } from '../begin.tsx';
+import { CommandLine } from '../commands.tsx';
+import { Report } from '../document.tsx';
+import { Message } from '../parts.tsx';
+import type { usePlan } from './lockdown-draft.ts';
+
+/** The plan of what is filled in, as far as it is read. */
+export function PlanView({
+  place,
+  planned: { isFetching, error, data },
+  isShort,
+  children,
+}: {
+  readonly place: string;
+  readonly planned: ReturnType<typeof usePlan>;
+  /** Whether a line says it until it is unfolded: before anything is done, all of it is shown to be confirmed. */
+  readonly isShort: boolean;
+  /** What stands below it. */
+  readonly children: ReactNode;
+}): ReactNode {
+  const plan = planOf(data);
+  return (
+    <>
+      {isFetching && <Spinner size="md" aria-label="Planning" />}
+      {error !== null && <Message variant="danger" title={error.message} />}
+      {plan?.continues === true && (
+        <Message variant="info" title={`${plan.incident} is open for it already.`}>
+          <Link to={query('/case', { place, incident: plan.incident })}>Go on with the case</Link>, or lock
+          down again.
+        </Message>
+      )}
+      {data != null && (
+        <>
+          {data.failure !== null && <ProblemAlert problem={data.failure} />}
+          {isShort && plan != null ? (
+            <details>
+              <summary>Plan: {shortText(data)}</summary>
+              <div className="stacked">
+                <Report ended={data} label="Plan" />
+                <CommandLine command={data.command} />
+              </div>
+            </details>
+          ) : (
+            <>
+              <Report ended={data} label="Plan" />
+              <CommandLine command={data.command} />
+            </>
+          )}
+          {children}
+        </>
+      )}
+    </>
+  );
+}
+
+function planOf(ended: Ended | undefined): Json<LockdownJson>['plan'] | undefined {
+  return ((ended?.json ?? {}) as Partial<Json<LockdownJson>>).plan;
+}
+
+/** What the plan ends, in the words that it has for the usual measures, and how much of it cannot be checked. */
+function shortText(ended: Ended): string {
+  const folds = (ended.document ?? []).flatMap((part) =>
+    part.kind === 'lines' && part.fold !== null ? [part.fold] : [],
+  );
+  const paths = planOf(ended)?.accessPaths ?? [];
+  const unchecked = paths.filter(({ state }) => state === 'not_checked').length;
+  return [
+    folds[0]?.replace(/^./, (first) => first.toLowerCase()) ?? 'several steps',
+    ...(unchecked > 0 ? [`${countText(unchecked, 'way')} in not checked`] : []),
+  ].join('; ');
+}

@@ -1,0 +1,55 @@
+/** What is said to an account that may not lock down, and what it may do instead. */
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import { type Problem, query } from '../api.ts';
+import { CommandLine } from '../commands.tsx';
+import { Message } from '../parts.tsx';
+import type { KnownTheft } from './lockdown-draft.ts';
+
+/** A name that a shell takes as it is. */
+const PLAIN_WORD = /^\w[\w.@-]*$/;
+
+/** What an account may do about a theft that may not lock down. */
+export function TheftRefused(props: {
+  readonly place: string;
+  readonly user: string;
+  readonly theft: KnownTheft;
+  readonly refusal: Problem;
+}): ReactNode {
+  const { place, user, theft, refusal } = props;
+  return (
+    <>
+      <RightsMessage refusal={refusal} />
+      <ul className="plain">
+        {theft.token !== null && (
+          <li>
+            <Link to={query('/tokens', { place, text: String(theft.token) })}>
+              Revoke token {theft.token}
+            </Link>
+            , if it is your own.
+          </li>
+        )}
+        {theft.scope === 'user' && (
+          <li>
+            <Link to={query('/investigation', { place, user })}>Find out what {user} did</Link>: reads only.
+          </li>
+        )}
+        {PLAIN_WORD.test(user) && (
+          <li>
+            For somebody who may:
+            <CommandLine command={`tokenctl incident lockdown --${theft.scope} ${user}`} />
+          </li>
+        )}
+      </ul>
+    </>
+  );
+}
+
+/** Says before anything is typed that the account may not do it. */
+export function RightsMessage({ refusal }: { readonly refusal: Problem }): ReactNode {
+  return (
+    <Message variant="warning" title={`This account may not lock down. ${refusal.message}`}>
+      {refusal.hint}
+    </Message>
+  );
+}

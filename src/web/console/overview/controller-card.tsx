@@ -1,0 +1,329 @@
+/** What is known of one controller, in full, and its facts in a line. */
+import { Card, CardBody, CardTitle, DescriptionList, Label, Spinner } from '@patternfly/react-core';
+import { lazy, type ReactNode, Suspense } from 'react';
+import { Link } from 'react-router';
+import { countText, numberText, unbroken } from '../../shared/times.tsx';
+import { type ContextRead, type ControllerRead, query } from '../api.ts';
+import type { ControllerState, Sweep } from '../needs.ts';
+import { Fact, Message, RunState, Said, Severity, When } from '../parts.tsx';
+
+/** Folded, and so no part of the first view. */
+const Calendar = lazy(async () => ({ default: (await import('./calendar.tsx')).Calendar }));
+
+/** One controller. */
+export function ControllerCard({
+  state,
+  isAlone,
+}: {
+  readonly state: ControllerState;
+  /** Whether it is the only one: what the tiles above say of all is said of it. */
+  readonly isAlone: boolean;
+}): ReactNode {
+  const { read } = state;
+  const { place, context } = read;
+  const { value, problem, waits } = context;
+  return (
+    <Card component="section" aria-label={place}>
+      <CardTitle component="h2">
+        {place} {!isAlone && (state.needs.length > 0 ? <Needs state={state} /> : <NotNeeded read={read} />)}
+      </CardTitle>
+      <CardBody>
+        {problem !== null && (
+          <Message variant="danger" title={problem.message}>
+            {problem.hint !== null && <Said text={problem.hint} />}
+          </Message>
+        )}
+        {waits !== null && (
+          <p>
+            <Spinner size="md" aria-label={`Reading ${place}`} /> No answer for {unbroken(`${waits} s`)}.
+          </p>
+        )}
+        {value !== null && <ControllerFacts value={value} state={state} isAlone={isAlone} />}
+      </CardBody>
+    </Card>
+  );
+}
+
+function roleText({ identity, credential }: ContextRead): string {
+  if (credential === 'database_role') return 'database role';
+  if (identity.isSuperuser) return 'superuser';
+  return identity.isSystemAuditor ? 'system auditor' : 'user';
+}
+
+function ControllerFacts({
+  value,
+  state: { read, sweep },
+  isAlone,
+}: {
+  readonly value: ContextRead;
+  readonly state: ControllerState;
+  readonly isAlone: boolean;
+}): ReactNode {
+  const { others, audit, incidents } = read;
+  const { address, dialect, product, identity, warnings, ownToken, incomplete } = value;
+  const role = roleText(value);
+  const calendar = audit.value?.calendar;
+  // Of another account, the warnings say it.
+  const isOver = identity.isSuperuser || identity.isSystemAuditor;
+  return (
+    <>
+      {incomplete !== null && isOver && <Message isPlain variant="warning" title={incomplete} />}
+      {warnings.map((warning) => (
+        <Message key={warning} isPlain variant="warning" title={warning} />
+      ))}
+      <FactList>
+        {(!isAlone || incidents.problem !== null) && (
+          <Fact term="Incidents">
+            <IncidentsText read={read} />
+          </Fact>
+        )}
+        <Fact term="Findings">
+          <Findings read={read} />
+        </Fact>
+        <TokenFact read={read} />
+        {sweep !== null && (
+          <Fact term="Last sweep">
+            <SweepText sweep={sweep} />
+          </Fact>
+        )}
+      </FactList>
+      <details>
+        <summary>{settingsTitle(value.settings)}</summary>
+        <FactList>
+          <SettingFacts read={value} />
+          <Fact term="Leavers">
+            {value.directories.map((line) => (
+              <div key={line}>{line}</div>
+            ))}
+          </Fact>
+        </FactList>
+      </details>
+      <details>
+        <summary>
+          As {identity.username} ({role}){others.length > 0 && `, also through ${others.join(', ')}`}
+        </summary>
+        <FactList>
+          <Fact term="Target">
+            {dialect} {product ?? ''} at {address}
+          </Fact>
+          {others.length > 0 && <Fact term="Also">the same controller through {others.join(', ')}</Fact>}
+          {audit.value?.kinds != null && (
+            <Fact term="Tokens">
+              {numberText(audit.value.kinds.personal)} personal,{' '}
+              {numberText(audit.value.kinds.ofApplications)} of applications
+            </Fact>
+          )}
+          {ownToken !== null && (
+            <Fact term="Own token">
+              expires <When at={ownToken.earliest} />
+            </Fact>
+          )}
+        </FactList>
+      </details>
+      {calendar != null && (
+        <Suspense>
+          <Calendar picture={calendar} />
+        </Suspense>
+      )}
+    </>
+  );
+}
+
+function FactList({ children }: { readonly children: ReactNode }): ReactNode {
+  return (
+    <DescriptionList
+      className="facts"
+      isHorizontal
+      isCompact
+      horizontalTermWidthModifier={{ default: '6rem' }}
+      columnModifier={{ xl: '2Col' }}
+    >
+      {children}
+    </DescriptionList>
+  );
+}
+
+/** Beside the name of a controller, so that it does not read as a part of it. */
+function NotNeeded({ read }: { readonly read: ControllerRead }): ReactNode {
+  return (
+    <span className="not-needed">(needs you: {isPending(read) ? 'not known yet' : 'no reason found'})</span>
+  );
+}
+
+/** What a controller needs somebody for. */
+export function Needs({ state: { read, needs } }: { readonly state: ControllerState }): ReactNode {
+  if (needs.length > 0) {
+    return (
+      <span className="labels">
+        {needs.map(({ text, isGrave }) => (
+          <Label key={text} color={isGrave ? 'red' : 'orange'}>
+            {text}
+          </Label>
+        ))}
+      </span>
+    );
+  }
+  if (isPending(read)) return 'not known yet';
+  return 'no reason found';
+}
+
+/** Whether anything of it has not answered yet. */
+export function isPending({ context, incidents, audit }: ControllerRead): boolean {
+  return [context, incidents, audit].some(({ waits }) => waits !== null);
+}
+
+/** The open incidents of a controller, with what is wrong with them. */
+export function IncidentsText({ read }: { readonly read: ControllerRead }): ReactNode {
+  const { place, incidents } = read;
+  const { value, problem } = incidents;
+  if (problem !== null) return `not read: ${problem.message}`;
+  if (value === null) return incidents.waits === null ? 'not read' : 'reading';
+  const { open } = value;
+  if (open.length === 0) return <span className="whole">none open</span>;
+  const broken = open.filter(({ holds }) => holds === false).length;
+  const unchecked = open.filter(({ holds, unchecked: ways }) => holds === null || ways > 0).length;
+  return (
+    <span className="labels">
+      <Link to={query('/incidents', { place })}>{numberText(open.length)} open</Link>
+      {broken > 0 && <Label color="red">{numberText(broken)} not in effect</Label>}
+      {unchecked > 0 && <Label color="orange">{numberText(unchecked)} not checked in full</Label>}
+    </span>
+  );
+}
+
+const ALL = ['critical', 'high', 'medium', 'low'] as const;
+
+/** What the audit found, by severity. */
+export function Findings({
+  read: { place, audit },
+  severities = ALL,
+}: {
+  readonly read: ControllerRead;
+  readonly severities?: readonly (typeof ALL)[number][];
+}): ReactNode {
+  const { value, problem, waits } = audit;
+  if (problem !== null) return `not audited: ${problem.message}`;
+  if (value === null) return waits === null ? 'not read' : 'reading';
+  const { found, bySeverity, notChecked, incomplete } = value;
+  return (
+    <span className="labels">
+      <Link to={query('/audit', { place })}>{numberText(found)} findings</Link>
+      {severities
+        .filter((severity) => (bySeverity[severity] ?? 0) > 0)
+        .map((severity) => (
+          <Severity key={severity} severity={severity} count={bySeverity[severity]} />
+        ))}
+      {(notChecked > 0 || incomplete !== null) && <span>{missingText(notChecked, incomplete !== null)}</span>}
+    </span>
+  );
+}
+
+/** What an audit did not look at. */
+function missingText(rules: number, isIncomplete: boolean): string {
+  return [rules > 0 && `${countText(rules, 'rule')} not checked`, isIncomplete && 'not all tokens read']
+    .filter(Boolean)
+    .join(', ');
+}
+
+/** The last run of the job that revokes by the policy. */
+export function SweepText({
+  sweep,
+  isShort = false,
+}: {
+  /** Null without such a job; undefined while it is not known. */
+  readonly sweep: Sweep | null | undefined;
+  readonly isShort?: boolean;
+}): ReactNode {
+  if (sweep === undefined) return '';
+  if (sweep === null) return isShort ? 'no job' : 'No job sweeps this controller.';
+  const { name, last } = sweep;
+  if (last === null) {
+    return isShort ? (
+      <Link to="/jobs">never ran</Link>
+    ) : (
+      <>
+        <Link to="/jobs">{name}</Link> never ran
+      </>
+    );
+  }
+  return (
+    <>
+      <RunState run={last} />{' '}
+      <Link to="/jobs">
+        <When at={last.began} />
+      </Link>
+      {!isShort && `: ${last.message}`}
+    </>
+  );
+}
+
+function TokenFact({ read: { place, audit } }: { readonly read: ControllerRead }): ReactNode {
+  const { value } = audit;
+  if (value === null) return null;
+  const { tokensRead, at } = value;
+  return (
+    <Fact term="Tokens">
+      <Link to={query('/tokens', { place })}>{numberText(tokensRead)}</Link>, as of <When at={at} />
+    </Fact>
+  );
+}
+
+const SWITCHES = [
+  ['AUTH_BASIC_ENABLED', 'basic authentication'],
+  ['ALLOW_OAUTH2_FOR_EXTERNAL_USERS', 'tokens of external users'],
+] as const;
+const YEAR_SECONDS = 31_536_000;
+
+/** The settings with whether each is as it should be; null where they cannot be read. */
+function settingsIn(
+  settings: ContextRead['settings'],
+): readonly { readonly text: string; readonly isGood: boolean }[] | null {
+  if (settings === null) return null;
+  const lifetime = settings['OAUTH2_PROVIDER']?.ACCESS_TOKEN_EXPIRE_SECONDS;
+  return [
+    ...SWITCHES.map(([key, name]) => {
+      const isOn = settings[key] === true;
+      return { text: `${name} ${isOn ? 'on' : 'off'}`, isGood: !isOn };
+    }),
+    ...(lifetime === undefined
+      ? []
+      : [{ text: `new tokens live ${lifetimeText(lifetime)}`, isGood: lifetime <= YEAR_SECONDS }]),
+  ];
+}
+
+/** What stands for the settings until they are unfolded. */
+function settingsTitle(settings: ContextRead['settings']): string {
+  const weak = settingsIn(settings)?.filter(({ isGood }) => !isGood).length;
+  if (weak === undefined) return 'Settings (not read), leavers';
+  return weak === 0 ? 'Settings, leavers' : `Settings (${weak} weak), leavers`;
+}
+
+function SettingFacts({
+  read: { settings, settingsProblem },
+}: {
+  readonly read: Pick<ContextRead, 'settings' | 'settingsProblem'>;
+}): ReactNode {
+  return (
+    <Fact term="Settings">
+      <span className="labels">
+        {settingsIn(settings)?.map(({ text, isGood }) => (
+          <Label key={text} color={isGood ? 'green' : 'orange'}>
+            {text}
+          </Label>
+        )) ?? `not read: ${settingsProblem?.message}`}
+      </span>
+    </Fact>
+  );
+}
+
+function lifetimeText(seconds: number): string {
+  const units = [
+    [YEAR_SECONDS, 'year'],
+    [86_400, 'day'],
+    [3_600, 'hour'],
+    [60, 'minute'],
+  ] as const;
+  const [size, unit] = units.find(([each]) => seconds >= each) ?? [1, 'second'];
+  const count = Math.round(seconds / size);
+  return `${numberText(count)} ${unit}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,327 @@
+/** All controllers at a glance: which one needs somebody, what is open, what expires, and when the last sweep ran. */
+import { Button, PageSection } from '@patternfly/react-core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { Link, useSearchParams } from 'react-router';
+import { Loaded } from '../../shared/states.tsx';
+import { PlainTable } from '../../shared/table.tsx';
+import { countText, numberText, unbroken } from '../../shared/times.tsx';
+import { type ControllerRead, call, query, useRead } from '../api.ts';
+import type { JobsRead } from '../jobs.tsx';
+import { type ControllerState, needsOf, sweepOf } from '../needs.ts';
+import { Heading, Message, When } from '../parts.tsx';
+import { ControllerCard, Findings, IncidentsText, isPending, Needs, SweepText } from './controller-card.tsx';
+
+/** With more of them, each is a line of a table. */
+const MOST_CARDS = 3;
+/** How often it is read again while a context has not answered. */
+const AGAIN_MS = 1_000;
+
+export function Overview(): ReactNode {
+  const [search] = useSearchParams();
+  const only = search.get('controller');
+  const [isWaiting, setWaiting] = useState(true);
+  const read = useRead<{ readonly controllers: readonly ControllerRead[] }>(
+    query('/api/fleet', { place: only ?? undefined }),
+    isWaiting && AGAIN_MS,
+  );
+  const jobs = useRead<JobsRead>('/api/jobs');
+  const waits = read.data?.controllers.some(isPending) ?? true;
+  if (waits !== isWaiting) setWaiting(waits);
+  return (
+    <>
+      <Heading
+        title={only === null ? 'Overview' : only}
+        actions={
+          <div className="buttons">
+            <Link
+              className="pf-v6-c-button pf-m-danger pf-m-secondary"
+              to={query('/theft', { place: only ?? undefined })}
+            >
+              A token was stolen: start here
+            </Link>
+            <ReadAgain />
+          </div>
+        }
+      />
+      <Loaded query={read}>
+        {({ controllers }) => {
+          const states = controllers.map((each): ControllerState => {
+            const sweep = jobs.data && sweepOf(jobs.data, [each.place, ...each.others]);
+            return { read: each, sweep, needs: needsOf(each, sweep) };
+          });
+          const ordered = states.toSorted((one, other) => weightOf(other) - weightOf(one));
+          const isTable = only === null && ordered.length > MOST_CARDS;
+          return (
+            <>
+              {only !== null && (
+                <PageSection>
+                  <Link to="/">All controllers</Link>
+                </PageSection>
+              )}
+              {only === null && <Summary states={ordered} />}
+              {jobs.error !== null && (
+                <PageSection>
+                  <Message variant="danger" title={`Jobs: ${jobs.error.message}`} />
+                </PageSection>
+              )}
+              <PageSection>
+                {isTable ? (
+                  <ControllerTable states={ordered} />
+                ) : (
+                  <div className="cards">
+                    {ordered.map((state) => (
+                      <ControllerCard
+                        key={state.read.place}
+                        state={state}
+                        isAlone={only === null && ordered.length === 1}
+                      />
+                    ))}
+                  </div>
+                )}
+              </PageSection>
+            </>
+          );
+        }}
+      </Loaded>
+    </>
+  );
+}
+
+function ReadAgain(): ReactNode {
+  const queries = useQueryClient();
+  const [isReading, setReading] = useState(false);
+  const readAgain = async () => {
+    setReading(true);
+    await call('/api/tokens/read-again', { body: {} });
+    await queries.invalidateQueries();
+  };
+  return (
+    <Button
+      variant="secondary"
+      isLoading={isReading}
+      onClick={() =>
+        void readAgain()
+          // The page says itself that the console does not answer.
+          .catch(() => queries.invalidateQueries())
+          .finally(() => setReading(false))
+      }
+    >
+      Read again
+    </Button>
+  );
+}
+
+function weightOf({ needs: [first] }: ControllerState): number {
+  return first?.weight ?? 0;
+}
+
+/** The answers to the four questions of somebody who opens the page, over all controllers. */
+function Summary({ states }: { readonly states: readonly ControllerState[] }): ReactNode {
+  const needing = states.filter(({ needs }) => needs.length > 0);
+  const told = states.map(({ read }) => read);
+  const open = told.flatMap(({ incidents }) => incidents.value?.open ?? []);
+  const broken = open.filter(({ holds }) => holds === false).length;
+  const unsure = open.filter(({ holds, unchecked }) => holds === null || unchecked > 0).length;
+  const counted = told.flatMap(({ audit }) => audit.value?.expiring ?? []);
+  const week = counted.reduce((sum, each) => sum + each.week, 0);
+  const pending = told.filter(isPending).length;
+  const none = pending > 0 ? '…' : 'not read';
+  return (
+    <PageSection>
+      <dl className="tiles">
+        <Tile
+          term={states.length === 1 ? 'Needs you' : 'Controllers that need you'}
+          value={states.length === 1 ? needText(needing.length, pending) : numberText(needing.length)}
+          isBad={needing.length > 0}
+        >
+          {states.length === 1
+            ? (needing[0]?.needs.map(({ text }) => text).join(', ') ?? '')
+            : `of ${pending === 0 ? '' : `${numberText(states.length - pending)} read so far, `}${numberText(states.length)}${pending === 0 ? '' : ' in all'}`}
+        </Tile>
+        <Tile
+          term="Open incidents"
+          value={
+            told.some(({ incidents }) => incidents.value !== null) ? <OpenCount count={open.length} /> : none
+          }
+          isBad={broken > 0}
+        >
+          {[
+            broken > 0 && `${numberText(broken)} not in effect`,
+            unsure > 0 && `${numberText(unsure)} not checked in full`,
+            states.length > 1 && coverage(told.map(({ incidents }) => incidents)),
+          ]
+            .filter(Boolean)
+            .join('; ')}
+        </Tile>
+        <Tile
+          term="Expire in 30 days"
+          value={counted.length > 0 ? <ExpiringLink expiring={counted} /> : none}
+          isBad={false}
+        >
+          {week > 0 && `${numberText(week)} within a week`}
+          {counted.length < states.length &&
+            states.length > 1 &&
+            `${week > 0 ? '; ' : ''}counted at ${numberText(counted.length)} of ${numberText(states.length)}`}
+        </Tile>
+        <SweepTile states={states} />
+      </dl>
+      <Waiting told={told} />
+    </PageSection>
+  );
+}
+
+/** How many lockdowns are open, with the way to them. */
+function OpenCount({ count }: { readonly count: number }): ReactNode {
+  return count === 0 ? '0' : <Link to="/incidents">{numberText(count)}</Link>;
+}
+
+type Expiring = NonNullable<NonNullable<ControllerRead['audit']['value']>['expiring']>;
+
+/** How many tokens expire in the coming month: to the list of them. */
+function ExpiringLink({
+  expiring,
+  place,
+}: {
+  readonly expiring: readonly Expiring[];
+  readonly place?: string;
+}): ReactNode {
+  const count = expiring.reduce((sum, { month }) => sum + month, 0);
+  const text = countText(count, 'token');
+  const last = expiring
+    .flatMap(({ until }) => until ?? [])
+    .toSorted()
+    .at(-1);
+  if (count === 0 || last === undefined) return text;
+  // That day is not counted.
+  const expiresBefore = new Date(Date.parse(last) - 1).toISOString();
+  return <Link to={query('/tokens', { place, expiry: 'live', expiresBefore })}>{text}</Link>;
+}
+
+/** The last sweep of all controllers; without one why, and where it is set up. */
+function SweepTile({ states }: { readonly states: readonly ControllerState[] }): ReactNode {
+  const sweeps = states.flatMap(({ sweep }) => sweep?.last ?? []);
+  const latest = sweeps.toSorted((one, other) => other.began.localeCompare(one.began))[0];
+  const unswept = states.filter(({ sweep }) => sweep === null).length;
+  if (latest !== undefined) {
+    return (
+      <Tile
+        term="Last sweep"
+        value={
+          <Link to="/jobs">
+            <When at={latest.began} />
+          </Link>
+        }
+        isBad={latest.state === 'failed' || latest.state === 'lost'}
+      >
+        {latest.state}
+        {latest.isDryRun && ', dry run'}
+        {unswept > 0 && `; ${numberText(unswept)} without a sweep`}
+      </Tile>
+    );
+  }
+  const isRead = states.every(({ sweep }) => sweep !== undefined);
+  const which = states.length === 1 ? 'it' : `${numberText(unswept)} of ${numberText(states.length)}`;
+  return (
+    <Tile term="Last sweep" value={isRead ? 'never' : '…'} isBad={false}>
+      {isRead && (
+        <>
+          {unswept === 0 ? 'Its job has not run yet: ' : `No job sweeps ${which}: `}
+          <Link to="/jobs">Jobs</Link>
+        </>
+      )}
+    </Tile>
+  );
+}
+
+/** Whether the only controller needs somebody. */
+function needText(needing: number, pending: number): string {
+  if (needing > 0) return 'yes';
+  return pending > 0 ? 'not known yet' : 'no reason found';
+}
+
+/** At how many controllers something was read. */
+function coverage(told: readonly { readonly value: unknown }[]): string {
+  const known = told.filter(({ value }) => value !== null).length;
+  return known === told.length ? 'read everywhere' : `read at ${known} of ${told.length}`;
+}
+
+function Tile(props: {
+  readonly term: string;
+  readonly value: ReactNode;
+  readonly isBad: boolean;
+  readonly children: ReactNode;
+}): ReactNode {
+  const { term, value, isBad, children } = props;
+  return (
+    <div className={isBad ? 'tile bad' : 'tile'}>
+      <dt>{term}</dt>
+      <dd className="value">{value}</dd>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+const MOST_NAMED = 5;
+
+/** Names the contexts that have not answered, the slowest first. */
+function Waiting({ told }: { readonly told: readonly ControllerRead[] }): ReactNode {
+  const waiting = told
+    .flatMap(({ place, context, incidents, audit }) => {
+      const waits = Math.max(...[context, incidents, audit].map((each) => each.waits ?? -1));
+      return waits < 0 ? [] : [{ place, waits, isSilent: context.waits !== null }];
+    })
+    .toSorted((one, other) => other.waits - one.waits);
+  if (waiting.length === 0) return null;
+  const named = waiting.slice(0, MOST_NAMED).map(({ place, waits }) => unbroken(`${place} (${waits} s)`));
+  const more = waiting.length - named.length;
+  return (
+    <p role="status" className="waiting">
+      Still reading {numberText(waiting.length)} of {numberText(told.length)}: {named.join(', ')}
+      {more > 0 && ` and ${numberText(more)} more`}. The numbers above are without what is missing.
+    </p>
+  );
+}
+
+/** What is critical is a reason to look at the controller, and is named as one. */
+const SEVERE = ['high'] as const;
+
+/** One line a controller, those that need somebody first. */
+function ControllerTable({ states }: { readonly states: readonly ControllerState[] }): ReactNode {
+  return (
+    <PlainTable
+      label="Controllers"
+      rows={states}
+      keyOf={({ read }) => read.place}
+      columns={[
+        {
+          title: 'Controller',
+          show: ({ read: { place } }) => <Link to={query('/', { controller: place })}>{place}</Link>,
+        },
+        {
+          title: 'Needs you',
+          show: (state) => (
+            <>
+              <Needs state={state} />
+              {state.read.context.problem !== null && (
+                <div className="hint why">{state.read.context.problem.message}</div>
+              )}
+            </>
+          ),
+        },
+        { title: 'Incidents', show: ({ read }) => <IncidentsText read={read} /> },
+        { title: 'Findings', show: ({ read }) => <Findings read={read} severities={SEVERE} /> },
+        {
+          title: 'Expire in 30 days',
+          show: ({ read: { place, audit } }) =>
+            audit.value?.expiring == null ? (
+              'not read'
+            ) : (
+              <ExpiringLink expiring={[audit.value.expiring]} place={place} />
+            ),
+        },
+        { title: 'Last sweep', show: ({ sweep }) => <SweepText sweep={sweep} isShort /> },
+      ]}
+    />
+  );
+}

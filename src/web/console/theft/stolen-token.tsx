@@ -1,0 +1,116 @@
+/** Which token was stolen: one of those that the lockdown found, another one by its number, or not known. */
+import { FormGroup, FormHelperText, HelperText, HelperTextItem, TextInput } from '@patternfly/react-core';
+import { type ReactNode, useState } from 'react';
+import type { LockdownSnapshot } from '../../../console/case/lockdown-snapshot.ts';
+import { Choice } from '../../shared/choice.tsx';
+import { localText, numberText } from '../../shared/times.tsx';
+import { type Json, query, useRead } from '../api.ts';
+
+/** What the snapshots of a lockdown have. */
+export function useSnapshot(of: { readonly place: string; readonly incident: string } | null) {
+  return useRead<Json<LockdownSnapshot>>(of === null ? null : query('/api/case/snapshot', { ...of })).data;
+}
+
+type Tokens = NonNullable<Json<LockdownSnapshot>['tokens']>;
+
+/** Whether a text is the number of a token. */
+export function isTokenNumber(text: string): boolean {
+  return /^[1-9]\d{0,14}$/.test(text);
+}
+
+const OTHER = 'other';
+
+export function TokenField({
+  place,
+  incident,
+  token,
+  onChange,
+}: {
+  readonly place: string;
+  readonly incident: string;
+  /** As it is typed; empty for not known. */
+  readonly token: string;
+  readonly onChange: (token: string) => void;
+}): ReactNode {
+  const { tokens, moreTokens = 0 } = useSnapshot({ place, incident }) ?? {};
+  const [isOther, setOther] = useState(false);
+  const known = tokens ?? [];
+  const isListed = known.some(({ id }) => String(id) === token);
+  const isTyped = isOther || (token !== '' && !isListed);
+  return (
+    <>
+      <FormGroup label="The stolen token" fieldId="investigate-token">
+        <Choice
+          id="investigate-token"
+          value={isTyped ? OTHER : token}
+          options={[
+            ['', 'Not known'],
+            ...known.map((each) => [String(each.id), tokenText(each, known)] as const),
+            [
+              OTHER,
+              moreTokens > 0
+                ? `Another one: ${numberText(moreTokens)} more, by number`
+                : 'Another one, by number',
+            ],
+          ]}
+          onChange={(value) => {
+            setOther(value === OTHER);
+            onChange(value === OTHER ? '' : value);
+          }}
+        />
+        <FormHelperText>
+          <HelperText>
+            <HelperTextItem>
+              The theft did not begin before this token was made: what its owner did between the time below
+              and then is listed apart, as the owner’s own work; of what came later all is listed, because the
+              entries name users, not tokens.
+            </HelperTextItem>
+          </HelperText>
+        </FormHelperText>
+      </FormGroup>
+      {isTyped && (
+        <FormGroup label="Number of the stolen token" fieldId="investigate-token-number">
+          <TextInput
+            id="investigate-token-number"
+            inputMode="numeric"
+            value={token}
+            validated={token === '' || isTokenNumber(token) ? 'default' : 'error'}
+            onChange={(_event, value) => {
+              setOther(true);
+              onChange(value.trim());
+            }}
+          />
+          <FormHelperText>
+            <HelperText isLiveRegion>
+              {token === '' || isTokenNumber(token) ? (
+                <HelperTextItem>
+                  Its number, as the page of the tokens shows it. Empty: not known.
+                </HelperTextItem>
+              ) : (
+                <HelperTextItem variant="error">
+                  “{token}” is no number. Enter the number of the token, such as 181, not its name; or choose
+                  the token above.
+                </HelperTextItem>
+              )}
+            </HelperText>
+          </FormHelperText>
+        </FormGroup>
+      )}
+    </>
+  );
+}
+
+/** A token in one line; with its owner where there are several. */
+function tokenText(
+  { id, description, scope, created, application, owner }: Tokens[number],
+  all: Tokens,
+): string {
+  const isOfSeveral = new Set(all.map((each) => each.owner)).size > 1;
+  return [
+    `${id}: ${description === '' ? 'without a description' : `“${description}”`}`,
+    `scope ${scope}`,
+    ...(isOfSeveral && owner !== null ? [`of ${owner}`] : []),
+    ...(application === null ? [] : [`of the application ${application}`]),
+    `made ${localText(new Date(created))}`,
+  ].join(', ');
+}

@@ -1,0 +1,293 @@
+/** Finds the account or the token of a theft by anything that people know of it, at all controllers. */
+import { Button, PageSection, Spinner, TextInput } from '@patternfly/react-core';
+import { type ReactNode, useDeferredValue, useState } from 'react';
+import { Link } from 'react-router';
+import type { AccountsRead } from '../../../console/names.ts';
+import type { TokenPage } from '../../../console/tokens/token-table.ts';
+import { PlainTable } from '../../shared/table.tsx';
+import { countText } from '../../shared/times.tsx';
+import { type Json, query, useRead } from '../api.ts';
+import { Message, When } from '../parts.tsx';
+import { isLikeValue, type OnPick, ValueSearch } from '../tokens/token-value.tsx';
+
+/** How often it is looked again while the tokens are read. */
+const AGAIN_MS = 1_000;
+const MOST_ROWS = 8;
+/** A longer text is no name and no description. */
+const MAX_TEXT = 200;
+
+type Row = Json<TokenPage['rows'][number]>;
+
+export function TheftSearch({
+  place,
+  onPick,
+}: {
+  /** Null for all controllers. */
+  readonly place: string | null;
+  readonly onPick: OnPick;
+}): ReactNode {
+  const [typed, setTyped] = useState('');
+  /** The text that looks like a secret, and is a name all the same. */
+  const [name, setName] = useState('');
+  const deferred = useDeferredValue(typed.trim());
+  const isValue = isLikeValue(typed) && typed.trim() !== name;
+  // What may be a secret is part of no address: neither is what was typed just before.
+  const text = isValue || deferred !== typed.trim() || deferred.length > MAX_TEXT ? '' : deferred;
+  return (
+    <PageSection className="stacked">
+      <label htmlFor="theft-search">
+        <strong>Whose token, or which?</strong> Person, or description
+      </label>
+      <TextInput
+        id="theft-search"
+        className={isValue ? 'narrow masked' : 'narrow'}
+        type="search"
+        autoComplete="off"
+        spellCheck={false}
+        autoFocus
+        value={typed}
+        onChange={(_event, value) => setTyped(value)}
+      />
+      {isValue ? (
+        <ValueSearch
+          key={typed}
+          place={place}
+          text={typed}
+          onName={() => setName(typed.trim())}
+          onClear={() => setTyped('')}
+          onPick={onPick}
+        />
+      ) : typed.trim().length > MAX_TEXT ? (
+        <p role="status">Too long for a name or a description: at most {MAX_TEXT} characters.</p>
+      ) : (
+        text !== '' && <Found place={place} text={text} onPick={onPick} onName={setTyped} />
+      )}
+    </PageSection>
+  );
+}
+
+/** What has a text, once all is read: rows that grow and move under the pointer are not chosen by mistake. */
+function Found(props: {
+  readonly place: string | null;
+  readonly text: string;
+  readonly onPick: OnPick;
+  /** Searches for another name instead. */
+  readonly onName: (name: string) => void;
+}): ReactNode {
+  const { place, text, onPick, onName } = props;
+  const [isWaiting, setWaiting] = useState(false);
+  /** The text of which the rows are shown before all are read. */
+  const [early, setEarly] = useState('');
+  const where = place ?? undefined;
+  const order = { sort: 'lastUsed', descending: 'true', limit: MOST_ROWS };
+  const again = isWaiting && AGAIN_MS;
+  const tokens = useRead<Json<TokenPage>>(query('/api/tokens', { place: where, text, ...order }), again);
+  const users = useRead<{ readonly accounts: readonly AccountsRead[] }>(
+    query('/api/accounts', { place: where, text }),
+    again,
+  );
+  // What another text found is not shown under this one.
+  const page = tokens.isPlaceholderData ? undefined : tokens.data;
+  const named = users.isPlaceholderData ? undefined : users.data?.accounts;
+  const { rows = [], readings = [], total = 0 } = page ?? {};
+  const isOpen = named?.some(({ names, problem }) => names === null && problem === null) ?? false;
+  const isReading = isOpen || readings.some(({ state }) => state === 'reading');
+  if (isReading !== isWaiting) setWaiting(isReading);
+  const errors = [tokens.error, users.error].filter((error) => error !== null);
+  const isWhole = page !== undefined && !isReading && (named !== undefined || users.error !== null);
+  const isShown = isWhole || errors.length > 0 || early === text;
+  const accounts = accountsOf(rows, named ?? [], text);
+  const found = [...rows, ...accounts];
+  const problems = problemsIn(readings, named ?? []);
+  return (
+    <>
+      {isShown && found.length > 0 && (
+        <FoundTable rows={found} isOfSeveral={readings.length > 1} onPick={onPick} />
+      )}
+      {isShown && total > rows.length && (
+        <p>{countText(total - rows.length, 'more token')}: add a word, as in “bob laptop”.</p>
+      )}
+      {isWhole && found.length === 0 && (
+        <NoneFound
+          isAllRead={problems.length + errors.length === 0}
+          near={nearIn(named ?? [])}
+          onName={onName}
+        />
+      )}
+      {!isWhole && errors.length === 0 && (
+        <p role="status">
+          <Spinner size="md" aria-label="Reading" />{' '}
+          {isReading && `Reading tokens: ${countText(sumOf(readings), 'token')} so far. `}
+          {isReading && !isShown && (
+            <Button variant="link" isInline onClick={() => setEarly(text)}>
+              Show what is read
+            </Button>
+          )}
+        </p>
+      )}
+      {[...new Set([...errors.map(({ message }) => message), ...problems])].map((title) => (
+        <Message key={title} variant="warning" title={title} />
+      ))}
+    </>
+  );
+}
+
+function sumOf(readings: Json<TokenPage>['readings']): number {
+  return readings.reduce((sum, each) => sum + each.tokens, 0);
+}
+
+function NoneFound({
+  isAllRead,
+  near,
+  onName,
+}: {
+  /** Whether each controller answered, to an account that sees all of it. */
+  readonly isAllRead: boolean;
+  readonly near: readonly string[];
+  readonly onName: (name: string) => void;
+}): ReactNode {
+  return (
+    <p role="status">
+      {isAllRead ? 'No token and no account with these words.' : 'Nothing found in what was read.'}
+      {near.map((name) => (
+        <span key={name}>
+          {' '}
+          Did you mean{' '}
+          <Button variant="link" isInline onClick={() => onName(name)}>
+            {name}
+          </Button>
+          ?
+        </span>
+      ))}
+    </p>
+  );
+}
+
+function FoundTable(props: {
+  readonly rows: readonly (Row | Account)[];
+  /** Whether there are several controllers: each may have a user of the same name. */
+  readonly isOfSeveral: boolean;
+  readonly onPick: OnPick;
+}): ReactNode {
+  const { rows, isOfSeveral, onPick } = props;
+  return (
+    <PlainTable<Row | Account>
+      label="What was found"
+      rows={rows}
+      keyOf={(row) => ('id' in row ? `${row.place} ${row.id}` : `${row.place} ${row.account}`)}
+      columns={[
+        {
+          title: 'Account',
+          show: (row) => ('id' in row ? (row.user?.username ?? row.application?.name) : row.account),
+        },
+        ...(isOfSeveral ? [{ title: 'Controller', show: ({ place }: Row | Account) => place }] : []),
+        {
+          title: 'Token',
+          show: (row) => ('id' in row ? tokenName(row) : <em>not known which</em>),
+        },
+        {
+          title: 'Last use',
+          show: (row) =>
+            'id' in row ? row.lastUsed === undefined ? 'not told' : <When at={row.lastUsed} /> : '',
+        },
+        {
+          title: 'Choose',
+          isAction: true as const,
+          show: (row) => <PickButton row={row} isOfSeveral={isOfSeveral} onPick={onPick} />,
+        },
+      ]}
+    />
+  );
+}
+
+/** What was not read, so that what is missing there is not taken for none: one sentence a controller. */
+function problemsIn(
+  readings: Json<TokenPage>['readings'],
+  named: readonly AccountsRead[],
+): readonly string[] {
+  const ofTokens = readings.flatMap(({ place, state, tokens, problem, incomplete }) => {
+    if (problem !== null) return [{ place, text: problem.message }];
+    if (incomplete !== null) return [{ place, text: incomplete }];
+    return state === 'cut'
+      ? [{ place, text: `only the first ${countText(tokens, 'token')} were searched` }]
+      : [];
+  });
+  const known = new Set(ofTokens.map(({ place }) => place));
+  const ofUsers = named.flatMap(({ place, problem }) =>
+    problem === null || known.has(place) ? [] : [{ place, text: `users not read: ${problem.message}` }],
+  );
+  return [...ofTokens, ...ofUsers].map(({ place, text }) => `${place}: ${text}`);
+}
+
+function nearIn(named: readonly AccountsRead[]): readonly string[] {
+  return [...new Set(named.flatMap(({ near }) => near ?? []))].slice(0, 3);
+}
+
+/** An account without saying which of its tokens. */
+interface Account {
+  readonly place: string;
+  readonly account: string;
+}
+
+/** The accounts of the tokens that were found, and those that are called so: of each controller. */
+function accountsOf(rows: readonly Row[], named: readonly AccountsRead[], text: string): readonly Account[] {
+  const isCalled = (name: string) => name.toLowerCase().includes(text.toLowerCase());
+  const owners = rows.flatMap((row): Account[] =>
+    row.user !== null && isCalled(row.user.username)
+      ? [{ place: row.place, account: row.user.username }]
+      : [],
+  );
+  const others = named.flatMap(({ place, names }) => (names ?? []).map((account) => ({ place, account })));
+  const all = new Map([...owners, ...others].map((each) => [`${each.place} ${each.account}`, each]));
+  const isExact = ({ account }: Account) => Number(account.toLowerCase() === text.toLowerCase());
+  return [...all.values()]
+    .toSorted((one, other) => isExact(other) - isExact(one))
+    .slice(0, Math.max(MOST_ROWS, named.length));
+}
+
+export function tokenName({ description, application, user, scope }: Row): string {
+  const what = description === '' ? 'without a description' : `“${description}”`;
+  const through = application === null || user === null ? '' : `, of ${application.name}`;
+  return `${what}, ${scope}${through}`;
+}
+
+function PickButton({
+  row,
+  isOfSeveral,
+  onPick,
+}: {
+  readonly row: Row | Account;
+  readonly isOfSeveral: boolean;
+  readonly onPick: OnPick;
+}): ReactNode {
+  const { place } = row;
+  const none = { place, user: null, application: null, token: null };
+  const at = isOfSeveral ? ` at ${place}` : '';
+  if (!('id' in row)) {
+    return (
+      <Button
+        variant="secondary"
+        size="sm"
+        aria-label={`Choose ${row.account}${at}, token not known`}
+        onClick={() => onPick({ ...none, user: row.account })}
+      >
+        Choose
+      </Button>
+    );
+  }
+  const { id, user, application } = row;
+  const owner = user?.username ?? application?.name;
+  // What nobody owns is no account to lock down.
+  if (owner === undefined) return <Link to={query('/tokens', { place, text: String(id) })}>Revoke it</Link>;
+  const picked = { ...none, token: String(id) };
+  return (
+    <Button
+      variant="secondary"
+      size="sm"
+      aria-label={`Choose ${tokenName(row)} of ${owner}${at}`}
+      onClick={() => onPick(user === null ? { ...picked, application: owner } : { ...picked, user: owner })}
+    >
+      Choose
+    </Button>
+  );
+}

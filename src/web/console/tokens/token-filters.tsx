@@ -1,0 +1,232 @@
+/** What narrows the list of tokens, and what narrows it now. */
+import { Button, Label, LabelGroup, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
+import type { ReactNode } from 'react';
+import { Choice } from '../../shared/choice.tsx';
+import { localText, numberText } from '../../shared/times.tsx';
+import { query, useFacts, useRead } from '../api.ts';
+import type { AuditRead } from '../audit.tsx';
+import { TextSearch } from '../commands.tsx';
+
+/** What the address is to have from now on. */
+export type Change = (changes: Readonly<Record<string, string | null>>) => void;
+
+/** The criteria in the address, with what they are called; its other parameters are order and selection of the page. */
+const NAMES: Readonly<Record<string, string>> = {
+  place: 'Context',
+  text: 'Text',
+  user: 'Owner',
+  application: 'Application',
+  personal: 'Personal',
+  scope: 'Scope',
+  expiry: 'Expiry',
+  expiresWithin: 'Expires within days',
+  use: 'Used',
+  unusedFor: 'Not used for days',
+  createdSince: 'Created since',
+  createdBefore: 'Created before',
+  expiresSince: 'Expires after',
+  expiresBefore: 'Expires by',
+  usedSince: 'Used after',
+  usedBefore: 'Last used by',
+  finding: 'Finding',
+};
+
+/** The criteria of an address. */
+export function filterIn(search: URLSearchParams): Readonly<Record<string, string>> {
+  return Object.fromEntries([...search].filter(([name]) => name in NAMES));
+}
+
+const SCOPES = [
+  ['', 'Any scope'],
+  ['write', 'Scope write'],
+  ['read', 'Scope read'],
+] as const;
+
+const EXPIRIES = [
+  ['', 'Any expiry'],
+  ['expired', 'Expired'],
+  ['live', 'Not expired'],
+  ['days7', 'Expires within 7 days'],
+  ['days30', 'Expires within 30 days'],
+  ['days90', 'Expires within 90 days'],
+  ['never', 'Never expires'],
+] as const;
+
+const LAST_USES = [
+  ['', 'Any last use'],
+  ['never', 'Never used'],
+  ['days30', 'Not used for 30 days'],
+  ['days90', 'Not used for 90 days'],
+  ['days365', 'Not used for a year'],
+] as const;
+
+interface FiltersProps {
+  readonly filter: Readonly<Record<string, string>>;
+  readonly onChange: Change;
+}
+
+/** The fields of the filter, and the criteria that are set. */
+export function Filters({ filter, onChange }: FiltersProps): ReactNode {
+  const { places } = useFacts();
+  const { place, text = '', scope = '', expiry, expiresWithin, use, unusedFor, finding = '' } = filter;
+  return (
+    <>
+      <Toolbar>
+        <ToolbarContent>
+          <ToolbarItem className="search">
+            <TextSearch
+              label="Owner, application, text or id"
+              key={text}
+              value={text}
+              onChange={(next) => onChange({ text: next })}
+            />
+          </ToolbarItem>
+          {places.length > 1 && (
+            <ToolbarItem>
+              <Choice
+                aria-label="Context"
+                value={place ?? ''}
+                options={[['', 'All contexts'], ...places]}
+                onChange={(next) => onChange({ place: next })}
+              />
+            </ToolbarItem>
+          )}
+          <ToolbarItem>
+            <Choice
+              aria-label="Scope"
+              value={scope}
+              options={SCOPES.some(([word]) => word === scope) ? SCOPES : [...SCOPES, scope]}
+              onChange={(next) => onChange({ scope: next })}
+            />
+          </ToolbarItem>
+          <ToolbarItem>
+            <Choice
+              aria-label="Expiry"
+              value={expiry ?? inDays(expiresWithin)}
+              options={EXPIRIES}
+              onChange={(next) => onChange(choiceOf(next, { word: 'expiry', days: 'expiresWithin' }))}
+            />
+          </ToolbarItem>
+          <ToolbarItem>
+            <Choice
+              aria-label="Last use"
+              value={use ?? inDays(unusedFor)}
+              options={LAST_USES}
+              onChange={(next) => onChange(choiceOf(next, { word: 'use', days: 'unusedFor' }))}
+            />
+          </ToolbarItem>
+          <ToolbarItem>
+            <FindingFilter place={place ?? places[0] ?? ''} value={finding} onChange={onChange} />
+          </ToolbarItem>
+        </ToolbarContent>
+      </Toolbar>
+      <ActiveFilters filter={filter} onChange={onChange} />
+    </>
+  );
+}
+
+/** A number of days as a choice. */
+function inDays(days: string | undefined): string {
+  return days === undefined ? '' : `days${days}`;
+}
+
+/** A choice as the criteria of it: a word, or a number of days. */
+function choiceOf(choice: string, names: { readonly word: string; readonly days: string }) {
+  return choice.startsWith('days')
+    ? { [names.word]: null, [names.days]: choice.slice(4) }
+    : { [names.word]: choice, [names.days]: null };
+}
+
+/** The rules of the policy that found tokens in a context. */
+function FindingFilter({
+  place,
+  value,
+  onChange,
+}: {
+  readonly place: string;
+  readonly value: string;
+  readonly onChange: Change;
+}): ReactNode {
+  const { data } = useRead<AuditRead>(query('/api/audit', { place }));
+  const rules = data?.rules.filter(({ count, selects }) => count > 0 && selects) ?? [];
+  const found = rules.map(({ rule, count }) => [rule, `${rule} (${numberText(count)})`] as const);
+  const other = value !== '' && rules.every(({ rule }) => rule !== value) ? [value] : [];
+  return (
+    <Choice
+      aria-label="Finding"
+      value={value}
+      options={[['', 'Any finding'], ...other, ...found]}
+      onChange={(finding) => onChange({ finding })}
+    />
+  );
+}
+
+/** A point in time as the table has it; anything else as it is. */
+function valueText(name: string, value: string): string {
+  const at = /Since|Before/.test(name) ? new Date(value) : null;
+  return at === null || Number.isNaN(at.getTime()) ? value : localText(at);
+}
+
+/** The criteria that are no pair of a name and a value. */
+const SENTENCES: Readonly<Record<string, (value: string) => string>> = {
+  personal: () => 'Personal tokens only',
+  expiry: (which) => EXPIRIES.find(([word]) => word === which)?.[1] ?? which,
+  expiresWithin: (days) => `Expires within ${days} days`,
+  unusedFor: (days) => `Not used for ${days} days`,
+};
+
+/** A criterion in words. */
+export function criterionText(name: string, value: string): string {
+  return SENTENCES[name]?.(value) ?? `${NAMES[name]}: ${valueText(name, value)}`;
+}
+
+function ActiveFilters({ filter, onChange }: FiltersProps): ReactNode {
+  const active = Object.entries(filter);
+  if (active.length === 0) return null;
+  return (
+    <LabelGroup categoryName="Filters" numLabels={10}>
+      {active.map(([name, value]) => (
+        <Label
+          key={name}
+          onClose={() => onChange({ [name]: null })}
+          closeBtnAriaLabel={`Remove ${NAMES[name]}`}
+        >
+          {criterionText(name, value)}
+        </Label>
+      ))}
+    </LabelGroup>
+  );
+}
+
+/** What stands in the place of the rows where there are none. */
+export function NoTokens({
+  filter,
+  onChange,
+  isWhole,
+}: FiltersProps & {
+  /** Whether each context was read to its end, with all of its tokens. */
+  readonly isWhole: boolean;
+}): ReactNode {
+  const names = Object.keys(filter).filter((name) => name !== 'place');
+  if (names.length > 0) {
+    return (
+      <p>
+        No token that was read matches the filters.{' '}
+        <Button
+          variant="link"
+          isInline
+          onClick={() => onChange(Object.fromEntries(names.map((name) => [name, null])))}
+        >
+          Remove the filters
+        </Button>
+      </p>
+    );
+  }
+  return (
+    <p>
+      {isWhole
+        ? 'There is no token. Those that users and applications create are listed here once they are read again.'
+        : 'No token was read. What is missing is named above.'}
+    </p>
+  );
+}

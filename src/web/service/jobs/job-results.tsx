@@ -1,0 +1,181 @@
+/** What a job did on which host: the counts of hosts, and the results of tasks, read from what the job printed. */
+import {
+  Alert,
+  Label,
+  Pagination,
+  Stack,
+  StackItem,
+  Title,
+  Toolbar,
+  ToolbarContent,
+  ToolbarItem,
+} from '@patternfly/react-core';
+import { type ReactNode, useMemo } from 'react';
+import { Link, useSearchParams } from 'react-router';
+import { Choice } from '../../shared/choice.tsx';
+import { Loading } from '../../shared/states.tsx';
+import { type Column, PlainTable } from '../../shared/table.tsx';
+import { useOutput } from './job-output.tsx';
+import {
+  type HostSummary,
+  hostsOf,
+  type Result,
+  readPlaybookOutput,
+  type TaskResult,
+} from './playbook-output.ts';
+
+/** The results by their names, and the colours of their labels. */
+const RESULTS = {
+  ok: ['OK', { color: 'green' }],
+  changed: ['Changed', { color: 'orange' }],
+  failed: ['Failed', { status: 'danger' }],
+  unreachable: ['Unreachable', { status: 'danger' }],
+  ignored: ['Failed, ignored', { color: 'grey' }],
+  rescued: ['Rescued', { color: 'grey' }],
+  skipped: ['Skipped', { color: 'blue' }],
+} as const satisfies Record<Result, unknown>;
+
+function ResultLabel({ result }: { readonly result: Result }): ReactNode {
+  const [name, look] = RESULTS[result];
+  return (
+    <Label isCompact {...look}>
+      {name}
+    </Label>
+  );
+}
+
+/** The filters of the results, which are in the address. */
+const FILTERS = ['host', 'task', 'result'] as const;
+type Filters = Readonly<Record<(typeof FILTERS)[number], string>>;
+
+const PAGE_SIZE = 50;
+
+/** The hosts of a job, and the results of its tasks on them. */
+export function Results({ id, isActive }: { readonly id: number; readonly isActive: boolean }): ReactNode {
+  const { text, isWhole, problem } = useOutput(id, isActive);
+  const output = useMemo(() => readPlaybookOutput(text), [text]);
+  if (problem !== null) return <Alert isInline variant="warning" component="p" title={problem} />;
+  if (!isWhole && text === '') return <Loading />;
+  const hosts = hostsOf(output).toSorted((one, other) => Number(isBad(other)) - Number(isBad(one)));
+  if (hosts.length === 0) {
+    return <p>{isActive ? 'No task has run yet.' : 'The output names no hosts: no task ran.'}</p>;
+  }
+  return (
+    <Stack hasGutter>
+      <StackItem>
+        <Title headingLevel="h2">Hosts</Title>
+        <PlainTable label="hosts" columns={hostColumns(id)} rows={hosts} keyOf={({ host }) => host} />
+      </StackItem>
+      <StackItem>
+        <Title headingLevel="h2">Results of tasks</Title>
+        <TaskResults id={id} results={output.results} />
+      </StackItem>
+    </Stack>
+  );
+}
+
+/** Whether a host is among those that are shown first. */
+function isBad({ result }: HostSummary): boolean {
+  return result === 'failed' || result === 'unreachable';
+}
+
+function hostColumns(id: number): readonly Column<HostSummary>[] {
+  return [
+    {
+      title: 'Host',
+      show: ({ host }) => <Link to={`/jobs/${id}/results?host=${encodeURIComponent(host)}`}>{host}</Link>,
+    },
+    { title: 'Worst result', show: ({ result }) => <ResultLabel result={result} /> },
+    { title: 'OK', show: ({ counts }) => counts.ok },
+    { title: 'Changed', show: ({ counts }) => counts.changed },
+    { title: 'Failed', show: ({ counts }) => counts.failed },
+    { title: 'Unreachable', show: ({ counts }) => counts.unreachable },
+    { title: 'Skipped', show: ({ counts }) => counts.skipped },
+    { title: 'Ignored', show: ({ counts }) => counts.ignored },
+  ];
+}
+
+function TaskResults({
+  id,
+  results,
+}: {
+  readonly id: number;
+  readonly results: readonly TaskResult[];
+}): ReactNode {
+  const [search, setSearch] = useSearchParams();
+  const filters = Object.fromEntries(FILTERS.map((name) => [name, search.get(name) ?? ''])) as Filters;
+  const shown = results.filter((each) => FILTERS.every((name) => ['', each[name]].includes(filters[name])));
+  const pages = Math.max(1, Math.ceil(shown.length / PAGE_SIZE));
+  const page = Math.min(pages, Math.max(1, Number(search.get('page') ?? 1) || 1));
+  const change = (name: string, value: string) =>
+    setSearch((before) => {
+      const next = new URLSearchParams(before);
+      next.delete('page');
+      if (value === '') next.delete(name);
+      else next.set(name, value);
+      return next;
+    });
+  return (
+    <>
+      <Toolbar>
+        <ToolbarContent>
+          {FILTERS.map((name) => (
+            <ToolbarItem key={name}>
+              <Choice
+                aria-label={`${name[0]?.toUpperCase()}${name.slice(1)}`}
+                value={filters[name]}
+                options={[['', `All ${name}s`], ...valuesOf(results, name)]}
+                onChange={(value) => change(name, value)}
+              />
+            </ToolbarItem>
+          ))}
+          <ToolbarItem variant="pagination" align={{ default: 'alignEnd' }}>
+            <Pagination
+              isCompact
+              itemCount={shown.length}
+              page={page}
+              perPage={PAGE_SIZE}
+              perPageOptions={[{ title: String(PAGE_SIZE), value: PAGE_SIZE }]}
+              onSetPage={(_event, to) => change('page', String(to))}
+              titles={{ paginationAriaLabel: 'Pages of results', items: '' }}
+            />
+          </ToolbarItem>
+        </ToolbarContent>
+      </Toolbar>
+      {shown.length === 0 ? (
+        <p>No results match.</p>
+      ) : (
+        <PlainTable
+          label="results of tasks"
+          columns={resultColumns(id)}
+          rows={shown.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE)}
+          keyOf={({ line }) => line}
+        />
+      )}
+    </>
+  );
+}
+
+/** The values of a member, each once, in their order in the output, and what they are called. */
+function valuesOf(
+  results: readonly TaskResult[],
+  name: (typeof FILTERS)[number],
+): readonly (readonly [string, string])[] {
+  const values = [...new Set(results.map((each) => each[name]))];
+  return values.map((value) => [value, name === 'result' ? RESULTS[value as Result][0] : value] as const);
+}
+
+const MAX_TEXT = 300;
+
+function resultColumns(id: number): readonly Column<TaskResult>[] {
+  return [
+    { title: 'Task', show: ({ task }) => task },
+    { title: 'Host', show: ({ host }) => host },
+    { title: 'Result', show: ({ result }) => <ResultLabel result={result} /> },
+    { title: 'Text', show: ({ text }) => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text) },
+    {
+      title: 'Output',
+      show: ({ line }) => <Link to={`/jobs/${id}#line-${line + 1}`}>{`Line ${line + 1}`}</Link>,
+    },
+  ];
+}
