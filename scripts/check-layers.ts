@@ -1,5 +1,5 @@
 /**
- * Fails where an import points up: each layer lists the layers that it may use, and the packages that it may not.
+ * Fails where a file or a folder tells of more than one subject (by its size), and where an import points up: each layer lists the layers that it may use, and the packages that it may not.
  * Biome's `noImportCycles` looks after circles between files. Imports of types count as well, but for pages, which may
  * take the types of what they are answered.
  */
@@ -84,23 +84,33 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/domain': { uses: [], without: INPUT_AND_OUTPUT },
 };
 
+const MAX_LINES = 450;
+const MAX_FILES = 32;
+
 const root = fileURLToPath(new URL('..', import.meta.url));
 const IMPORT = /(\bimport type [^;']*\bfrom|\bfrom|\bimport\s*\(|\bimport)\s*'([^']+)'/g;
 
 const problems: string[] = [];
+const folders = new Map<string, number>();
 for (const file of globSync('{src,commands,jobs}/**/*.{ts,tsx}', { cwd: root })) {
+  const text = readFileSync(join(root, file), 'utf8');
+  const lines = text.split('\n').length - 1;
+  if (lines > MAX_LINES) problems.push(`${file}: ${lines} lines, more than ${MAX_LINES}`);
+  folders.set(dirname(file), (folders.get(dirname(file)) ?? 0) + 1);
   const layer = layerOf(file);
   if (layer === undefined) {
     problems.push(`${file}: belongs to no layer (scripts/check-layers.ts lists them)`);
     continue;
   }
-  for (const [, how = '', specifier = ''] of readFileSync(join(root, file), 'utf8').matchAll(IMPORT)) {
+  for (const [, how = '', specifier = ''] of text.matchAll(IMPORT)) {
     const problem = specifier.startsWith('.')
       ? upward(layer, normalize(join(dirname(file), specifier)), how.startsWith('import type'))
       : forbidden(layer, specifier);
     if (problem !== undefined) problems.push(`${file}: imports ${specifier}, but ${problem}`);
   }
 }
+for (const [folder, count] of folders)
+  if (count > MAX_FILES) problems.push(`${folder}: ${count} files, more than ${MAX_FILES}`);
 for (const problem of problems) console.error(problem);
 if (problems.length > 0) process.exitCode = 1;
 
