@@ -3,6 +3,7 @@ import { bad, lines, type Part } from '../../reports/document.ts';
 import type { Amount, Report, Result } from '../../reports/result.ts';
 import { type Listing, listing } from '../../reports/tables/listing.ts';
 import { countText, numberText, type Tone } from '../../reports/tables/text.ts';
+import { GO_ON } from '../change/ending.ts';
 import {
   BugInContexts,
   type Failure,
@@ -33,8 +34,6 @@ interface MultiContextRun {
   readonly contexts: readonly string[];
   readonly changes: boolean;
 }
-
-const GO_ON = 'Run the same command again to finish. It skips what is done.';
 
 /**
  * The failure that names the contexts in which a command did not complete; undefined if it completed everywhere. It has
@@ -78,7 +77,9 @@ export function multiContextFailure(
   const code = codes.has('interrupted') ? 'interrupted' : stays && only !== undefined ? only : 'partly_done';
   const what = code === 'findings' ? 'Findings' : 'Not completed';
   return new TokenctlError(code, notCompleted(what), {
-    ...(changes && code !== 'findings' && !failures.every(isStuck) && { hint: GO_ON }),
+    ...(changes &&
+      code !== 'findings' &&
+      !failures.every(isStuck) && { hint: `${GO_ON} It skips what is done.` }),
     cause,
     details: { contexts: failed },
   });
@@ -88,7 +89,7 @@ export function multiContextFailure(
 function isStuck({ error, failure }: { readonly error: unknown; readonly failure: Failure }): boolean {
   if (failure.code === 'credentials_refused' || failure.code === 'permission_refused') return true;
   const isPartly = error instanceof TokenctlError && error.code === 'partly_done';
-  return isPartly && failure.hint !== undefined && !/^Run the same command again/.test(failure.hint);
+  return isPartly && failure.hint !== undefined && failure.hint !== GO_ON;
 }
 
 /** Whether a named object does not exist; an unknown API path has no `kind`. */
