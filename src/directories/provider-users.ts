@@ -32,17 +32,7 @@ export async function readWholeList(
 ): Promise<DirectoryUsers> {
   let problem = '';
   for (let reading = 0; reading < MAX_READINGS; reading += 1) {
-    const users = new DirectoryUsers();
-    const totals = new Set<number>();
-    let seen = 0;
-    let count = 0;
-    for await (const page of pages()) {
-      if (page.announced !== undefined) totals.add(page.announced);
-      seen += page.users.length;
-      for (const user of page.users) users.add(user);
-      count += 1;
-      if (count > MAX_PAGES) throw client.misbehaved(`has more than ${MAX_PAGES} pages of users`);
-    }
+    const { users, seen, totals } = await readPages(client, pages());
     // A user who is deleted meanwhile moves others to pages that were read already.
     const isOther = (total: number) => users.size < total || (isExact && users.size > total);
     if (users.size < seen) problem = `listed ${seen - users.size} of ${seen} users twice`;
@@ -52,6 +42,25 @@ export async function readWholeList(
     } else return users;
   }
   throw client.misbehaved(`${problem}: the list is not complete`);
+}
+
+/** Reads all pages, with how many users they had and which numbers of users they announced. */
+async function readPages(client: ProviderClient, pages: AsyncIterable<ProviderPage>) {
+  const users = new DirectoryUsers();
+  const totals = new Set<number>();
+  let seen = 0;
+  let count = 0;
+  for await (const page of pages) {
+    if (page.announced !== undefined) totals.add(page.announced);
+    const before = users.size;
+    seen += page.users.length;
+    for (const user of page.users) users.add(user);
+    // A provider that sends the same page again and again would never end.
+    if (page.users.length > 0 && users.size === before) break;
+    count += 1;
+    if (count > MAX_PAGES) throw client.misbehaved(`has more than ${MAX_PAGES} pages of users`);
+  }
+  return { users, seen, totals };
 }
 
 /**

@@ -365,6 +365,15 @@ describe('Keycloak', () => {
     expect((await readKeycloakUsers(server.client(), { realm: 'staff' })).size).toBe(501);
   });
 
+  test('does not read the same page without an end', async () => {
+    const server = await providerServer((asked) => ({
+      body: asked.url.pathname.endsWith('/count') ? 500 : users.slice(0, 100),
+    }));
+    const read = readKeycloakUsers(server.client(), { realm: 'staff' });
+    await expect(read).rejects.toThrow(/listed 100 of 200 users twice: the list is not complete/);
+    expect(server.asked).toHaveLength(9);
+  });
+
   test('and fails where it lists fewer', async () => {
     const server = await keycloak(600);
     const read = readKeycloakUsers(server.client(), { realm: 'my realm' });
