@@ -8,7 +8,9 @@ import { isBelow } from '../../domain/distinguished-name.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
 import type { User } from '../../domain/token.ts';
 import type { MatchRules } from '../ports/directory.ts';
+import type { UserIdentities } from '../ports/target-parts.ts';
 import type { IdentifiedUser } from '../users-with-identities.ts';
+import { AccountIds, calledAs, formsOf, ofAccount, UNDER } from './account-ids.ts';
 
 /** A user of the controller who is disabled in the directory, or not in it. */
 export interface GoneUser {
@@ -91,6 +93,8 @@ export interface Unproven {
   readonly isMissing: boolean;
   /** By what the directory is asked for the user; empty if there is no need. */
   readonly asks: readonly Question[];
+  /** The accounts with which the user is missing only if their ids never change. */
+  readonly ids?: UserIdentities['accounts'];
 }
 
 /** A question for one user. */
@@ -102,35 +106,9 @@ export interface Question extends Identifier {
 /** By what users match, the strongest first. */
 type Basis = 'account' | 'dn' | 'login' | 'email';
 
-/** What of a directory's user a backend keeps as the id of an account, the strongest first: users may choose a name or an address. */
-const UNDER = ['id', 'login', 'email'] as const;
-
-/**
- * The forms of an account's id. SAML backends put the name of the identity provider before it: `idp:name`. The bundled service puts
- * the issuer of an OpenID provider before the subject: `https://idp.example.org|subject`.
- */
-function formsOf(uid: string): readonly string[] {
-  const place = /^https?:\/\/[^|]+\|/.test(uid) ? uid.indexOf('|') : uid.indexOf(':');
-  return [...new Set([uid, uid.slice(place + 1)])];
-}
-
-/** The users who are called as an account is. */
-function calledAs(users: DirectoryUsers, uid: string, kind: (typeof UNDER)[number]): readonly number[] {
-  return [...new Set(formsOf(uid).flatMap((form) => users.find(kind, form)))];
-}
-
-/** The users with an account's id as theirs; if there is none, with the name or address that the backend keeps instead. */
-function ofAccount(users: DirectoryUsers, uid: string): readonly number[] {
-  for (const kind of UNDER) {
-    const found = calledAs(users, uid, kind);
-    if (found.length > 0) return found;
-  }
-  return [];
-}
-
 /**
  * Compares the users of a controller with those of a directory. Gone is who matches a disabled user only, who has an account of this
- * directory that is not in it, or whose known entry is not in it any more. Never on a guess: who matches several, nobody, another
+ * directory with an id that is not in it, or whose known entry is not in it any more. Never on a guess: who matches several, nobody, another
  * entry than before, or by mail address only is doubtful, unless the rules say otherwise. Local users, users of other directories,
  * the caller and exceptions stay, and so do superusers if no other would be left.
  */
@@ -146,12 +124,13 @@ export async function compareUsers(
   },
 ): Promise<DirectoryComparison & ComparedEntries> {
   const { directory, rules, own, entries } = options;
-  const gone: GoneUser[] = [];
+  const listedGone: GoneUser[] = [];
   const doubtful: DoubtfulUser[] = [];
   const tally = { recognized: 0, replaced: 0 };
   const learned = new LearnedEntries(directory);
   const superusers: number[] = [];
   const unproven = new Map<number, Unproven>();
+  const uids = new AccountIds(directory);
   let [present, kept] = [0, 0];
   for await (const { user, identities } of users) {
     const { id, username } = user;
@@ -162,6 +141,7 @@ export async function compareUsers(
       kept += 1;
       continue;
     }
+    uids.add(match.accounts);
     const known = entries?.get(id);
     const verdict =
       known === undefined ? judge(match, directory, rules) : judgeKnown(known, match, directory, rules);
@@ -171,22 +151,22 @@ export async function compareUsers(
     if (verdict === 'present') present += 1;
     else if ('why' in verdict) doubtful.push({ id, username, ...verdict });
     else {
-      gone.push({ id, username, basis: verdict.basis, evidence: verdict.evidence });
+      listedGone.push({ id, username, basis: verdict.basis, evidence: verdict.evidence });
       unproven.set(id, unprovenBy(verdict.proof, known, match));
     }
   }
+  const isRenamable = ({ id }: GoneUser) => !uids.areIds(unproven.get(id)?.ids ?? []);
+  const gone = listedGone.filter((user) => !isRenamable(user));
   const spared = lastSuperusers(superusers, gone);
   return {
     gone: gone.filter(({ id }) => !spared.has(id)),
     doubtful: [
       ...doubtful,
-      ...gone
-        .filter(({ id }) => spared.has(id))
-        .map(({ id, username, evidence }) => ({
-          id,
-          username,
-          why: `${evidence}, but no other active superuser would be left`,
-        })),
+      ...doubtsOf(listedGone.filter(isRenamable), ({ basis }) => renamable(basis)),
+      ...doubtsOf(
+        gone.filter(({ id }) => spared.has(id)),
+        ({ evidence }) => `${evidence}, but no other active superuser would be left`,
+      ),
     ],
     present,
     kept,
@@ -196,16 +176,23 @@ export async function compareUsers(
   };
 }
 
-function unprovenBy(proof: Proof, known: number | string | undefined, { asks }: Match): Unproven {
-  const isMissing = proof === 'none';
+function doubtsOf(gone: readonly GoneUser[], why: (user: GoneUser) => string): readonly DoubtfulUser[] {
+  return gone.map((user) => ({ id: user.id, username: user.username, why: why(user) }));
+}
+
+function unprovenBy(proof: Proof, known: number | string | undefined, { asks, accounts }: Match): Unproven {
+  const isMissing = proof === 'none' || proof === 'id';
   const entry: readonly Question[] =
     typeof known === 'string' ? [{ kind: 'id', value: known, isStrong: true }] : [];
   const some = [...entry, ...asks].filter(({ isStrong }) => isMissing || isStrong);
-  return { isMissing, asks: proof === 'whole' ? [] : some };
+  return { isMissing, asks: proof === 'whole' ? [] : some, ids: proof === 'id' ? accounts : [] };
 }
 
-/** What a list proves of a user: that the very entry is disabled, that one of this name is, or nothing but that it has none. */
-type Proof = 'whole' | 'name' | 'none';
+/**
+ * What a list proves of a user: that the very entry is disabled, that one of this name is, or nothing but that it has none; `id`
+ * where it has none for an account whose id may be a name.
+ */
+type Proof = 'whole' | 'name' | 'none' | 'id';
 
 type Verdict =
   | 'present'
@@ -231,8 +218,8 @@ interface Match {
   readonly rivals: Rivals;
   /** What ties the user to this directory, as a phrase; null for nothing but the name. */
   readonly tie: string | null;
-  /** Whether the tie is an account, whose id the controller has from the provider. */
-  readonly hasAccount: boolean;
+  /** The accounts of this directory, whose ids the controller has from the provider. */
+  readonly accounts: UserIdentities['accounts'];
   /** By what the directory is asked for the user alone. */
   readonly asks: readonly Question[];
 }
@@ -296,7 +283,7 @@ function matchOf(
     { kind: 'login', value: login, isStrong: own.length === 0 },
     ...(email === null ? [] : [{ kind: 'email', value: email, isStrong: rules.byEmail } as const]),
   ];
-  const shared = { tie, hasAccount: account !== undefined, asks };
+  const shared = { tie, accounts: own, asks };
   for (const [kind, basis, find, rivals] of tries) {
     const found = find();
     if (found.length > 0) return { ...shared, kind, basis, found, rivals };
@@ -323,7 +310,9 @@ function judge(match: Match, directory: DirectoryUsers, rules: MatchRules): Verd
   const isThere = (user: number) => directory.disabledOf(user) === null;
   if (kind === null) return judgeMissing(match, rules);
   if (kind === 'email' && !rules.byEmail)
-    return !match.hasAccount && found.some(isThere) ? 'present' : { why: `matches by ${basis} only` };
+    return match.accounts.length === 0 && found.some(isThere)
+      ? 'present'
+      : { why: `matches by ${basis} only` };
   const verdict = judgeMatch(found, basis, directory);
   if (verdict === 'present' || 'why' in verdict) return verdict;
   const other = rivals.find().find((user) => isThere(user) && !found.includes(user));
@@ -372,17 +361,18 @@ function knownText(id: string): string {
   return `entry ${id}, known since an earlier answer`;
 }
 
-function judgeMissing({ tie, hasAccount }: Match, { unmatched, bases }: MatchRules): Verdict {
-  // The id of an account is the provider's; an LDAP name, and the name that a gateway keeps for LDAP, change with the entry.
-  if (hasAccount && tie !== null && bases === undefined)
-    return { basis: tie, evidence: MISSING, proof: 'none' };
+function judgeMissing({ tie, accounts }: Match, { unmatched, bases }: MatchRules): Verdict {
   if (unmatched) return { basis: tie ?? 'external user without a match', evidence: MISSING, proof: 'none' };
+  // The id of an account may be the provider's; an LDAP name, and the name that a gateway keeps for LDAP, change with the entry.
+  if (accounts.length > 0 && tie !== null && bases === undefined)
+    return { basis: tie, evidence: MISSING, proof: 'id' };
   return {
-    why:
-      tie === null || bases === undefined
-        ? 'matches no user of the directory'
-        : `${tie} is not in the directory: deleted, or renamed before its entry was known`,
+    why: tie === null || bases === undefined ? 'matches no user of the directory' : renamable(tie),
   };
+}
+
+function renamable(tie: string): string {
+  return `${tie} is not in the directory: deleted, or renamed before its entry was known`;
 }
 
 function judgeMatch(found: readonly number[], basis: string, directory: DirectoryUsers): Verdict {

@@ -191,6 +191,13 @@ describe('a user of the controller', () => {
       user('alice', oidc('00u9')),
       [entry('alice')],
       { accounts: ['oidc'] },
+      'doubt: account 00u9 of oidc is not in the directory: deleted, or renamed before its entry was known',
+    ],
+    [
+      'the same, if that counts',
+      user('alice', oidc('00u9')),
+      [entry('alice')],
+      { accounts: ['oidc'], unmatched: true },
       'left: not in the list (account 00u9 of oidc)',
     ],
     [
@@ -237,6 +244,26 @@ describe('a user of the controller', () => {
     ],
   ])('%s', async (_, of, directory, rules, expected) => {
     expect(await verdict(of, directory, rules)).toBe(expected);
+  });
+
+  test('with a missing account has left only where the others of its provider have ids', async () => {
+    const missing = user('alice', oidc('00u9'));
+    const directory = [entry('00u1', { logins: ['bob'] }), entry('00u2', { logins: ['carol'] })];
+    const besides = (...uids: readonly string[]) =>
+      verdict(
+        missing,
+        directory,
+        { accounts: ['oidc', 'saml'] },
+        uids.map((uid) => user('b', { accounts: [{ provider: uid === 'idp:00u1' ? 'saml' : 'oidc', uid }] })),
+      );
+    expect(await besides('00u1', 'https://idp.example.org|00u2')).toBe(
+      'left: not in the list (account 00u9 of oidc)',
+    );
+    const doubt =
+      'doubt: account 00u9 of oidc is not in the directory: deleted, or renamed before its entry was known';
+    expect(await besides('00u1', 'carol')).toBe(doubt);
+    expect(await besides('carol@example.org')).toBe(doubt);
+    expect(await besides('idp:00u1')).toBe(doubt);
   });
 
   test('who is the last active superuser stays', async () => {
