@@ -234,6 +234,12 @@ class NumberList {
   }
 }
 
+/** Whether a user has a value, in the forms in which {@link DirectoryUsers} compares them. */
+export function hasValue({ id, dn, logins, emails }: DirectoryUser, { kind, value }: Identifier): boolean {
+  const texts = { id: [id], dn: dn === undefined ? [] : [dn], login: logins, email: emails }[kind];
+  return texts.some((text) => FORMS[kind](text) === FORMS[kind](value));
+}
+
 /** A name of an LDAP entry in the form in which names are compared. */
 export function nameForm(dn: string): string {
   return normalizedName(dn) ?? dn.toLowerCase();

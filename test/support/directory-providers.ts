@@ -1,37 +1,85 @@
-import type { Answer, Asked } from './provider-server.ts';
-
-/** A user of a provider in a test. */
-export interface Person {
-  readonly id: string;
-  readonly name: string;
-  readonly isActive: boolean;
-}
-
-/** What a provider in a test has, and what of it its list shows. */
-export interface Provided {
-  readonly people: readonly Person[];
-  readonly listed: readonly Person[];
-}
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import {
+  mailOf,
+  type Person,
+  type Provided,
+  pageOf,
+  type Question,
+  replyTo,
+  type Source,
+  type Tie,
+} from './directory-source.ts';
+import { type Answer, type Asked, providerServer } from './provider-server.ts';
 
 /** A provider that answers as its documentation says: the page of a list, and a question for one user. */
-export interface Provider {
-  /** The settings of a directory at an address; the secret is in the variable SECRET. */
+interface Provider {
+  /** The settings of a directory at an address. */
   settings(url: URL): object;
   answer(asked: Asked, provided: Provided): Answer;
 }
 
-const PAGE = 3;
+const BY_ID: Tie = { name: 'id', isId: true, kind: 'account', of: ({ id }) => id };
+const BY_NAME: Tie = { name: 'login name', isId: false, kind: 'account', of: ({ name }) => name };
+const BY_MAIL: Tie = { name: 'mail address', isId: false, kind: 'account', of: mailOf };
+
+function source(provider: Provider, ties: readonly Tie[] = [BY_ID, BY_NAME, BY_MAIL]): Source {
+  return {
+    ties,
+    idOf: ({ id }) => id,
+    hasGroup: false,
+    async serve(provided) {
+      const { url } = await providerServer((asked) => provider.answer(asked, provided()));
+      return provider.settings(url);
+    },
+  };
+}
+
 const TOKEN = { access_token: 'a', token_type: 'Bearer', expires_in: 3600 };
-const mailOf = ({ name }: Person) => `${name}@example.org`;
 const lastOf = ({ pathname }: URL) => decodeURIComponent(pathname.split('/').at(-1) ?? '');
 /** The value in a filter for one value: `userName eq "alice"`. */
 const filtered = (filter: string) => /^[^"']*["'](.*?)["']/.exec(filter)?.[1];
-const byNames = (people: readonly Person[], value: string | undefined) =>
-  people.filter((each) => [each.id, each.name, mailOf(each)].includes(value ?? ''));
+const has = (person: Person, value: string | undefined) =>
+  [person.id, person.name, mailOf(person)].includes(value ?? '');
 
-function one(people: readonly Person[], form: (person: Person) => object): Answer {
-  const [person] = people;
-  return person === undefined ? { status: 404 } : { body: form(person) };
+/** Answers a question: one by a part of the address finds a user or nothing. */
+function question<User>(
+  provided: Provided<User>,
+  asked: Question<User>,
+  bodyOf: (found: readonly User[]) => unknown,
+): Answer {
+  const reply = replyTo(provided, asked);
+  if (reply === 'refused') return { status: 403 };
+  if (reply === 'not understood') return { status: 400 };
+  if (reply === 'unexpected form') return { body: 'hello' };
+  return asked.by === 'id' && reply.length === 0 ? { status: 404 } : { body: bodyOf(reply) };
+}
+
+/** Answers a question by a part of the address. */
+function one<User>(
+  provided: Provided<User>,
+  matches: (user: User) => boolean,
+  form: (user: User) => object,
+): Answer {
+  return question(provided, { by: 'id', matches }, (found) => found.map(form)[0]);
+}
+
+/** Answers the page of a list. */
+function page<User>(
+  provided: Provided<User>,
+  from: number,
+  bodyOf: (page: readonly User[], next: number | null) => unknown,
+  {
+    size,
+    headers,
+  }: { size?: number; headers?: (next: number | null) => Readonly<Record<string, string>> } = {},
+): Answer {
+  const read = pageOf(provided, from, size);
+  if (read === 'refused') return { status: 400 };
+  return { body: bodyOf(read.page, read.next), ...(headers && { headers: headers(read.next) }) };
 }
 
 const scimForm = (each: Person) => ({
@@ -51,30 +99,52 @@ interface ScimUser {
 }
 
 /** What a SCIM provider answers (RFC 7644 §3.4): a page of its list, or a question for one of all its users. */
-export function scimAnswer({ url }: Asked, listed: readonly ScimUser[], all = listed): Answer {
-  if (!url.pathname.endsWith('/Users')) {
-    const user = all.find(({ id }) => id === lastOf(url));
-    return user === undefined ? { status: 404 } : { body: user };
-  }
-  const filter = url.searchParams.get('filter');
+export function scimAnswer(
+  { url }: Asked,
+  listed: readonly ScimUser[],
+  {
+    all = listed,
+    ...rest
+  }: { all?: readonly ScimUser[] } & Omit<Provided<ScimUser>, 'people' | 'listed'> = {},
+): Answer {
+  const provided = { ...rest, listed, people: all };
+  const at = (name: string) => url.searchParams.get(name);
+  if (!url.pathname.endsWith('/Users'))
+    return one(
+      provided,
+      ({ id }) => id === lastOf(url),
+      (user) => user,
+    );
+  const filter = at('filter');
   if (filter !== null) {
     const value = filtered(filter);
-    const has = (user: ScimUser) =>
+    const matches = (user: ScimUser) =>
       filter.startsWith('emails.value')
-        ? user.emails?.some((email) => email.value === value)
+        ? user.emails?.some((email) => email.value === value) === true
         : user[filter.split(' ')[0] as 'userName'] === value;
-    const Resources = all.filter(has);
-    return { body: { totalResults: Resources.length, Resources } };
+    return question(provided, { by: 'filter', matches }, (Resources) => ({
+      totalResults: Resources.length,
+      Resources,
+    }));
   }
-  const from = Number(url.searchParams.get('startIndex')) - 1;
-  const count = Math.min(Number(url.searchParams.get('count')), PAGE);
-  return { body: { totalResults: listed.length, Resources: listed.slice(from, from + count) } };
+  const cursor = at('cursor');
+  const { announced = listed.length } = provided;
+  return page(
+    provided,
+    cursor === null ? Number(at('startIndex')) - 1 : Number(cursor),
+    (Resources, next) => ({
+      ...{ totalResults: announced, Resources },
+      ...(cursor !== null && next !== null && { nextCursor: String(next) }),
+    }),
+    { size: Number(at('count')) },
+  );
 }
 
-const scim: Provider = {
-  settings: (url) => ({ kind: 'scim', url: `${url}v2`, token: { env: 'SECRET' }, paging: 'index' }),
-  answer: (asked, { people, listed }) => scimAnswer(asked, listed.map(scimForm), people.map(scimForm)),
-};
+const scim = (paging: 'index' | 'cursor'): Provider => ({
+  settings: (url) => ({ kind: 'scim', url: `${url}v2`, token: { env: 'SECRET' }, paging }),
+  answer: (asked, { people, listed, ...rest }) =>
+    scimAnswer(asked, listed.map(scimForm), { all: people.map(scimForm), ...rest }),
+});
 
 const oktaForm = (each: Person) => ({
   id: each.id,
@@ -84,18 +154,24 @@ const oktaForm = (each: Person) => ({
 
 const okta: Provider = {
   settings: (url) => ({ kind: 'okta', url: url.href, token: { env: 'SECRET' } }),
-  answer({ url }, { people, listed }) {
-    if (url.pathname !== '/api/v1/users') return one(byNames(people, lastOf(url)), oktaForm);
+  answer({ url }, provided) {
+    if (url.pathname !== '/api/v1/users') return one(provided, (each) => has(each, lastOf(url)), oktaForm);
     const filter = url.searchParams.get('filter');
-    const shown = filter === null ? listed.filter(({ isActive }) => isActive) : listed;
-    if (filter?.startsWith('profile.email'))
-      return { body: people.filter((each) => mailOf(each) === filtered(filter)).map(oktaForm) };
+    if (filter?.startsWith('profile.email')) {
+      const matches = (each: Person) => mailOf(each) === filtered(filter);
+      return question(provided, { by: 'filter', matches }, (found) => found.map(oktaForm));
+    }
+    // The list leaves out deactivated users, unless a filter asks for them.
+    const listed = provided.listed.filter(({ isActive }) => isActive === (filter === null));
+    const link = (next: number | null) => {
+      const address = new URL(url);
+      address.searchParams.set('after', String(next));
+      return `<${url.href}>; rel="self"${next === null ? '' : `, <${address.href}>; rel="next"`}`;
+    };
     const from = Number(url.searchParams.get('after') ?? 0);
-    const all = filter === null ? shown : shown.filter(({ isActive }) => !isActive);
-    const next = new URL(url);
-    next.searchParams.set('after', String(from + PAGE));
-    const link = `<${url.href}>; rel="self"${all.length > from + PAGE ? `, <${next.href}>; rel="next"` : ''}`;
-    return { body: all.slice(from, from + PAGE).map(oktaForm), headers: { link } };
+    return page({ ...provided, listed }, from, (users) => users.map(oktaForm), {
+      headers: (next) => ({ link: link(next) }),
+    });
   },
 };
 
@@ -116,21 +192,24 @@ const entra: Provider = {
     clientId: 'client',
     clientSecret: { env: 'SECRET' },
   }),
-  answer({ url, method }, { people, listed }) {
+  answer({ url, method }, provided) {
     if (method === 'POST') return { body: TOKEN };
-    if (!url.pathname.endsWith('/users')) return one(byNames(people, lastOf(url)), graphForm);
+    if (!url.pathname.endsWith('/users')) return one(provided, (each) => has(each, lastOf(url)), graphForm);
     const filter = url.searchParams.get('$filter');
-    if (filter !== null) return { body: { value: byNames(people, filtered(filter)).map(graphForm) } };
-    const from = Number(url.searchParams.get('$skiptoken') ?? 0);
-    const next = new URL(url);
-    next.searchParams.set('$skiptoken', String(from + PAGE));
-    return {
-      body: {
-        '@odata.count': listed.length,
-        ...(listed.length > from + PAGE && { '@odata.nextLink': next.href }),
-        value: listed.slice(from, from + PAGE).map(graphForm),
-      },
-    };
+    if (filter !== null) {
+      const matches = (each: Person) => has(each, filtered(filter));
+      return question(provided, { by: 'filter', matches }, (found) => ({ value: found.map(graphForm) }));
+    }
+    const { listed, announced = listed.length } = provided;
+    return page(provided, Number(url.searchParams.get('$skiptoken') ?? 0), (users, next) => {
+      const address = new URL(url);
+      address.searchParams.set('$skiptoken', String(next));
+      return {
+        '@odata.count': announced,
+        ...(next !== null && { '@odata.nextLink': address.href }),
+        value: users.map(graphForm),
+      };
+    });
   },
 };
 
@@ -149,29 +228,60 @@ const keycloak: Provider = {
     clientId: 'client',
     clientSecret: { env: 'SECRET' },
   }),
-  answer({ url, method }, { people, listed }) {
+  answer({ url, method }, provided) {
     if (method === 'POST') return { body: TOKEN };
-    if (url.pathname.endsWith('/count')) return { body: listed.length };
-    if (!url.pathname.endsWith('/users'))
-      return one(
-        people.filter(({ id }) => id === lastOf(url)),
-        keycloakForm,
-      );
+    const { listed, announced = listed.length } = provided;
+    if (url.pathname.endsWith('/count')) return { body: announced };
+    if (!url.pathname.endsWith('/users')) return one(provided, ({ id }) => id === lastOf(url), keycloakForm);
     const at = (name: string) => url.searchParams.get(name);
     const [username, email] = [at('username'), at('email')];
-    if (username !== null || email !== null)
-      return {
-        body: people.filter((each) => each.name === username || mailOf(each) === email).map(keycloakForm),
-      };
-    const from = Number(at('first'));
-    return { body: listed.slice(from, from + PAGE).map(keycloakForm) };
+    if (username !== null || email !== null) {
+      const matches = (each: Person) => each.name === username || mailOf(each) === email;
+      return question(provided, { by: 'filter', matches }, (found) => found.map(keycloakForm));
+    }
+    return page(provided, Number(at('first')), (users) => users.map(keycloakForm));
   },
 };
 
-/** The providers whose directories are asked over HTTP without a file of keys. */
-export const PROVIDERS: readonly (readonly [string, Provider])[] = [
-  ['SCIM', scim],
-  ['Okta', okta],
-  ['Microsoft Entra ID', entra],
-  ['Keycloak', keycloak],
-];
+const googleForm = (each: Person) => ({
+  id: each.id,
+  primaryEmail: mailOf(each),
+  suspended: !each.isActive,
+});
+
+const google: Provider = {
+  settings(url) {
+    const folder = mkdtempSync(join(tmpdir(), 'tokenctl-google-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'key.json');
+    const { privateKey } = generateKeyPairSync('rsa', {
+      modulusLength: 2048,
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    });
+    const key = { client_email: 'reader@example.org', private_key: privateKey, token_uri: `${url}token` };
+    writeFileSync(file, JSON.stringify(key), { mode: 0o600 });
+    return { kind: 'google', url: url.href, serviceAccount: { file }, administrator: 'admin@example.org' };
+  },
+  answer({ url, method }, provided) {
+    if (method === 'POST') return { body: TOKEN };
+    if (!url.pathname.endsWith('/users')) {
+      const matches = (each: Person) => [each.id, mailOf(each)].includes(lastOf(url));
+      return one(provided, matches, googleForm);
+    }
+    return page(provided, Number(url.searchParams.get('pageToken') ?? 0), (users, next) => ({
+      users: users.map(googleForm),
+      ...(next !== null && { nextPageToken: String(next) }),
+    }));
+  },
+};
+
+/** The providers whose directories are asked over HTTP. */
+export const PROVIDERS: Readonly<Record<string, Source>> = {
+  'SCIM by index': source(scim('index')),
+  'SCIM by cursor': source(scim('cursor')),
+  Okta: source(okta),
+  'Microsoft Entra ID': source(entra),
+  Keycloak: source(keycloak),
+  'Google Workspace': source(google, [BY_ID, BY_MAIL]),
+};

@@ -5,16 +5,18 @@ import { onTestFinished } from 'vitest';
 /** Operations of RFC 4511 that are sent here. */
 const OPERATIONS = { bind: 0x61, entry: 0x64, done: 0x65, reference: 0x73, extended: 0x78 } as const;
 /** What asks for them. */
-const REQUESTS: Readonly<Record<number, Asked['kind']>> = { 96: 'bind', 99: 'search', 119: 'extended' };
+const REQUESTS: Readonly<Record<number, Request['kind']>> = { 96: 'bind', 99: 'search', 119: 'extended' };
 
 /** What a client asked. */
-interface Asked {
+export interface Request {
   readonly id: number;
   readonly kind: 'bind' | 'search' | 'extended';
+  /** At the beginning of the operation. */
+  readonly reader: BerReader;
 }
 
 /** What one connection of a server does with each request. */
-export type Script = (asked: Asked, socket: net.Socket) => void;
+export type Script = (asked: Request, socket: net.Socket) => void;
 
 /** The result of an operation: 0 is success. */
 export function result(
@@ -111,8 +113,8 @@ export async function ldapServer(
       reader.readSequence();
       const id = reader.readInt() ?? 0;
       const kind = REQUESTS[reader.peek() ?? 0];
-      if (kind === 'bind') bind({ id, kind }, socket);
-      else if (kind !== undefined) script({ id, kind }, socket);
+      if (kind === 'bind') bind({ id, kind, reader }, socket);
+      else if (kind !== undefined) script({ id, kind, reader }, socket);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -1,4 +1,10 @@
-import type { DirectoryUser, DirectoryUsers, FoundBy, Identifier } from '../../domain/directory-users.ts';
+import {
+  type DirectoryUser,
+  type DirectoryUsers,
+  type FoundBy,
+  hasValue,
+  type Identifier,
+} from '../../domain/directory-users.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { DirectAnswer } from '../ports/directory.ts';
 import {
@@ -104,7 +110,8 @@ async function answersTo(
     const control = controls.get(question.kind);
     if ('why' in answer || control === undefined) return answer;
     const known = answerTo(control);
-    if ('found' in known && known.found.some(({ id }) => isListed(users, id))) return answer;
+    const isControl = (each: DirectoryUser) => isListed(users, each.id) && hasValue(each, control);
+    if ('found' in known && known.found.some(isControl)) return answer;
     return 'why' in known
       ? known
       : { why: `the directory does not find ${textOf(control)} either, whom it lists` };
@@ -174,7 +181,11 @@ function judgeAbsent({ id, username, basis, evidence }: GoneUser, found: Found):
   }
   const [question, { disabled, dn }] = entry;
   const by = `when asked for the ${textOf(question)}`;
-  if (others.length === 0 && disabled !== null)
+  // Some directories answer with another user than the one that they are asked for.
+  const isMeant = strong.some(
+    ([asked, answer]) => 'found' in answer && answer.found.some((each) => hasValue(each, asked)),
+  );
+  if (others.length === 0 && disabled !== null && isMeant)
     return { id, username, basis, evidence: `${evidence}, but ${by}: ${stateText(disabled, dn)}` };
   const has = [entry, ...others].map(([, each]) => entryText(each)).join(', ');
   return { id, username, why: `${evidence}, but ${by}: ${has}` };

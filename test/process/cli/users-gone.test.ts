@@ -38,7 +38,7 @@ const person = (id: string, active = true) => ({ id, userName: `${id}@example.or
 async function place(first: readonly object[], rules: object = {}) {
   const home = db.home();
   let [users, all] = [first, first];
-  const server = await providerServer((asked) => scimAnswer(asked, users, all));
+  const server = await providerServer((asked) => scimAnswer(asked, users, { all }));
   writeFileSync(join(home.folder, 'scim-token'), 'hidden-scim-token\n', { mode: 0o600 });
   const file = join(home.folder, '.config/tokenctl/tokenctl.yaml');
   const staff = {
