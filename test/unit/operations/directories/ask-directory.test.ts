@@ -8,12 +8,12 @@ import type { DirectoryAnswer } from '../../../../src/operations/directories/ans
 import { askDirectory } from '../../../../src/operations/directories/ask-directory.ts';
 import { confirmAbsence } from '../../../../src/operations/directories/confirm-absence.ts';
 import type { Entry } from '../../../../src/operations/ports/audit-log.ts';
-import { ChangingStaff, courses, type Round } from '../../../support/directory-changes.ts';
+import { CASES, ChangingStaff, courses, type Round } from '../../../support/directory-changes.ts';
 import { PROVIDERS } from '../../../support/directory-providers.ts';
 import type { Provided, Source, Tie } from '../../../support/directory-source.ts';
 import { LDAP_DIRECTORIES } from '../../../support/ldap-directory.ts';
 import { MemoryTarget, user } from '../../../support/memory-target.ts';
-import { runs } from '../../../support/runs.ts';
+import { kinds, runs } from '../../../support/runs.ts';
 
 /** The same changes each time, so that no other change fails by chance; DIRECTORY_SEED=N makes others. */
 const SEED = Number(process.env['DIRECTORY_SEED'] ?? 46);
@@ -93,7 +93,9 @@ const HONEST: Round = {
 const isHonest = ({ cut, total, paging, replies }: Round) =>
   cut === 'none' && total !== 'page' && paging === 'no fault' && replies === 'no fault';
 
-describe.each(Object.entries({ ...PROVIDERS, ...LDAP_DIRECTORIES }))('%s', (name, source) => {
+const SOURCES = Object.entries({ ...PROVIDERS, ...LDAP_DIRECTORIES });
+
+describe.each(SOURCES)('%s', (name, source) => {
   test('offboards nobody who is active, and misses nobody who left without a word', async () => {
     const ask = await asking(source);
     const figures = new Figures();
@@ -113,9 +115,35 @@ describe.each(Object.entries({ ...PROVIDERS, ...LDAP_DIRECTORIES }))('%s', (name
         }
       }
     });
-    await fc.assert(property, { numRuns: runs(RUNS), seed: SEED });
+    // Each source has other courses.
+    const seed = SEED + SOURCES.findIndex(([each]) => each === name);
+    await fc.assert(property, { numRuns: runs(RUNS), seed });
     if (inject('longTests')) process.stderr.write(`${name}: ${JSON.stringify(figures)}\n`);
     expect(Object.values(figures)).not.toContain(0);
+  });
+});
+
+describe.each(kinds(SOURCES))('in the table of cases, by %s', (_, source) => {
+  /** What becomes of one of three users. */
+  async function verdictOn(changes: Parameters<ChangingStaff['changeOne']>[0], tie: Tie, isKnown: boolean) {
+    const ask = await asking(source);
+    const staff = new ChangingStaff(source, tie, 3);
+    if (isKnown) staff.learn((await ask(staff, HONEST)).learned);
+    staff.changeOne(changes);
+    const { gone, doubtful, present } = (await ask(staff, HONEST)).answer;
+    expect({ present, others: gone.length + doubtful.length }).toEqual(
+      present === 3 ? { present: 3, others: 0 } : { present: 2, others: 1 },
+    );
+    return present === 3 ? 'stays' : gone.length === 1 ? 'offboarded' : 'in doubt';
+  }
+
+  const isOfGroup = (changes: readonly string[]) => changes.some((each) => each.includes('group'));
+  const cases = CASES.filter(([changes]) => source.hasGroup || !isOfGroup(changes));
+  test.each(cases)('%j', async (changes, byId, byEntry, byName) => {
+    for (const tie of source.ties) {
+      expect([tie.name, await verdictOn(changes, tie, true)]).toEqual([tie.name, tie.isId ? byId : byEntry]);
+      expect([tie.name, await verdictOn(changes, tie, false)]).toEqual([tie.name, tie.isId ? byId : byName]);
+    }
   });
 });
 
@@ -142,4 +170,33 @@ test('an answer counts only where the same question finds a user of the list', a
     gone: [],
     doubtful: [{ why: expect.stringContaining('nobody in the list has a value of the kind') }],
   });
+});
+
+test('the state of a user is evidence only if the user has the value that is asked for', async () => {
+  const users = new DirectoryUsers();
+  const alice = { id: 'a', logins: ['alice'], emails: [], disabled: null };
+  const dave = {
+    ...{ id: 'd', logins: ['dave'], emails: [] },
+    disabled: { attribute: 'active', value: 'false', since: null },
+  };
+  users.add(alice);
+  const asked = async (value: string) => {
+    const { gone, doubtful } = await confirmAbsence(
+      { gone: [{ id: 3, username: value, basis: 'account', evidence: 'not in the list' }], doubtful: [] },
+      {
+        ...{ name: 'staff', users, before: new Set() },
+        unproven: new Map([[3, { isMissing: true, asks: [{ kind: 'login', value, isStrong: true }] }]]),
+        // A server that finds the nearest name.
+        lookUp: async (questions) =>
+          questions.map((each) => ({ found: [each.value === 'alice' ? alice : dave] })),
+      },
+    );
+    return [...gone.map(({ evidence }) => evidence), ...doubtful.map(({ why }) => why)];
+  };
+  expect(await asked('Dave')).toEqual([
+    'not in the list, but when asked for the login name Dave: active is false',
+  ]);
+  expect(await asked('david')).toEqual([
+    'not in the list, but when asked for the login name david: user dave (d)',
+  ]);
 });
