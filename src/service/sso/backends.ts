@@ -40,6 +40,8 @@ export interface Identity {
   readonly attributes: ReadonlyMap<string, readonly string[]>;
   /** Attributes or claims of which the provider has values that were not read: {@link withheldBy}. */
   readonly withheld?: readonly string[];
+  /** Why no user is created for this account: its id may be another id of somebody who has a user. Absent if one may be. */
+  readonly noNewUser?: string | undefined;
 }
 
 /** What Entra calls the groups of a user in SAML, if the application does not name them otherwise. */

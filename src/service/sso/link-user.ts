@@ -32,7 +32,7 @@ class ConcurrentLink extends Error {}
  *
  * Every login updates the name, address, roles and flags.
  *
- * @throws SsoFailure `deactivated`, `no_new_users`; `unverified` for values that no account can have.
+ * @throws SsoFailure `deactivated`, `no_new_users`; `misconfigured` for a new account with the wrong kind of id; `unverified` for values that no account can have.
  */
 export async function linkedUser(
   service: ServiceContext,
@@ -67,8 +67,9 @@ async function createUser(
   transaction: Queryable,
   { identity, rules }: { readonly identity: Identity; readonly rules: UserRules },
 ): Promise<number> {
-  const { backend, uid } = identity;
+  const { backend, uid, noNewUser } = identity;
   const { fields } = rules;
+  if (noNewUser !== undefined) throw new SsoFailure('misconfigured', noNewUser);
   if (fields !== null && fields.length === 0) {
     throw new SsoFailure('no_new_users', 'SOCIAL_AUTH_USER_FIELDS is empty, so no users are created');
   }

@@ -82,7 +82,7 @@ const FORMATS = {
  * The format of NameID to ask an identity provider for: by default a persistent one, since users are
  * identified by it unless an attribute identifies them. Null for any.
  */
-function nameIdFormat({ name_id_format, attr_user_permanent_id: attribute }: SamlIdp): string | null {
+export function nameIdFormat({ name_id_format, attr_user_permanent_id: attribute }: SamlIdp): string | null {
   const isNameId = attribute === undefined || attribute === 'name_id';
   return FORMATS[name_id_format ?? (isNameId ? 'persistent' : 'none')];
 }

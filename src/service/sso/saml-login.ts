@@ -16,7 +16,7 @@ import {
 } from './login.ts';
 import { CLOCK_TOLERANCE_S } from './provider-client.ts';
 import { mappedAttributes } from './role-mapping.ts';
-import { idpOf, type SentRequest } from './saml-client.ts';
+import { idpOf, nameIdFormat, type SentRequest } from './saml-client.ts';
 import type { SamlThread } from './saml-thread.ts';
 import type { VerifiedAssertion } from './saml-worker.ts';
 
@@ -234,7 +234,7 @@ const DEFAULT_NAMES = {
  */
 function samlIdentity(
   { name, idp }: { readonly name: string; readonly idp: SamlIdp },
-  { nameId, nameIdFormat, attributes: claims }: VerifiedAssertion,
+  { nameId, nameIdFormat: format, attributes: claims }: VerifiedAssertion,
 ): Identity {
   const attributes = attributesOf(claims);
   const one = (attribute: string) =>
@@ -242,13 +242,14 @@ function samlIdentity(
   const of = (key: keyof typeof DEFAULT_NAMES) =>
     (idp[key] === undefined ? DEFAULT_NAMES[key] : [idp[key]]).map(one).find((value) => value !== '') ?? '';
   const permanent = idp.attr_user_permanent_id ?? NAME_ID;
-  if (permanent === NAME_ID && nameIdFormat === TRANSIENT) {
+  if (permanent === NAME_ID && format === TRANSIENT) {
     throw new SsoFailure(
       'misconfigured',
       'the NameID is transient, although another was asked for: configure a persistent one at the identity provider, or ' +
         'set attr_user_permanent_id',
     );
   }
+  const asked = permanent === NAME_ID ? nameIdFormat(idp) : null;
   const uid = one(permanent);
   if (uid === '') throw new SsoFailure('unverified', 'the assertion has no permanent id of the user');
   if (uid.length + name.length + 1 > MAX_UID_LENGTH)
@@ -264,5 +265,10 @@ function samlIdentity(
     lastName: of('attr_last_name'),
     names: [...new Set([username, email, nameId])].filter((value) => value !== ''),
     attributes,
+    noNewUser:
+      asked === null || format === asked
+        ? undefined
+        : `the NameID has the format ${format || 'unspecified'}, although ${asked} was asked for: the user may be here under ` +
+          'another one. Configure that format at the identity provider, or set name_id_format',
   };
 }

@@ -202,6 +202,21 @@ describe('SAML', () => {
     await idps({ corporate: idpSettings(keys) });
   });
 
+  it('makes no second user of a NameID in another format than was asked for', async () => {
+    const email = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress';
+    const change = { nameIdFormat: email };
+    await expectRefused(service, await logIn('nell@example.org', { change }), 'misconfigured');
+    await idps({ corporate: idpSettings(keys, { name_id_format: 'email' }) });
+    const { user } = await logIn('nell@example.org', { change }).then(async ({ browser }) => ({
+      user: await whoIs(service, browser),
+    }));
+    expect(user).toMatchObject({ auth: [{ uid: 'corporate:nell@example.org' }] });
+    // Whoever is known by it goes on.
+    await idps({ corporate: idpSettings(keys) });
+    const { browser } = await logIn('nell@example.org', { change });
+    expect(await whoIs(service, browser)).toMatchObject({ id: user?.['id'] });
+  });
+
   it('sends a login on to a path of this service only', async () => {
     const inside = await logIn('lin-4711', { query: '?next=/api/v2/me/' });
     expect(inside.stop.url).toBe(`${service.url}/api/v2/me/`);
