@@ -31,6 +31,8 @@ interface Exchange {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly url: string;
   readonly body?: unknown;
+  /** The language of the descriptions in the body. */
+  readonly language?: string;
   /** Whether the token is sent. */
   readonly signedIn?: boolean;
   readonly signal?: AbortSignal;
@@ -53,7 +55,7 @@ async function exchange(options: TransmitterClientOptions, request: Exchange): P
 /** Sends one request. Follows no redirect, and quotes nothing of the answer but its status. */
 async function send(
   { name, signal: given }: TransmitterClientOptions,
-  { method, url, body, signal }: Exchange,
+  { method, url, body, language, signal }: Exchange,
   authorization: Secret | null,
 ): Promise<Answer> {
   const signals = [AbortSignal.timeout(TIMEOUT_MS), given, signal].filter((each) => each !== undefined);
@@ -63,6 +65,7 @@ async function send(
       accept: 'application/json',
       ...(authorization !== null && { authorization: authorization.reveal() }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(language !== undefined && { 'content-language': language }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
     signal: AbortSignal.any(signals),
@@ -112,6 +115,8 @@ export function openPollSource(url: string, options: TransmitterClientOptions): 
     async poll({ acknowledged, refused, maxEvents }: PollRequest, signal: AbortSignal): Promise<PollAnswer> {
       const { status, body } = await exchange(options, {
         ...{ method: 'POST', url, signal },
+        // RFC 8936, section 2.6.
+        ...(refused.size > 0 && { language: 'en' }),
         body: {
           maxEvents,
           returnImmediately: true,

@@ -51,6 +51,15 @@ test('a poll gets its token with the credentials of a client, and a new one when
   });
 });
 
+test('a poll that reports refused events names the language of their descriptions', async () => {
+  const { asked, settings } = await withClient();
+  const source = pollSourceOf('idp', settings, {});
+  const refused = new Map([['e-1', { err: 'invalid_request', description: 'The token is invalid' }]]);
+  for (const each of [NONE, { ...NONE, refused }]) await source.poll(each, signal);
+  const polls = asked.filter(({ url }) => url.pathname === '/poll');
+  expect(polls.map(({ headers }) => headers['content-language'])).toEqual([undefined, 'en']);
+});
+
 test('the management of the stream does so as well', async () => {
   const { server, settings } = await withClient();
   const { api } = managedTransmitter('idp', settings, { environment: {}, signal });
