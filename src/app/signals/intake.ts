@@ -325,7 +325,9 @@ export function stateDigest(state: string): string {
 }
 
 /** The members of a complex subject that are compared, or that a person looks at. */
-const PROCESSED = ['user', 'tenant', 'session', 'device'];
+const PROCESSED = ['user', 'tenant', 'session', 'device', 'application'];
+/** The members by which an event is about a part of what the user has: one session, those on one device or in one application. */
+const NARROWING = ['session', 'device', 'application'];
 
 /** How a signal begins: to be carried out, or for a person where the subject is narrower than what would be done. */
 function begin(
@@ -353,10 +355,10 @@ function begin(
   if (user === null) return held(`The subject names no user${named}`);
   if (members.includes('tenant') && !tenants.includes(tenantName(subject) ?? ''))
     return held('The event is about a tenant that is not one of `tenants` of the transmitter');
-  // Section 3.3: the event is about this session, on this device.
-  const part = members.find((name) => name === 'session' || name === 'device');
-  const narrows = kind === 'session-revoked' || criticalMembers.includes(part ?? '');
-  if (part !== undefined && narrows && action !== 'end-sessions')
+  // CAEP 1.0, section 3.1: all members together say which sessions are meant.
+  const narrows = (name: string) => kind === 'session-revoked' || criticalMembers.includes(name);
+  const part = members.find((name) => NARROWING.includes(name) && narrows(name));
+  if (part !== undefined && action !== 'end-sessions')
     return held(`The event is about one ${part} of the user`);
   return { action, state: 'waiting', reason: null };
 }

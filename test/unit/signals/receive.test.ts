@@ -16,7 +16,7 @@ beforeAll(async () => {
     program,
     more: '  except: ["keep-*"]\n  usersPerHour: 100',
     transmitterLines:
-      '      domains: [example.org]\n      tenants: [t]\n      criticalMembers: [application, device]',
+      '      domains: [example.org]\n      tenants: [t]\n      criticalMembers: [org_unit, device]',
   });
   receiver = await world.receive();
 });
@@ -168,6 +168,11 @@ describe('a pushed event', () => {
         'The event is about one device of the user',
       ],
       [
+        'held-application',
+        { format: 'complex', user: issSub('uid-narrow'), application: { format: 'opaque', id: 'a' } },
+        'The event is about one application of the user',
+      ],
+      [
         'held-tenant',
         { format: 'complex', user: issSub('uid-narrow'), tenant: { format: 'opaque', id: 'other' } },
         'a tenant that is not one of',
@@ -191,7 +196,8 @@ describe('a pushed event', () => {
       expect(found?.reason).toContain(reason);
     }
     // The transmitter declares the device critical: it counts for every event.
-    const narrowed = { format: 'complex', user: issSub('uid-narrow'), device: { format: 'opaque', id: 'd' } };
+    const id = { format: 'opaque', id: 'd' };
+    const narrowed = { format: 'complex', user: issSub('uid-narrow'), session: id, device: id };
     await push(EVENTS.accountDisabled, narrowed, { jti: 'held-critical' });
     expect(await signal('held-critical')).toMatchObject({ state: 'held' });
     for (const { token } of [two, local, kept, narrow]) expect(await world.accepts(token)).toBe(true);
@@ -202,14 +208,14 @@ describe('a pushed event', () => {
     const subject = (name: string) => ({
       ...{ format: 'complex', user: issSub('uid-critical'), [name]: { format: 'opaque', id: 'a' } },
     });
-    const response = await push(EVENTS.sessionRevoked, subject('application'), { jti: 'critical-1' });
+    const response = await push(EVENTS.sessionRevoked, subject('org_unit'), { jti: 'critical-1' });
     expect(response.status).toBe(202);
     expect(await signal('critical-1')).toMatchObject({
       state: 'ignored',
-      reason: 'The critical member application of the subject is not processed',
+      reason: 'The critical member org_unit of the subject is not processed',
     });
     expect(await world.accepts(member.token)).toBe(true);
-    await push(EVENTS.sessionRevoked, subject('org_unit'), { jti: 'critical-2' });
+    await push(EVENTS.sessionRevoked, subject('group'), { jti: 'critical-2' });
     await ended('critical-2');
     expect(await world.accepts(member.token)).toBe(false);
   });
