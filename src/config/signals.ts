@@ -24,6 +24,8 @@ const mapping = z.preprocess(
         initiating_entity: oneOrMore(z.enum(conditionMembers.initiating_entity)),
         credential_type: oneOrMore(credentialType),
         change_type: oneOrMore(z.enum(conditionMembers.change_type)),
+        change_direction: oneOrMore(z.enum(conditionMembers.change_direction)),
+        current_status: oneOrMore(z.enum(conditionMembers.current_status)),
         current_level: oneOrMore(z.enum(conditionMembers.current_level)),
         principal: oneOrMore(z.enum(conditionMembers.principal)),
       })

@@ -11,6 +11,10 @@ export const conditionMembers = {
     ...['phone-voice', 'phone-sms', 'app'],
   ],
   change_type: ['create', 'revoke', 'update', 'delete'],
+  /** CAEP 1.0, section 3.4. */
+  change_direction: ['increase', 'decrease'],
+  /** CAEP 1.0, section 3.5. */
+  current_status: ['compliant', 'not-compliant'],
   /** CAEP 1.0, section 3.8. */
   current_level: ['LOW', 'MEDIUM', 'HIGH'],
   principal: ['USER', 'DEVICE', 'SESSION', 'TENANT', 'ORG_UNIT', 'GROUP'],
@@ -32,6 +36,8 @@ const KINDS_WITH: Readonly<Record<ConditionMember, readonly SignalKind[]>> = {
   initiating_entity: [],
   credential_type: ['credential-revoked', 'credential-changed', 'credential-compromise'],
   change_type: ['credential-revoked', 'credential-changed'],
+  change_direction: ['assurance-level-change'],
+  current_status: ['device-compliance-change'],
   current_level: ['risk-level-change'],
   principal: ['risk-level-change'],
 };

@@ -53,13 +53,18 @@ test('a mapping is an action, or an action with conditions that its events can m
   );
   expect(
     ofTransmitter({
-      actions: { 'risk-level-change': { action: 'revoke', when: { current_level: 'HIGH' } } },
+      actions: {
+        'risk-level-change': { action: 'revoke', when: { current_level: 'HIGH' } },
+        'device-compliance-change': { action: 'revoke', when: { current_status: 'not-compliant' } },
+      },
     }),
   ).toBe('');
   for (const [name, value, problem] of [
     ['initiating_entity', 'amdin', 'admin'],
     ['credential_type', 'pasword', 'did you mean "password"?'],
     ['current_level', 'HIGH', 'current_level is never in an event credential-revoked'],
+    ['current_status', 'compliant', 'current_status is never in an event credential-revoked'],
+    ['change_direction', 'decrease', 'change_direction is never in an event credential-revoked'],
     ['credential_typ', 'password', 'credential_typ'],
   ])
     expect(
