@@ -103,7 +103,7 @@ export class Intake implements SignalIntake {
    * The stream that an event is about, if it is not the one of this transmitter; null for one of ours, or where no stream is known.
    *
    * @throws SignalRefusal `invalid_state` for a verification that was not asked for here, which is known where tokenctl manages the
-   * stream (Shared Signals 1.0, section 8.1.4.2).
+   * stream (Shared Signals 1.0, section 8.1.4.1).
    */
   async #foreignStream({ events }: SecurityEvent, name: string): Promise<string | null> {
     const about = events.find(({ kind }) => kind === 'verification' || kind === 'stream-updated');

@@ -129,12 +129,12 @@ const STREAM_EVENTS: ReadonlyMap<string, 'verification' | 'stream-updated'> = ne
 /** The event types to ask a transmitter for. */
 export const requestedEvents: readonly string[] = REQUESTED.map(([uri]) => uri);
 
-/** Whether a specification of OpenID defines this event type: one that is unknown here may withdraw something. */
+/** Whether a specification of OpenID or the IETF defines this event type: one that is unknown here may withdraw something. */
 export function isStandardEvent(uri: string): boolean {
-  return uri.startsWith(OPENID);
+  return /^(https?:\/\/schemas\.openid\.net\/|urn:ietf:params:)/i.test(uri);
 }
 
-/** More events in one token than any transmitter sends; Shared Signals 1.0, section 4.1.2, allows one. */
+/** More events in one token than any transmitter sends; Shared Signals 1.0, section 4.2.1, allows one. */
 const MAX_EVENTS = 10;
 const MAX_ID_LENGTH = 256;
 
@@ -148,14 +148,17 @@ export function readSecurityEvent(claims: Readonly<Record<string, unknown>>): Se
   const { iss, jti, iat, events, sub_id: subjectId } = claims;
   if (typeof iss !== 'string' || iss === '') throw invalid('the claim iss is missing');
   if (typeof iat !== 'number') throw invalid('the claim iat is missing');
-  // Shared Signals 1.0, section 4.1.6: a token with `sub` could be taken for one that logs somebody in.
-  if (claims['sub'] !== undefined) throw invalid('the claim sub is not allowed, use sub_id');
-  // Section 4.1.8: nor one with `exp`.
-  if (claims['exp'] !== undefined) throw invalid('the claim exp is not allowed');
+  const entries = eventEntries(events);
+  if (entries.some(([uri]) => uri.startsWith(OPENID))) {
+    // Shared Signals 1.0, section 4.1.2: a token with `sub` could be taken for one that logs somebody in.
+    if (claims['sub'] !== undefined) throw invalid('the claim sub is not allowed, use sub_id');
+    // Section 4.1.7: nor one with `exp`.
+    if (claims['exp'] !== undefined) throw invalid('the claim exp is not allowed');
+  }
   const common = subjectId === undefined ? null : parseSubject(subjectId);
-  const read = eventEntries(events).map(([uri, body]) => readEvent(uri, { body, common }));
+  const read = entries.map(([uri, body]) => readEvent(uri, { body, common }));
   const [first, ...others] = read.flatMap(({ subject }) => subject ?? []);
-  // RFC 8417, section 1.2: all events of a token are about one subject. Of two, one would be left out.
+  // RFC 8417, section 2.2: all events of a token are about one subject. Of two, one would be left out.
   const isAboutStream = read.some(({ kind }) => kind === 'stream-updated');
   if (others.some((subject) => !isDeepStrictEqual(subject, first)) || (isAboutStream && first !== undefined))
     throw invalid('its events are about different subjects');

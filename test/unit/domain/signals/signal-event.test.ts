@@ -158,6 +158,15 @@ describe('the events of a token', () => {
     const about = (email: string) => ({ subject: { subject_type: 'email', email } });
     const two = { [EVENTS.sessionRevoked]: about('a@x.org'), [EVENTS.accountDisabled]: about('b@x.org') };
     expect(() => read(two, {})).toThrow('its events are about different subjects');
+  test('of Shared Signals are in no token with sub or exp; others may be', () => {
+    const more = { sub: '17', exp: 1_795_000_060 };
+    for (const [name, value] of Object.entries(more))
+      expect(() => read({ [EVENTS.sessionRevoked]: {} }, { sub_id: EMAIL, [name]: value })).toThrow(
+        `the claim ${name} is not allowed`,
+      );
+    expect(read({ 'urn:ietf:params:scim:event:create': {} }, more)).toMatchObject([{ kind: null }]);
+  });
+
     const stream = { [EVENTS.accountDisabled]: {}, [EVENTS.streamUpdated]: { status: 'paused' } };
     expect(() => read(stream)).toThrow('its events are about different subjects');
   });
