@@ -118,7 +118,9 @@ async function process(
   const users = [...new Set(found.map(({ user }) => user.username))];
   if (doubts.length > 0) return { ...held(doubts.join('; ')), users };
   if (found.length === 0 && problems.length === 0)
-    return { state: 'ignored', reason: 'No user matches the subject' };
+    return maybeSession(signal)
+      ? held('No user matches the subject, which may be the id of a session')
+      : { state: 'ignored', reason: 'No user matches the subject' };
   const hour = { countedAs: countedAs(signal), limit: limits.usersPerHour, withinMs: HOUR_MS };
   const counted = found.length > 0 && signal.released === null ? await store.admit(users, hour) : [];
   if (counted === null) return { ...held(`More than ${limits.usersPerHour} users within an hour`), users };
@@ -149,6 +151,14 @@ async function process(
 /** Users are counted for each action, and apart after a compromise: it must not wait behind logouts that have the same action. */
 function countedAs({ action, kind }: Signal): string {
   return kind === 'credential-compromise' ? `${action} after a compromise` : action;
+}
+
+/**
+ * Whether the subject may be a session of any user: an opaque one of a revoked session (CAEP 1.0, section 3.1). Where the
+ * interoperability profile is followed (section 2.5), no user is named so.
+ */
+function maybeSession({ kind, subject, released }: Signal): boolean {
+  return kind === 'session-revoked' && subject?.format === 'opaque' && released === null;
 }
 
 /** The user of a signal at a place. */
