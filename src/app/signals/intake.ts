@@ -339,6 +339,9 @@ function begin(
     criticalMembers,
   }: Pick<TransmitterSettings, 'tenants' | 'criticalMembers'> & { readonly kind: SignalKind },
 ): Pick<NewSignal, 'action' | 'state' | 'reason'> {
+  // As of a stream that is paused: whoever relies on the events has to know.
+  if (action === 'nothing' && kind === 'opt-out-effective')
+    return { action, state: 'held', reason: 'The transmitter sends no further events about this user' };
   if (action === 'nothing') return { action, state: 'ignored', reason: 'Mapped to no action' };
   if (subject?.format !== 'complex') return { action, state: 'waiting', reason: null };
   const { user, members } = subject;

@@ -69,9 +69,10 @@ export function decidingEvent(
   events: readonly SignalEvent[],
   actions: Readonly<Record<SignalKind, SignalAction | ConditionalAction>>,
 ): DecidingEvent | null {
-  const mapped = events.flatMap(({ kind, subject, members = {} }) => {
+  const mapped = events.flatMap(({ kind, subject, members = {}, doubt }) => {
     if (kind === null || kind === 'verification' || kind === 'stream-updated' || subject === null) return [];
-    return [{ kind, subject, ...outcome(actions[kind], members) }];
+    const follows = outcome(actions[kind], members);
+    return [{ kind, subject, ...follows, doubt: doubt ?? follows.doubt }];
   });
   const strength = (action: SignalAction) => signalActions.indexOf(action);
   return mapped.toSorted((one, other) => strength(other.action) - strength(one.action))[0] ?? null;

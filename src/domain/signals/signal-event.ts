@@ -25,6 +25,10 @@ export const signalKinds = [
   'identifier-recycled',
   'recovery-activated',
   'recovery-information-changed',
+  'opt-in',
+  'opt-out-initiated',
+  'opt-out-cancelled',
+  'opt-out-effective',
   'global-token-revocation',
   'backchannel-logout',
 ] as const;
@@ -63,6 +67,10 @@ export const defaultActions: Readonly<Record<SignalKind, SignalAction>> = {
   'identifier-recycled': 'nothing',
   'recovery-activated': 'nothing',
   'recovery-information-changed': 'nothing',
+  'opt-in': 'nothing',
+  'opt-out-initiated': 'nothing',
+  'opt-out-cancelled': 'nothing',
+  'opt-out-effective': 'nothing',
   'global-token-revocation': 'revoke',
   'backchannel-logout': 'end-sessions',
 };
@@ -77,6 +85,8 @@ export interface SignalEvent {
   readonly subject: SubjectIdentifier | null;
   /** What it says about itself in a word, such as `initiating_entity`. */
   readonly members?: Readonly<Record<string, string>>;
+  /** What is not certain about it, so that a person has to decide. */
+  readonly doubt?: string;
   /** What the event says of the stream: its `state` or `status`. */
   readonly state?: string;
   /** The stream that it is about, where it says so. */
@@ -114,6 +124,7 @@ const REQUESTED = [
   ...kindsIn(RISC, ['account-disabled', 'account-purged', 'account-enabled', 'credential-compromise']),
   ...kindsIn(RISC, ['account-credential-change-required', 'sessions-revoked', 'identifier-changed']),
   ...kindsIn(RISC, ['identifier-recycled', 'recovery-activated', 'recovery-information-changed']),
+  ...kindsIn(RISC, ['opt-in', 'opt-out-initiated', 'opt-out-cancelled', 'opt-out-effective']),
   ...kindsIn(OAUTH, ['token-revoked', 'tokens-revoked']),
 ];
 /** The event types that name a user. */
@@ -140,7 +151,7 @@ const MAX_ID_LENGTH = 256;
 
 /**
  * Reads the claims of a verified security event token. Who it is about is in `sub_id` (Shared Signals 1.0) or, in older
- * drafts, in the `subject` of the event; where both are given, they have to be the same.
+ * drafts, in the `subject` of the event; where the two differ, a person has to decide.
  *
  * @throws SignalRefusal `invalid_request`
  */
@@ -212,17 +223,22 @@ function readEvent(
   const known = KIND_BY_URI.get(uri);
   if (known === undefined) return { kind: null, uri: uri.slice(0, 256), subject: null };
   const own = members['subject'] === undefined ? null : parseSubject(members['subject']);
-  if (own !== null && common !== null && !isDeepStrictEqual(own, common))
-    throw invalid('sub_id and the subject of the event differ');
   const subject = common ?? own;
   if (subject === null) throw invalid('it names no subject');
-  const kind = known === 'credential-changed' ? credentialKind(members) : known;
-  return { kind, uri, subject, members: shortTexts(members) };
+  const read = known === 'credential-changed' ? credentialChange(members) : { kind: known };
+  // Shared Signals 1.0, section 3.1.1: both may describe the same user, each in its own way.
+  const differ = own !== null && !isDeepStrictEqual(own, subject);
+  const doubt = differ ? { doubt: 'sub_id and the subject of the event differ' } : {};
+  return { ...read, uri, subject, members: shortTexts(members), ...doubt };
 }
 
-/** CAEP 1.0, section 3.3: `create`, `revoke`, `update` or `delete`. */
-function credentialKind({ change_type: type }: Readonly<Record<string, unknown>>): SignalKind {
-  return type === 'revoke' || type === 'delete' ? 'credential-revoked' : 'credential-changed';
+/** CAEP 1.0, section 3.3: `create`, `revoke`, `update` or `delete`. Of any other, it is not known that nothing was withdrawn. */
+function credentialChange({
+  change_type: type,
+}: Readonly<Record<string, unknown>>): Pick<SignalEvent, 'kind' | 'doubt'> {
+  if (type === 'create' || type === 'update') return { kind: 'credential-changed' };
+  if (type === 'revoke' || type === 'delete') return { kind: 'credential-revoked' };
+  return { kind: 'credential-revoked', doubt: 'The event does not say its change_type' };
 }
 
 /** The members whose values are short texts, by which a configuration can narrow a mapping. */

@@ -34,14 +34,18 @@ const email = (name: string) => ({ format: 'email', email: `${name}@example.org`
 const signal = async (jti: string) => (await world.signals()).find((each) => each.jti === jti);
 const ended = (jti: string) => until(async () => (await signal(jti))?.ended instanceof Date);
 
+/** What an event says, what it is mapped to, and what became of it where that does not follow. */
+type Case = readonly [body: object, action: string, state?: string];
+
 /** What becomes of a user by the default of each event type, and by what the event says. */
-const KINDS: Readonly<Record<string, readonly (readonly [body: object, action: string])[]>> = {
+const KINDS: Readonly<Record<string, readonly Case[]>> = {
   'caep/event-type/session-revoked': [[{ initiating_entity: 'admin' }, 'revoke']],
   'caep/event-type/credential-change': [
     [{ change_type: 'revoke', credential_type: 'password' }, 'revoke'],
     [{ change_type: 'delete', credential_type: 'fido2-roaming' }, 'revoke'],
     [{ change_type: 'update', credential_type: 'password' }, 'nothing'],
     [{ change_type: 'create', credential_type: 'pin' }, 'nothing'],
+    [{ credential_type: 'pin' }, 'revoke', 'held'],
   ],
   'caep/event-type/token-claims-change': [[{ claims: { role: 'ro-admin' } }, 'nothing']],
   'caep/event-type/assurance-level-change': [[{ current_level: 'nist-aal1' }, 'nothing']],
@@ -57,6 +61,10 @@ const KINDS: Readonly<Record<string, readonly (readonly [body: object, action: s
   'risc/event-type/account-credential-change-required': [[{}, 'nothing']],
   'risc/event-type/recovery-activated': [[{}, 'nothing']],
   'risc/event-type/recovery-information-changed': [[{}, 'nothing']],
+  'risc/event-type/opt-in': [[{}, 'nothing']],
+  'risc/event-type/opt-out-initiated': [[{}, 'nothing']],
+  'risc/event-type/opt-out-cancelled': [[{}, 'nothing']],
+  'risc/event-type/opt-out-effective': [[{}, 'nothing', 'held']],
   'oauth/event-type/token-revoked': [[{}, 'revoke']],
   'oauth/event-type/tokens-revoked': [[{}, 'revoke']],
 };
@@ -65,7 +73,7 @@ test('every event type is carried out by its default', async () => {
   const known = Object.keys(KINDS).map((each) => `https://schemas.openid.net/secevent/${each}`);
   expect(known.toSorted()).toEqual([...requestedEvents].sort());
   for (const [type, cases] of Object.entries(KINDS)) {
-    for (const [body, action] of cases) {
+    for (const [body, action, state = action === 'nothing' ? 'ignored' : 'done'] of cases) {
       const jti = randomUUID();
       const name = `kind-${jti.slice(0, 8)}`;
       const member = await world.member(name);
@@ -76,9 +84,8 @@ test('every event type is carried out by its default', async () => {
       );
       expect(response.status).toBe(202);
       await ended(jti);
-      const ends = action !== 'nothing';
-      expect(await signal(jti)).toMatchObject({ action, state: ends ? 'done' : 'ignored' });
-      expect([type, await world.accepts(member.token)]).toEqual([type, !ends]);
+      expect(await signal(jti)).toMatchObject({ action, state });
+      expect([type, await world.accepts(member.token)]).toEqual([type, state !== 'done']);
       const [row] = await world.service.database.query(
         'SELECT is_active FROM auth_user WHERE username = $1',
         [name],

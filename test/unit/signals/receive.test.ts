@@ -221,7 +221,7 @@ describe('a pushed event', () => {
   });
 
   test('of a type that a specification defines and that is unknown here is held', async () => {
-    const uri = 'https://schemas.openid.net/secevent/risc/event-type/opt-out-effective';
+    const uri = 'https://schemas.openid.net/secevent/caep/event-type/of-a-later-version';
     expect((await push(uri, issSub('uid-nobody'), { jti: 'unknown-type' })).status).toBe(202);
     expect(await signal('unknown-type')).toMatchObject({ state: 'held', reason: 'Unknown type of event' });
   });
