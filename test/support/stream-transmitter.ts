@@ -26,6 +26,8 @@ export interface StreamTransmitter {
   audience: string;
   /** What it says about the state of its stream. */
   state: string;
+  /** The issuer that it publishes; its own unless it is to differ. */
+  issuer: string | null;
   /** The issuer of its streams; its own unless it is to differ. */
   streamIssuer: string | null;
   /** Changes the issuer, or the address, of the stream that it has. */
@@ -56,8 +58,12 @@ export function streamTransmitter(): StreamTransmitter {
       if (request.headers.authorization !== `Bearer ${MANAGEMENT_TOKEN}`) return { status: 401, body: null };
       const routes: Record<string, () => ReturnType<StreamTransmitter['serve']>> = {
         'POST /poll': async () => poll(body),
-        'GET /status': async () => ({ status: 200, body: { stream_id: 's-1', status: self.state } }),
-        'POST /verify': () => verify(body['state'] ?? ''),
+        'GET /status': async () =>
+          searchParams.get('stream_id') === 's-1'
+            ? { status: 200, body: { stream_id: 's-1', status: self.state } }
+            : { status: 404, body: null },
+        'POST /verify': async () =>
+          body['stream_id'] === 's-1' ? await verify(body['state'] ?? '') : { status: 404, body: null },
         'GET /streams': async () => ({ status: 200, body: stream === null ? [] : [stream] }),
         'DELETE /streams': async () => remove(searchParams.get('stream_id')),
         'POST /streams': async () => create(url, body),
@@ -77,10 +83,10 @@ export function streamTransmitter(): StreamTransmitter {
     },
     ...{ reported: { ack: [], setErrs: {} }, created: [], deleted: 0 },
     ...{ audience: AUDIENCE, state: 'enabled', verifies: true, pollStatus: 200 },
-    ...{ streamIssuer: null, conflicts: false, defaultSubjects: 'ALL', criticalMembers: [] },
+    ...{ issuer: null, streamIssuer: null, conflicts: false, defaultSubjects: 'ALL', criticalMembers: [] },
   };
   const metadata = (url: string) => ({
-    ...{ issuer: url, jwks_uri: `${url}/jwks`, configuration_endpoint: `${url}/streams` },
+    ...{ issuer: self.issuer ?? url, jwks_uri: `${url}/jwks`, configuration_endpoint: `${url}/streams` },
     ...{ status_endpoint: `${url}/status`, verification_endpoint: `${url}/verify` },
     critical_subject_members: self.criticalMembers,
     default_subjects: self.defaultSubjects,
@@ -125,9 +131,13 @@ export function streamTransmitter(): StreamTransmitter {
       ack = [],
       setErrs = {},
       maxEvents = 100,
+      returnImmediately = false,
     } = body as unknown as Partial<Reported> & {
       readonly maxEvents?: number;
+      readonly returnImmediately?: boolean;
     };
+    // RFC 8936, section 2.4.2: else the answer would wait for an event, although it brings none.
+    if (!returnImmediately) return { status: 400, body: null };
     for (const id of [...ack, ...Object.keys(setErrs)]) events.delete(id);
     self.reported.ack.push(...ack);
     Object.assign(self.reported.setErrs, setErrs);

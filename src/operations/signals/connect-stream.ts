@@ -73,7 +73,7 @@ async function streamOfSettings(
   return streams[0] ?? null;
 }
 
-/** Shared Signals 1.0, section 8.1.1.2: the `iss` of a stream has to be the issuer whose metadata named the API. */
+/** Shared Signals 1.0, sections 8.1.1.1 and 8.1.1.2: the `iss` of a stream has to be the issuer whose metadata named the API. */
 function ofAnotherIssuer({ id, issuer }: EventStream): TokenctlError {
   return new TokenctlError('target_misbehaved', `The stream ${id} is of another issuer: ${issuer}`, {
     hint: 'Its events would be refused. Ask who runs the transmitter.',

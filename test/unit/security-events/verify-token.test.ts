@@ -63,7 +63,8 @@ describe('a security event token', () => {
     expect(await refused({ aud: 'https://another.example.com' })).toBe('invalid_audience');
     expect(await refused({ iss: 'https://another.example.com' })).toBe('invalid_issuer');
     expect(await refused({ jti: undefined })).toBe('invalid_request');
-    expect(await refused({ events: {} })).toBe('invalid_request');
+    for (const events of [{}, [], { [EVENTS.sessionRevoked]: 'x' }, { [EVENTS.sessionRevoked]: null }])
+      expect(await refused({ events })).toBe('invalid_request');
     expect(await refused({ sub: 'alice' })).toBe('invalid_request');
     expect(await refused({ exp: Math.floor(Date.now() / 1000) + 60 })).toBe('invalid_request');
     expect(await refused({ iat: undefined })).toBe('invalid_request');

@@ -66,8 +66,18 @@ async function managed() {
   } as const;
   const wanted = { method: deliveryMethods.push, endpoint, authorization: null, events: [] };
   const connect = () => connectStream(api, { settings, wanted, record: () => Promise.resolve() });
-  return { stream, connect, find: () => findStream(api, settings) };
+  return { stream, connect, find: () => findStream(api, settings), api };
 }
+
+test('what a transmitter publishes under another issuer is not used', async () => {
+  const { stream, connect, find, api } = await managed();
+  stream.issuer = 'https://other.example.com';
+  for (const each of [connect, find]) await expect(each()).rejects.toMatchObject({ code: 'configuration' });
+  await expect(api.streams()).rejects.toMatchObject({
+    ...{ code: 'target_misbehaved', message: expect.stringContaining('https://other.example.com') },
+  });
+  expect(stream.created).toEqual([]);
+});
 
 test('a new stream of another issuer is deleted again', async () => {
   const { stream, connect, find } = await managed();
