@@ -12,6 +12,7 @@ import {
 } from '../../domain/signals/signal-event.ts';
 import { type RefusalCode, SignalRefusal } from '../../domain/signals/signal-refusal.ts';
 import {
+  narrowingMembers,
   revocationSubject,
   type SubjectIdentifier,
   tenantName,
@@ -325,9 +326,7 @@ export function stateDigest(state: string): string {
 }
 
 /** The members of a complex subject that are compared, or that a person looks at. */
-const PROCESSED = ['user', 'tenant', 'session', 'device', 'application'];
-/** The members by which an event is about a part of what the user has: one session, those on one device or in one application. */
-const NARROWING = ['session', 'device', 'application'];
+const PROCESSED = ['user', 'tenant', ...narrowingMembers];
 
 /** How a signal begins: to be carried out, or for a person where the subject is narrower than what would be done. */
 function begin(
@@ -358,9 +357,8 @@ function begin(
   if (user === null) return held(`The subject names no user${named}`);
   if (members.includes('tenant') && !tenants.includes(tenantName(subject) ?? ''))
     return held('The event is about a tenant that is not one of `tenants` of the transmitter');
-  // CAEP 1.0, section 3.1: all members together say which sessions are meant.
   const narrows = (name: string) => kind === 'session-revoked' || criticalMembers.includes(name);
-  const part = members.find((name) => NARROWING.includes(name) && narrows(name));
+  const part = members.find((name) => narrowingMembers.includes(name) && narrows(name));
   if (part !== undefined && action !== 'end-sessions')
     return held(`The event is about one ${part} of the user`);
   return { action, state: 'waiting', reason: null };

@@ -40,6 +40,12 @@ const MAX_MEMBERS = 20;
 const COMPLEX_MEMBERS = ['user', 'device', 'session', 'application', 'tenant', 'org_unit', 'group'] as const;
 
 /**
+ * The members of a complex subject by which an event is about a part of what the user has: one session, or those on one device or in
+ * one application (CAEP 1.0, section 3.1: all members together say which sessions are meant).
+ */
+export const narrowingMembers: readonly string[] = ['session', 'device', 'application'];
+
+/**
  * Reads a subject identifier: `sub_id` of RFC 9493, or the `subject` of an event in the older drafts, which name the format
  * in `subject_type` and with hyphens, and complex subjects without one. A subject in another format, such as a phone number, is one
  * without a user: the event is valid nonetheless (RFC 8935, section 2.2).

@@ -2,7 +2,11 @@ import type { Queryable } from '../../db/database.ts';
 import { decidingEvent } from '../../domain/signals/deciding-event.ts';
 import { defaultActions, type SignalKind } from '../../domain/signals/signal-event.ts';
 import { KeysUnavailable, SignalRefusal } from '../../domain/signals/signal-refusal.ts';
-import { identifiersOf, type SubjectIdentifier } from '../../domain/signals/subject-identifier.ts';
+import {
+  identifiersOf,
+  narrowingMembers,
+  type SubjectIdentifier,
+} from '../../domain/signals/subject-identifier.ts';
 import { TransmitterKeys } from '../../security-events/transmitter-keys.ts';
 import {
   type Expected,
@@ -104,7 +108,7 @@ export class ProviderEvents {
 
   /**
    * A pushed security event (RFC 8935). Those that withdraw an account, a session or a credential end the user's sessions and
-   * tokens; others are acknowledged and change nothing.
+   * tokens; a revoked session of one device or application, sessions alone. Others are acknowledged and change nothing.
    *
    * @throws SignalRefusal, KeysUnavailable
    */
@@ -117,8 +121,15 @@ export class ProviderEvents {
     const deciding = decidingEvent(event.events, defaultActions);
     if (deciding === null || deciding.action === 'nothing')
       return { kind: deciding?.kind ?? null, issuer, id, result: 'nothing', users: [], ended: NOTHING };
-    const { kind, subject } = deciding;
-    return this.#endBySubject({ kind, issuer, id, issued }, 'event', { configuration, subject });
+    const { kind, subject, doubt } = deciding;
+    // No person decides about it here, and the provider hears what it left open.
+    if (doubt !== null) throw new SignalRefusal('invalid_request', doubt);
+    const isPart =
+      subject.format === 'complex' && subject.members.some((name) => narrowingMembers.includes(name));
+    const sessionsOnly = kind === 'session-revoked' && isPart;
+    return this.#endBySubject({ kind, issuer, id, issued }, 'event', {
+      ...{ configuration, subject, sessionsOnly },
+    });
   }
 
   /**
@@ -146,7 +157,13 @@ export class ProviderEvents {
     {
       configuration,
       subject,
-    }: { readonly configuration: OpenIdConfiguration; readonly subject: SubjectIdentifier },
+      sessionsOnly = false,
+    }: {
+      readonly configuration: OpenIdConfiguration;
+      readonly subject: SubjectIdentifier;
+      /** Ends the sessions that the user started through the provider, and leaves tokens. */
+      readonly sessionsOnly?: boolean;
+    },
   ): Promise<EventOutcome> {
     const { backend } = configuration;
     const uids = accountIds(configuration, subject);
@@ -160,9 +177,12 @@ export class ProviderEvents {
         );
         const users = [...new Set(found.filter((id) => id !== null))].sort((one, other) => one - other);
         if (users.length > 1) throw new SignalRefusal('access_denied', 'The subject is several users here');
-        if (users.length === 0) return null;
+        const [userId] = users;
+        if (userId === undefined) return null;
         await lockUsers(transaction, users);
-        return { users, ended: await this.#endAccess(transaction, users) };
+        if (!sessionsOnly) return { users, ended: await this.#endAccess(transaction, users) };
+        const sessions = await endOpenIdSessions(transaction, { backend, userId, sid: null });
+        return { users, ended: { ...NOTHING, sessions } };
       },
       async () => {
         for (const uid of uids) await recordEnding(this.#service.database, { backend, uid }, ending);

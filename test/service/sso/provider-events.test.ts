@@ -373,6 +373,21 @@ describe('what an OpenID provider tells the service', () => {
     expect(await whoIs(service, browser)).not.toBeNull();
   });
 
+  it('ends sessions alone for a revoked session of one device, and nothing where an event leaves that open', async () => {
+    const browser = await logIn('bob');
+    const { token } = await makeToken(browser);
+    const user = { format: 'iss_sub', iss: provider.issuer, sub: 'bob' };
+    const differing = {
+      events: { [EVENTS.accountDisabled]: { subject: { format: 'email', email: 'ada@example.org' } } },
+    };
+    for (const claims of [{ events: { [EVENTS.credentialChange]: {} } }, differing])
+      expect((await sendEvent(await event('', 'bob', claims))).status).toBe(400);
+    expect(await whoIs(service, browser)).not.toBeNull();
+    const sub_id = { format: 'complex', user, device: { format: 'opaque', id: 'laptop' } };
+    expect((await sendEvent(await event(EVENTS.sessionRevoked, '', { sub_id }))).status).toBe(202);
+    expect([await whoIs(service, browser), await statusOf(token)]).toEqual([null, 200]);
+  });
+
   it('takes the events of Google, whose issuer has a slash and whose subject is in the event', async () => {
     const browser = await logIn('bob');
     const iss = `${provider.issuer}/`;
