@@ -110,8 +110,8 @@ const transmitter = z.strictObject({
     .optional(),
   /** Accepts its calls of /global-token-revocation. `audience` is that of the token of the call. */
   revocation: z.strictObject({ audience: audiences }).optional(),
-  /** Accepts its logout tokens at /backchannel-logout. `audience` is the client id. */
-  logout: z.strictObject({ audience: audiences }).optional(),
+  /** Accepts its logout tokens at /backchannel-logout. `audience` is the client id; `withoutExpiry` takes tokens without `exp`. */
+  logout: z.strictObject({ audience: audiences, withoutExpiry: z.boolean().default(false) }).optional(),
   /** Other issuers whose subjects it may speak of. */
   subjectIssuers: z.array(z.string().min(1)).default([]),
   /** The mail domains of its users; any where not given. */

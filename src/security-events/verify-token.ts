@@ -83,12 +83,16 @@ export interface Logout {
  * Verifies a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6). Its type is `logout+jwt`, or is not stated by
  * older providers; a `nonce` would make it an ID token.
  *
+ * @param withoutExpiry Accepts one without `exp`, as in the drafts: it is too old ten minutes after its `iat` anyway.
  * @throws SignalRefusal, KeysUnavailable
  */
-export async function verifyLogoutToken(token: string, expected: Expected): Promise<Logout> {
+export async function verifyLogoutToken(
+  token: string,
+  { withoutExpiry = false, ...expected }: Expected & { readonly withoutExpiry?: boolean },
+): Promise<Logout> {
   const claims = await verified(token, expected, {
     types: ['logout+jwt', 'jwt'],
-    requiredClaims: ['exp'],
+    requiredClaims: withoutExpiry ? [] : ['exp'],
     maxTokenAge: MAX_CALL_AGE_S,
   });
   const { sub, nonce, events, jti, iat = 0, iss = '' } = claims;

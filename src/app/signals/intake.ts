@@ -123,7 +123,10 @@ export class Intake implements SignalIntake {
 
   async logout(token: string): Promise<void> {
     const { name, transmitter, audience } = this.#transmitterOf(token, ({ logout }) => logout?.audience);
-    const { issuer, id, issued, sub } = await verifyLogoutToken(token, this.#expected(transmitter, audience));
+    const { issuer, id, issued, sub } = await verifyLogoutToken(token, {
+      ...this.#expected(transmitter, audience),
+      withoutExpiry: transmitter.logout?.withoutExpiry ?? false,
+    });
     const subject =
       sub === null
         ? ({ format: 'complex', user: null, members: ['session'] } as const)

@@ -89,3 +89,15 @@ test('a mapping with conditions acts, does nothing, or waits for a person', asyn
     reason: 'The event does not say its initiating_entity',
   });
 });
+
+test('a logout token has an exp, unless the configuration says that the provider sends none', async () => {
+  const claims = { jti: 'logout-1', aud: AUDIENCE, sub: 'alice', events: { [EVENTS.logout]: {} } };
+  const token = await transmitter.sign(claims, { typ: 'logout+jwt' });
+  const logOut = async (logout: object) => {
+    const idp = { issuer: transmitter.issuer, jwks: transmitter.jwks, logout };
+    await pollingIntake(signalsSchema.parse({ transmitters: { idp } }), store).logout(token);
+    return (await store.list({ limit: 1_000 })).find(({ jti }) => jti === 'logout-1');
+  };
+  await expect(logOut({ audience: AUDIENCE })).rejects.toMatchObject({ code: 'invalid_request' });
+  expect(await logOut({ audience: AUDIENCE, withoutExpiry: true })).toMatchObject({ state: 'waiting' });
+});
