@@ -72,7 +72,7 @@ function textsIn(source: string, lang: 'ts' | 'tsx'): string[] {
 const SOURCES = [
   '{src/cli,src/console,src/operations,src/reports,jobs}/**/*.ts',
   'src/domain/access.ts',
-  'src/web/console/*.tsx',
+  'src/web/console/**/*.tsx',
 ];
 
 function claimsInSources(): Map<string, string> {
