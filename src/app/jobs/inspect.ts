@@ -50,9 +50,8 @@ export function jobHistory(runtime: Runtime, selector: HistorySelector): Promise
 }
 
 /** A run, and what the audit log has of it. */
-export interface ShownRun {
-  readonly record: RunRecord;
-  /** The entries that the run made, as in the log. */
+export interface ShownRun extends RunRecord {
+  /** Its entries of the audit log. */
   readonly entries: readonly Entry[];
 }
 
@@ -76,7 +75,7 @@ export async function shownRun(runtime: Runtime, id: string): Promise<ShownRun> 
     if (Date.parse(entry.at) > end) break;
     if (entry.actor['job_run'] === record.run) entries.push(entry);
   }
-  return { record, entries };
+  return { ...record, entries };
 }
 
 /** A margin for clocks that differ: the run may be of another machine. */

@@ -8,12 +8,6 @@ import { type Report, report } from '../../reports/result.ts';
 import { type Listing, listing } from '../../reports/tables/listing.ts';
 import { countText, numberText, timeText } from '../../reports/tables/text.ts';
 
-/** A run as `--json` shows it. */
-export type JobRunJson = Pick<
-  RunRecord,
-  'run' | 'job' | 'due' | 'kind' | 'attempt' | 'holder' | 'state' | 'began' | 'ended' | 'summary'
->;
-
 /** A job as `--json` shows it. */
 export interface JobJson {
   readonly job: string;
@@ -27,7 +21,7 @@ export interface JobJson {
   /** The next due time; null if it cannot run. */
   readonly next: Date | null;
   /** Null if it never ran. */
-  readonly last: JobRunJson | null;
+  readonly last: RunRecord | null;
   /** Why it cannot run; null if it can. */
   readonly problem: string | null;
 }
@@ -42,12 +36,6 @@ export interface CheckedJobJson {
   /** Why it cannot run; null if it can. */
   readonly problem: string | null;
   readonly hint: string | null;
-}
-
-/** What `jobs show` prints with `--json`. */
-export interface ShownRunJson extends JobRunJson {
-  /** Its entries of the audit log. */
-  readonly entries: ShownRun['entries'];
 }
 
 /** Jobs as a command's result. */
@@ -80,7 +68,7 @@ export function jobListing(rows: readonly JobState[]): Listing<JobState, JobJson
       schedule: expression,
       timeZone: settings.timeZone,
       next,
-      last: last === null ? null : runJson(last),
+      last,
       problem: problem?.message ?? null,
     }),
     none: 'No jobs. Add them to the jobs section of the configuration.',
@@ -129,7 +117,7 @@ export function jobCheckResult(
  *
  * @param ledger Where they are recorded, for people.
  */
-export function runListing(rows: readonly RunRecord[], ledger: string): Listing<RunRecord, JobRunJson> {
+export function runListing(rows: readonly RunRecord[], ledger: string): Listing<RunRecord, RunRecord> {
   return listing({
     rows,
     columns: [
@@ -147,15 +135,16 @@ export function runListing(rows: readonly RunRecord[], ledger: string): Listing<
       { name: 'holder', cell: ({ holder }) => holder, only: 'csv' },
       { name: 'message', cell: messageOf, narrow: 'below' },
     ],
-    json: runJson,
+    json: (run) => run,
     none: `No runs in the ledger ${ledger}.`,
   });
 }
 
 /** One run and its entries of the audit log, as a command's result. */
-export function shownRunResult({ record, entries }: ShownRun): Report<ShownRunJson> {
+export function shownRunResult(record: ShownRun): Report<ShownRun> {
+  const { entries } = record;
   return report({
-    json: { ...runJson(record), entries },
+    json: record,
     document: [
       facts(
         [
@@ -202,11 +191,6 @@ function failureOf({ job, state, error, summary }: ManualRun): TokenctlError {
   if (error instanceof TokenctlError) return error;
   const message = `The run of ${job} ${state === 'failed' ? 'failed' : `is ${state}`}: ${String(summary['message'] ?? '')}`;
   return new TokenctlError(state === 'failed' ? 'partly_done' : 'interrupted', message);
-}
-
-function runJson(record: RunRecord): JobRunJson {
-  const { run, job, due, kind, attempt, holder, state, began, ended, summary } = record;
-  return { run, job, due, kind, attempt, holder, state, began, ended, summary };
 }
 
 function modeText({ settings }: Pick<CheckedJob, 'settings'>): string {
