@@ -1,7 +1,7 @@
 import type { Runtime } from '../app/runtime.ts';
 import { type AccessPath, sentenceOf } from '../domain/access.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import type { Session, UserReference } from '../domain/token.ts';
+import type { Session } from '../domain/token.ts';
 import { unseenSessions } from '../operations/access/cached-sessions.ts';
 import {
   expireSessions,
@@ -167,21 +167,11 @@ function whyText(unseen: AccessPath): string {
   return sentenceOf(unseen).replace(/\.$/, '');
 }
 
-/** A session as `--json` shows it. */
-export interface SessionJson {
-  /** Null if it is not known. */
-  readonly user: UserReference | null;
-  readonly created: Date | null;
-  readonly expires: Date;
-  /** First 12 hex digits of the SHA-256 of its key. */
-  readonly fingerprint: string;
-}
-
 /** @param failure If not all sessions could be read. */
 export function sessionListing(
   rows: AsyncIterable<Session>,
   failure: TokenctlError | undefined,
-): Listing<Session, SessionJson> {
+): Listing<Session, Session> {
   return listing({
     rows,
     failure: () => failure,
@@ -196,12 +186,7 @@ export function sessionListing(
       { name: 'expires', cell: ({ expires }) => timeText(expires), whole: true },
       { name: 'fingerprint', cell: ({ fingerprint }) => fingerprint, whole: true },
     ],
-    json: ({ user, created, expires, fingerprint }): SessionJson => ({
-      user: user === null ? null : { id: user.id, username: user.username },
-      created,
-      expires,
-      fingerprint,
-    }),
+    json: (session) => session,
     none: failure === undefined ? 'No sessions.' : 'No sessions in the database.',
   });
 }

@@ -1,5 +1,5 @@
 import type { Visibility } from '../../domain/claims.ts';
-import type { ApplicationReference, User } from '../../domain/token.ts';
+import type { User } from '../../domain/token.ts';
 import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import type { ListedApplication, ListedUser, ShownUser } from '../../operations/users/users.ts';
@@ -25,15 +25,6 @@ export interface UserJson {
 
 /** A listed user as `--json` shows it. */
 export interface ListedUserJson extends UserJson {
-  /** With --tokens. */
-  readonly accessTokens?: number | undefined;
-}
-
-/** A listed application as `--json` shows it. */
-export interface ApplicationJson extends ApplicationReference {
-  readonly clientType: string;
-  readonly grantType: string;
-  readonly created: Date;
   /** With --tokens. */
   readonly accessTokens?: number | undefined;
 }
@@ -112,8 +103,8 @@ function roleText({ isSuperuser, isSystemAuditor }: User): string {
 /** Applications as a command's result. */
 export function applicationListing(
   rows: readonly ListedApplication[],
-): Listing<ListedApplication, ApplicationJson> {
-  return listing<ListedApplication, ApplicationJson>({
+): Listing<ListedApplication, ListedApplication> {
+  return listing<ListedApplication, ListedApplication>({
     rows,
     columns: [
       { name: 'id', cell: ({ id }) => String(id), whole: true },
@@ -123,14 +114,7 @@ export function applicationListing(
       timeColumn('created', ({ created }) => created),
       tokensColumn(),
     ],
-    json: ({ id, name, clientType, grantType, created, accessTokens }) => ({
-      id,
-      name,
-      clientType,
-      grantType,
-      created,
-      accessTokens,
-    }),
+    json: (application) => application,
     none: 'No applications.',
   });
 }

@@ -53,7 +53,9 @@ export async function* listRefreshTokens(options: {
     const row = refreshTokenState(token);
     const expires = row === 'live' && lifetime !== null ? refreshTokenExpiry(token, lifetime) : null;
     const state = expires !== null && expires < now ? 'expired' : row;
-    if (states === undefined || states.includes(state)) yield { ...token, state, expires };
+    const { id, user, application, created, ...rest } = token;
+    if (states === undefined || states.includes(state))
+      yield { id, user, application, state, created, expires, ...rest };
   }
 }
 
