@@ -148,16 +148,18 @@ export interface Session {
   readonly fingerprint: string;
 }
 
-/** A user as far as tokens are concerned. Undefined means that the target does not tell. */
+/** A user as far as tokens are concerned. */
 export interface User {
   readonly id: number;
   readonly username: string;
+  /** False for a deactivated user; null where the target does not tell. */
+  readonly isActive: boolean | null;
   readonly isSuperuser: boolean;
-  readonly isSystemAuditor: boolean | undefined;
-  /** False for a deactivated user; undefined where the target does not tell. */
-  readonly isActive: boolean | undefined;
-  /** Which kind of identity provider the account comes from; null for a local account. */
+  /** Null where the target does not tell. */
+  readonly isSystemAuditor: boolean | null;
+  /** The kind of identity provider: `ldap`, `social`, …; null for a local account. */
   readonly externalAccount: string | null;
+  /** Null for never. */
   readonly lastLogin: Date | null;
   /** When the account was made; absent where the target does not tell. */
   readonly created?: Date;

@@ -271,7 +271,7 @@ export class MemoryTarget implements Target {
       const named =
         (selector.names?.includes(each.username) ?? true) && (selector.ids?.includes(each.id) ?? true);
       if (!named || (selector.inactive && each.isActive)) continue;
-      yield await Promise.resolve(this.tellsActive ? each : { ...each, isActive: undefined });
+      yield await Promise.resolve(this.tellsActive ? each : { ...each, isActive: null });
     }
   }
 
@@ -500,6 +500,6 @@ export function databaseDescription(): TargetDescription {
 
 /** A local user. */
 export function user(id: number, username: string, other: Partial<User> = {}): User {
-  const local = { isSuperuser: id === 1, isSystemAuditor: false, isActive: true };
+  const local = { isActive: true, isSuperuser: id === 1, isSystemAuditor: false };
   return { id, username, ...local, externalAccount: null, lastLogin: null, ...other };
 }

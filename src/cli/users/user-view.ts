@@ -9,25 +9,7 @@ import { type Column, type Listing, listing, timeColumn } from '../../reports/ta
 import { countText, dayText, numberText, timeText } from '../../reports/tables/text.ts';
 
 /** A user as `--json` shows it. */
-export interface UserJson {
-  readonly id: number;
-  readonly username: string;
-  /** Null where the target does not tell. */
-  readonly isActive: boolean | null;
-  readonly isSuperuser: boolean;
-  /** Null where the target does not tell. */
-  readonly isSystemAuditor: boolean | null;
-  /** The identity provider: `ldap`, `social`, …; null for a local account. */
-  readonly externalAccount: string | null;
-  /** Null for never. */
-  readonly lastLogin: Date | null;
-}
-
-/** A listed user as `--json` shows it. */
-export interface ListedUserJson extends UserJson {
-  /** With --tokens. */
-  readonly accessTokens?: number | undefined;
-}
+export type UserJson = Omit<User, 'created'>;
 
 /** What `users show` prints with `--json`. */
 export interface ShownUserJson extends Omit<ShownUser, 'user' | 'lastChange'> {
@@ -37,22 +19,16 @@ export interface ShownUserJson extends Omit<ShownUser, 'user' | 'lastChange'> {
   readonly visibility: Visibility;
 }
 
-/** The JSON form of a user; null where the target does not tell. */
-export function userToJson(user: User): UserJson {
-  return {
-    id: user.id,
-    username: user.username,
-    isActive: user.isActive ?? null,
-    isSuperuser: user.isSuperuser,
-    isSystemAuditor: user.isSystemAuditor ?? null,
-    externalAccount: user.externalAccount,
-    lastLogin: user.lastLogin ?? null,
-  };
+/** The JSON form of a user. */
+export function userToJson<Shown extends User>({ created: _, ...user }: Shown): Omit<Shown, 'created'> {
+  return user;
 }
 
 /** Users as a command's result. */
-export function userListing(rows: AsyncIterable<ListedUser>): Listing<ListedUser, ListedUserJson> {
-  return listing<ListedUser, ListedUserJson>({
+export function userListing(
+  rows: AsyncIterable<ListedUser>,
+): Listing<ListedUser, Omit<ListedUser, 'created'>> {
+  return listing({
     rows,
     columns: [
       { name: 'id', cell: ({ id }) => String(id), whole: true },
@@ -69,7 +45,7 @@ export function userListing(rows: AsyncIterable<ListedUser>): Listing<ListedUser
       },
       tokensColumn(),
     ],
-    json: ({ accessTokens, ...user }) => ({ ...userToJson(user), accessTokens }),
+    json: userToJson,
     none: 'No users.',
   });
 }
@@ -85,7 +61,7 @@ function tokensColumn<Row extends { readonly accessTokens?: number }>(): Column<
 }
 
 function stateText({ isActive }: User): string {
-  if (isActive === undefined) return 'unknown';
+  if (isActive === null) return 'unknown';
   return isActive ? 'active' : 'deactivated';
 }
 

@@ -65,7 +65,7 @@ export async function readUsers(target: Target, selector: UserSelector): Promise
   const users: User[] = [];
   for await (const user of target.users.list(selector)) users.push(user);
   const inactive = new Set<number>();
-  if (users.some(({ isActive }) => isActive === undefined)) {
+  if (users.some(({ isActive }) => isActive === null)) {
     for await (const { id } of target.users.list({ ...selector, inactive: true })) inactive.add(id);
   }
   return users.map((user) => ({ ...user, isActive: user.isActive ?? !inactive.has(user.id) }));

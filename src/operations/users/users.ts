@@ -41,15 +41,15 @@ export async function* listUsers(options: ListUsersOptions): AsyncIterable<Liste
   for await (const user of target.users.list(selector)) {
     if ((superuser === true && !user.isSuperuser) || (external === true && user.externalAccount === null))
       continue;
-    if (user.isActive === undefined)
+    if (user.isActive === null)
       deactivated ??= inactive === true ? null : await deactivatedIds(target, named);
     const isActive = user.isActive ?? (inactive === true ? false : activeBy(deactivated, user.id));
     yield { ...user, isActive, ...(counts && { accessTokens: counts.get(user.id) ?? 0 }) };
   }
 }
 
-function activeBy(deactivated: ReadonlySet<number> | null | undefined, id: number): boolean | undefined {
-  return deactivated ? !deactivated.has(id) : undefined;
+function activeBy(deactivated: ReadonlySet<number> | null | undefined, id: number): boolean | null {
+  return deactivated ? !deactivated.has(id) : null;
 }
 
 /** Null where the target refuses the question. */

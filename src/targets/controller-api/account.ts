@@ -40,7 +40,7 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
       hint: 'Check host, port and path of the address.',
     });
   }
-  const { id, username, isSuperuser, isSystemAuditor = false } = caller;
+  const { id, username, isSuperuser } = caller;
   const [changes, acceptsActive, visibility] = await Promise.all([
     mayChange(api),
     isSuperuser ? acceptsUserActive(api) : false,
@@ -53,7 +53,7 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
     ...(components !== undefined && { components }),
     version: stated?.version ?? null,
     installUuid: stated?.install_uuid ?? null,
-    identity: { id, username, isSuperuser, isSystemAuditor },
+    identity: { id, username, isSuperuser, isSystemAuditor: caller.isSystemAuditor === true },
     visibility,
     credential: api.credential.kind,
     transport: api.transport,

@@ -28,9 +28,9 @@ const user = z
     (body): User => ({
       id: body.id,
       username: body.username,
+      isActive: body.is_active ?? null,
       isSuperuser: body.is_superuser,
       isSystemAuditor: body.is_system_auditor,
-      isActive: body.is_active,
       externalAccount: body.external_account || null,
       lastLogin: body.last_login ?? null,
       ...(body.created != null && { created: body.created }),

@@ -63,9 +63,9 @@ function readUser(body: unknown, kinds: ProviderKinds = new Map()): User | null 
   return {
     id: data.id,
     username: data.username,
+    isActive: data.is_active ?? null,
     isSuperuser: data.is_superuser,
     isSystemAuditor: platform ?? system ?? false,
-    isActive: data.is_active,
     externalAccount: providers.find((kind) => kind !== null) ?? null,
     lastLogin: data.last_login ?? null,
     ...(data.created != null && { created: data.created }),

@@ -315,9 +315,9 @@ function userOf(row: UserRow): User {
   return {
     id: row.id,
     username: row.username,
-    isSuperuser: row.is_superuser,
-    isSystemAuditor: row.is_system_auditor ?? undefined,
     isActive: row.is_active,
+    isSuperuser: row.is_superuser,
+    isSystemAuditor: row.is_system_auditor,
     externalAccount: row.external_account,
     lastLogin: dateOrNull(row.last_login),
   };

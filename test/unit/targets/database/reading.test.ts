@@ -159,7 +159,7 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
     expect(users.get('admin')).toMatchObject({ isSuperuser: true, isActive: true, lastLogin: null });
     expect(users.get('alice')?.lastLogin).toEqual(new Date('2026-01-02T03:04:05.678Z'));
     // A controller keeps it in tables that are not looked into.
-    const auditors = { controller: [undefined, undefined], service: [false, false], gateway: [false, true] };
+    const auditors = { controller: [null, null], service: [false, false], gateway: [false, true] };
     expect(['alice', 'mixed'].map((name) => users.get(name)?.isSystemAuditor)).toEqual(auditors[layout]);
     expect((await all(place.target.users.list({ inactive: true }))).map(({ username }) => username)).toEqual([
       'leaver',
