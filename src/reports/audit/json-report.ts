@@ -39,21 +39,15 @@ interface VerdictJson {
 
 type SubjectJson =
   | { readonly token: TokenJson }
-  | { readonly refreshToken: FoundRefreshTokenJson }
-  | { readonly application: FoundApplicationJson }
+  | { readonly refreshToken: FoundRefreshToken }
+  | { readonly application: Application }
   | { readonly user: UserReference }
   | { readonly day: string }
   | { readonly setting: string }
   | { readonly purpose: Purpose }
   | { readonly exception: ExceptionReference };
 
-interface FoundRefreshTokenJson extends Pick<RefreshToken, 'id' | 'user' | 'application' | 'fingerprint'> {
-  readonly created: Date;
-}
-
-interface FoundApplicationJson extends Pick<Application, 'id' | 'name' | 'clientType' | 'grantType'> {
-  readonly created: Date;
-}
+type FoundRefreshToken = Omit<RefreshToken, 'revoked' | 'accessTokenId'>;
 
 /**
  * An audit as one JSON document: `origin`, `findings`, one a line as they are found, and after them what the summary
@@ -118,8 +112,6 @@ function subjectToJson(subject: Subject): SubjectJson {
       return { token: tokenToJson(subject.token) };
     case 'refreshToken':
       return { refreshToken: refreshTokenToJson(subject.refreshToken) };
-    case 'application':
-      return { application: applicationToJson(subject.application) };
     default: {
       const { kind: _kind, ...about } = subject;
       return about;
@@ -127,18 +119,8 @@ function subjectToJson(subject: Subject): SubjectJson {
   }
 }
 
-function refreshTokenToJson({
-  id,
-  user,
-  application,
-  created,
-  fingerprint,
-}: RefreshToken): FoundRefreshTokenJson {
-  return { id, user, application, created, fingerprint };
-}
-
-function applicationToJson({ id, name, clientType, grantType, created }: Application): FoundApplicationJson {
-  return { id, name, clientType, grantType, created };
+function refreshTokenToJson({ revoked: _, accessTokenId: __, ...token }: RefreshToken): FoundRefreshToken {
+  return token;
 }
 
 /** The colours of severities. */

@@ -1,4 +1,4 @@
-import type { ApplicationReference, Token, UserReference } from '../../domain/token.ts';
+import type { Token } from '../../domain/token.ts';
 import { type Column, type Listing, listing, ownerColumn, timeColumn } from './listing.ts';
 import { dayText, expiryDayText, expiryText, timeText } from './text.ts';
 
@@ -7,41 +7,20 @@ export interface ListedToken extends Token {
   readonly lastUsedOn?: Date | null;
 }
 
-/** A token as `--json` shows it: ids and names of owner and application, times in ISO 8601 UTC. */
-export interface TokenJson {
-  readonly id: number;
-  /** Null if the owner was deleted. */
-  readonly user: UserReference | null;
-  /** Null for a personal access token. */
-  readonly application: ApplicationReference | null;
-  readonly scope: string;
-  readonly description: string;
-  readonly created: Date;
-  readonly expires: Date;
-  /** Null for never; missing where the target does not tell. */
-  readonly lastUsed?: Date | null | undefined;
+/** A token as `--json` shows it. */
+export interface TokenJson extends Omit<ListedToken, 'refreshTokenCreated' | 'lastUsedOn'> {
   /** A day, `2026-11-22`, where the target does not tell the time; null for never; missing if it was not read. */
   readonly lastUsedOn?: string | null;
-  readonly hasRefreshToken: boolean;
-  /** First 12 hex digits of the SHA-256 of the token; null where the target does not tell. */
-  readonly fingerprint: string | null;
 }
 
+/** The JSON form of a token: its members in one order, whatever target it is of. */
 export function tokenToJson(token: ListedToken): TokenJson {
-  const { lastUsed, lastUsedOn } = token;
+  const { id, user, application, scope, description, created, expires, lastUsed, ...rest } = token;
+  const { lastUsedOn, hasRefreshToken, fingerprint } = rest;
   return {
-    id: token.id,
-    user: token.user === null ? null : { id: token.user.id, username: token.user.username },
-    application:
-      token.application === null ? null : { id: token.application.id, name: token.application.name },
-    scope: token.scope,
-    description: token.description,
-    created: token.created,
-    expires: token.expires,
-    lastUsed,
-    ...(lastUsedOn !== undefined && { lastUsedOn: lastUsedOn === null ? null : dayText(lastUsedOn) }),
-    hasRefreshToken: token.hasRefreshToken,
-    fingerprint: token.fingerprint,
+    ...{ id, user, application, scope, description, created, expires, lastUsed },
+    ...(lastUsedOn !== undefined && { lastUsedOn: lastUsedOn && dayText(lastUsedOn) }),
+    ...{ hasRefreshToken, fingerprint },
   };
 }
 
