@@ -1,4 +1,5 @@
 import type { Outcome } from '../../domain/plan.ts';
+import type { PolicySettings } from '../../domain/policy/rule.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type {
@@ -287,12 +288,7 @@ export type SessionSelector = { readonly userIds: readonly number[] } | { readon
  * such setting for: a platform gateway keeps the lifetimes of tokens in a file, and knows no others of these; a controller without
  * single sign-on of its own (after 24.6.1) has nothing to allow for external users.
  */
-export interface AuthenticationSettings {
-  readonly AUTH_BASIC_ENABLED: boolean;
-  readonly ALLOW_OAUTH2_FOR_EXTERNAL_USERS: boolean | null;
-  readonly SESSION_COOKIE_AGE: number;
-  /** How many sessions a user has at most; -1 for any number. Null at a gateway, which counts in another way. */
-  readonly SESSIONS_PER_USER: number | null;
+export interface AuthenticationSettings extends PolicySettings {
   /**
    * How many sessions a user of a gateway has at most beside the newest; -1 for any number. Earlier gateways name it SESSIONS_PER_USER,
    * and mean the same; the first have neither. Null at a controller.
