@@ -1,7 +1,7 @@
 import { type AccessPath, closedPath, openPath, untilText } from '../../domain/access.ts';
 import { limitText } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Incident, isHeld, type LockValue, lockKey } from '../../domain/incident/incident.ts';
+import { type Incident, isHeld, type Lock, type LockValue, lockKey } from '../../domain/incident/incident.ts';
 import type { Hold, IncidentHistory } from '../../domain/incident/incident-history.ts';
 import { formatAlternatives } from '../../domain/selector.ts';
 import {
@@ -27,13 +27,7 @@ import { readIncidentHistories } from './recorded-incidents.ts';
 import { readUsers, selectorOf, usersOf } from './scope-selection.ts';
 
 /** Something that an incident set, and what it is now. */
-export interface HeldValue {
-  readonly what: Hold['lock']['what'];
-  readonly name: string;
-  readonly userId?: number;
-  /** What it was before the first incident. */
-  readonly before: LockValue;
-  readonly locked: LockValue;
+export interface HeldValue extends Omit<Lock, 'role'> {
   /** What it is; null where it cannot be read, or is gone. */
   readonly found: LockValue | null;
   readonly holds: boolean;

@@ -21,15 +21,7 @@ export function valueText(value: boolean | number): string {
 }
 
 /** What becomes of one thing that an incident set. */
-export interface LiftItem {
-  readonly what: Lock['what'];
-  readonly name: string;
-  readonly userId?: number;
-  /** Of a role. */
-  readonly role?: NonNullable<Lock['role']>;
-  /** What it was before the first incident. */
-  readonly before: LockValue;
-  readonly locked: LockValue;
+export interface LiftItem extends Lock {
   /** What it is; null where it is gone. */
   readonly found: LockValue | null;
   /**
