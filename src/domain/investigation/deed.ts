@@ -22,11 +22,8 @@ export interface StreamEntry {
 }
 
 /** An entry, read: what was done to what. */
-export interface Deed {
-  readonly id: number;
-  readonly at: Date;
+export interface Deed extends Pick<StreamEntry, 'id' | 'at' | 'actor'> {
   readonly operation: 'create' | 'update' | 'delete' | 'associate' | 'disassociate';
-  readonly actor: Actor | null;
   /** Who received a role, where it is about one. */
   readonly object: ObjectReference;
   /** The other object of a link; what a role is about. */

@@ -188,14 +188,9 @@ async function activityOf(
 }
 
 /** An entry of the audit log, as far as it concerns one token. */
-export interface EntryOfToken {
-  readonly seq: number;
+export interface EntryOfToken extends Pick<Entry, 'seq' | 'kind' | 'operation' | 'run' | 'actor'> {
   /** By the clock of the controller (RFC 3339), as the other times of a trace. */
   readonly at: string;
-  readonly kind: Entry['kind'];
-  readonly operation: string;
-  readonly run: string;
-  readonly actor: Entry['actor'];
   /** What became of the token by an outcome; null for other entries. */
   readonly result: string | null;
 }
