@@ -7,37 +7,20 @@ import { countText, dayText, expiryText, numberText, timeText } from '../../repo
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
 
 /** What `tokens trace` prints of a token with `--json`. */
-export interface TraceJson extends Omit<TokenTrace, 'token' | 'made' | 'history' | 'ownerActivity'> {
+export interface TraceJson extends Omit<TokenTrace, 'token'> {
   /** Null if it was deleted, or the account does not see it. */
   readonly token: TokenJson | null;
-  /** Its creation in the activity stream; null if that does not have it. */
-  readonly made: Activity | null;
-  /** What else the activity stream has about it. */
-  readonly history: readonly Activity[];
-  /** Null if it is not known. */
-  readonly ownerActivity: OwnerActivity | null;
   readonly visibility: Visibility;
 }
 
 /** What is known of a token, as a command's result. */
 export function traceResult(trace: TokenTrace, visibility: Visibility): Report<TraceJson> {
-  return report({ json: { ...traceToJson(trace), visibility }, document: () => traceDocument(trace) });
-}
-
-function traceToJson({
-  token,
-  made,
-  history,
-  ownerActivity,
-  ...rest
-}: TokenTrace): Omit<TraceJson, 'visibility'> {
-  return {
-    ...rest,
-    token: token === null ? null : tokenToJson(token),
-    made,
-    history,
-    ownerActivity,
-  };
+  const { token, made, history, ownerActivity, ...rest } = trace;
+  const shown = token === null ? null : tokenToJson(token);
+  return report({
+    json: { ...rest, token: shown, made, history, ownerActivity, visibility },
+    document: () => traceDocument(trace),
+  });
 }
 
 function traceDocument(trace: TokenTrace): Document {
