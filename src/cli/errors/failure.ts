@@ -8,9 +8,13 @@ export interface Failure {
   /** The prefix of the message in text mode. */
   readonly label: string;
   readonly exit: number;
+  /** For scripts. */
   readonly code: TokenctlErrorCode | 'bug';
+  /** What failed, as a sentence. */
   readonly message: string;
+  /** What to do. */
   readonly hint: string | undefined;
+  /** More, by code. */
   readonly details: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -59,16 +63,7 @@ export function quietExit(error: unknown): number | undefined {
 
 /** A failure as `--json` prints it on stdout, instead of a result. The exit code says which kind of failure it is. */
 export interface FailureJson {
-  readonly error: {
-    /** For scripts. */
-    readonly code: Failure['code'];
-    /** What failed, as a sentence. */
-    readonly message: string;
-    /** What to do. */
-    readonly hint?: string | undefined;
-    /** More, by code. */
-    readonly details?: Readonly<Record<string, unknown>> | undefined;
-  };
+  readonly error: Omit<Failure, 'label' | 'exit'>;
 }
 
 export function failureToJson({ code, message, hint, details }: Failure): FailureJson {
