@@ -2,17 +2,10 @@ import { type Checkpoint, openCheckpoint } from '../../domain/checkpoint.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { emptyTree, MerkleTree, type TreeState } from '../../domain/merkle-tree.ts';
 import { parseVerifier } from '../../domain/note-key.ts';
-import type { AuditLog, Head, LogObserver, LogVerification } from '../ports/audit-log.ts';
+import type { AuditLog, LogObserver, LogVerification } from '../ports/audit-log.ts';
 
 /** A log whose chain is intact. */
-export interface VerifiedLog {
-  readonly entries: number;
-  /** A chain alone cannot show that its end was cut off: compare the head with a copy kept elsewhere. */
-  readonly head: Head;
-  /** The length of an unfinished last line, which no operation relied on. Usually 0. */
-  readonly tornBytes: number;
-  /** The number of the last entry that retention removed; absent if the first entry exists. */
-  readonly removed?: number;
+export interface VerifiedLog extends Omit<LogVerification, 'break'> {
   readonly checkpoint?: Pick<Checkpoint, 'origin' | 'size'>;
 }
 
