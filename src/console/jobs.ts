@@ -95,17 +95,6 @@ function jobRow(
   };
 }
 
-function runRow({ run, job, due, kind, state, began, ended, summary }: RunRecord) {
-  const { message, dryRun } = summary;
-  return {
-    run,
-    job,
-    due,
-    kind,
-    state,
-    began,
-    ended,
-    isDryRun: dryRun === true,
-    message: typeof message === 'string' ? message : null,
-  };
+function runRow({ attempt: _, holder: __, summary: { message, dryRun }, ...run }: RunRecord) {
+  return { ...run, isDryRun: dryRun === true, message: typeof message === 'string' ? message : null };
 }
