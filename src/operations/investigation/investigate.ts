@@ -245,12 +245,22 @@ async function readBeforeToken(
   };
 }
 
+/** What an item keeps of its draft. */
+function kept({ id, group, act, object, other, role, link, by, entries, entryCount }: ItemDraft) {
+  return { id, group, act, object, other, role, link, by, entries, entryCount };
+}
+
+/** What an item says of its draft. */
+function told(draft: ItemDraft) {
+  const { first, last } = draft;
+  return { summary: summaryOf(draft), first: first.toISOString(), last: last.toISOString() };
+}
+
 /** An item of which nobody reads what became of it: without values, and without a remedy. */
 function unreadItem(draft: ItemDraft): InvestigationItem {
-  const { id, group, act, object, other, role, link, by, first, last, entries, entryCount } = draft;
   return {
-    ...{ id, group, act, object, other, role, link, by, entries, entryCount },
-    ...{ summary: summaryOf(draft), first: first.toISOString(), last: last.toISOString() },
+    ...kept(draft),
+    ...told(draft),
     ...{ state: 'unknown', stateReason: 'Not read: it is from before the stolen token was made' },
     ...{ changes: [], changedSince: [], job: null, findings: [], risk: null, remedy: null },
   };
@@ -336,23 +346,11 @@ async function withDefaults(evidence: Evidence, drafts: readonly ItemDraft[]): P
 }
 
 function itemOf(draft: ItemDraft, found: Since & { readonly context: string }): InvestigationItem {
-  const { id, group, act, object, other, role, link, by, first, last, entries, entryCount } = draft;
   const findings = findingsOn(draft, found.now.kind === 'exists' ? found.now.fields : {});
   const item: InvestigationItem = {
-    id,
-    group,
-    act,
-    object,
-    other,
-    role,
-    link,
-    by,
-    entries,
-    entryCount,
+    ...kept(draft),
     findings,
-    summary: summaryOf(draft),
-    first: first.toISOString(),
-    last: last.toISOString(),
+    ...told(draft),
     ...stateOf(draft, found),
     changedSince: found.later,
     job: null,
