@@ -6,31 +6,14 @@ import type { Signal, SignalSelector, SignalStore } from '../../operations/ports
 import { type Listing, listing, timeColumn } from '../../reports/tables/listing.ts';
 
 /** A recorded event as `--json` shows it. */
-export interface SignalJson {
-  readonly id: string;
-  /** The `jti` of the transmitter. */
-  readonly jti: string;
-  readonly issuer: string;
-  readonly transmitter: string;
+export interface SignalJson
+  extends Omit<Signal, 'route' | 'subject' | 'kind' | 'action' | 'state' | 'changed' | 'released'> {
   /** How it arrived: `push`, `poll`, `revocation` or `logout`. */
   readonly route: string;
-  /** The events of its token. */
-  readonly kinds: readonly string[];
   /** Whom it is about, in words; null for one about the stream. */
   readonly subject: string | null;
   readonly action: string;
   readonly state: string;
-  /** What came of it, or why it is held. */
-  readonly reason: string | null;
-  /** The users that it was matched to, by name. */
-  readonly users: readonly string[];
-  /** The runs in the audit log that carried it out. */
-  readonly runs: readonly string[];
-  readonly attempts: number;
-  readonly issued: Date;
-  readonly received: Date;
-  /** Null while it waits. */
-  readonly ended: Date | null;
   /** Who released or dismissed it; null for nobody. */
   readonly decidedBy: string | null;
 }
