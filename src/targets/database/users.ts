@@ -34,7 +34,8 @@ export async function* listUsers(connection: Connection, selector: UserSelector)
   const pages = idPages<UserRow>(connection.table('users'), selector.ids, (range) =>
     usersSql(connection.recognized, selector, range),
   );
-  for await (const rows of pages) for (const row of rows) yield userOf(row);
+  for await (const rows of pages)
+    for (const row of rows) yield { ...row, lastLogin: dateOrNull(row.lastLogin) };
 }
 
 /**
@@ -288,14 +289,9 @@ const IS_SYSTEM_AUDITOR: Readonly<Record<Layout, Sql>> = {
     WHERE g.user_id = u.id AND d.name = 'Platform Auditor')`,
 };
 
-interface UserRow {
-  readonly id: number;
-  readonly username: string;
-  readonly is_superuser: boolean;
-  readonly is_system_auditor: boolean | null;
-  readonly is_active: boolean;
-  readonly external_account: string | null;
-  readonly last_login: number | null;
+interface UserRow extends Omit<User, 'lastLogin'> {
+  /** In milliseconds. */
+  readonly lastLogin: number | null;
 }
 
 function usersSql(recognized: RecognizedLayout, selector: UserSelector, range: IdRange): Sql {
@@ -305,22 +301,10 @@ function usersSql(recognized: RecognizedLayout, selector: UserSelector, range: I
     when(selector.names, (names) => sql`u.username = ANY(${names}::text[])`),
     selector.inactive === true ? sql`NOT u.is_active` : undefined,
   );
-  return sql`SELECT u.id, u.username, u.is_superuser, u.is_active,
-      ${milliseconds(sql`u.last_login`)} AS last_login, ${IS_SYSTEM_AUDITOR[layout]} AS is_system_auditor,
-      ${externalAccount(recognized)} AS external_account
+  return sql`SELECT u.id, u.username, u.is_active AS "isActive", u.is_superuser AS "isSuperuser",
+      ${IS_SYSTEM_AUDITOR[layout]} AS "isSystemAuditor", ${externalAccount(recognized)} AS "externalAccount",
+      ${milliseconds(sql`u.last_login`)} AS "lastLogin"
     FROM ${TABLES[layout].users} u WHERE ${where} ORDER BY u.id ${PAGE_LIMIT}`;
-}
-
-function userOf(row: UserRow): User {
-  return {
-    id: row.id,
-    username: row.username,
-    isActive: row.is_active,
-    isSuperuser: row.is_superuser,
-    isSystemAuditor: row.is_system_auditor,
-    externalAccount: row.external_account,
-    lastLogin: dateOrNull(row.last_login),
-  };
 }
 
 const LINK_CTE = sql`, link AS (

@@ -117,16 +117,12 @@ export function actorOf(id: number | null, username: string | null): Actor | nul
 }
 
 /** The time in milliseconds. */
-export interface UserMadeRow {
-  readonly id: number;
-  readonly username: string;
+export interface UserMadeRow extends Omit<MadeUser, 'at'> {
   readonly at: number;
-  readonly superuser: boolean;
-  readonly recorded: boolean;
 }
 
-export function userMadeOf({ id, username, at, superuser, recorded }: UserMadeRow): MadeUser {
-  return { id, username, at: dateOf(at), isSuperuser: superuser, isRecorded: recorded };
+export function userMadeOf(row: UserMadeRow): MadeUser {
+  return { ...row, at: dateOf(row.at) };
 }
 
 /** Reads the users who were made in a period, and whether an entry of the activity stream says so. */
@@ -135,9 +131,9 @@ export async function readUsersMade(
   { since, until }: Window,
 ): Promise<readonly MadeUser[]> {
   const rows = await sql`SELECT u.id, u.username, ${milliseconds(sql`u.date_joined`)} AS at,
-         u.is_superuser AS superuser,
+         u.is_superuser AS "isSuperuser",
          EXISTS (SELECT FROM main_activitystream_user l JOIN main_activitystream s ON s.id = l.activitystream_id
-           WHERE l.user_id = u.id AND s.object1 = 'user' AND s.operation = 'create') AS recorded
+           WHERE l.user_id = u.id AND s.object1 = 'user' AND s.operation = 'create') AS "isRecorded"
        FROM auth_user u WHERE u.date_joined >= ${since} AND u.date_joined < ${until}
        ORDER BY u.id`.rows<UserMadeRow>(connection.reader);
   return rows.map(userMadeOf);

@@ -227,9 +227,9 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
 
   async usersMade({ since, until }: Window): Promise<readonly MadeUser[]> {
     const rows = await sql`SELECT u.id, u.username, ${milliseconds(sql`u.created`)} AS at,
-          u.is_superuser AS superuser,
+          u.is_superuser AS "isSuperuser",
           EXISTS (SELECT FROM ${activity} s JOIN django_content_type c ON c.id = s.content_type_id
-            WHERE c.model = 'user' AND s.operation = 'create' AND s.object_id = u.id::text) AS recorded
+            WHERE c.model = 'user' AND s.operation = 'create' AND s.object_id = u.id::text) AS "isRecorded"
         FROM ${users} u WHERE u.created >= ${since} AND u.created < ${until}
         ORDER BY u.id`.rows<UserMadeRow>(this.#reader);
     return rows.map(userMadeOf);
