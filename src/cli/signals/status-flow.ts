@@ -3,6 +3,7 @@ import { requireSignals } from '../../app/signals/signal-desk.ts';
 import { managedTransmitter } from '../../app/signals/streams.ts';
 import type { TransmitterSettings } from '../../config/signals.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { SignalState } from '../../operations/ports/signals.ts';
 import { findStream } from '../../operations/signals/connect-stream.ts';
 import { facts } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
@@ -12,14 +13,7 @@ import { withQueue } from './signal-view.ts';
 /** What `signals status` prints with `--json`. */
 export interface SignalsStatusJson {
   /** How many events there are by state. */
-  readonly events: {
-    readonly waiting: number;
-    readonly acting: number;
-    readonly held: number;
-    readonly done: number;
-    readonly ignored: number;
-    readonly dismissed: number;
-  };
+  readonly events: Readonly<Record<SignalState, number>>;
   readonly transmitters: readonly TransmitterStatusJson[];
 }
 
