@@ -2,16 +2,25 @@ import { isDeepStrictEqual } from 'node:util';
 import { controllerTime } from '../clock-difference.ts';
 import { formatAlternatives } from '../selector.ts';
 
-/** An entry of the audit log, as far as incidents are concerned. */
+/** An entry of the audit log, as far as it says what was done. Plain JSON; no secrets. */
 export interface IncidentEntry {
+  /** `intent` before an act, `outcome` after it, `note` for what changes nothing by itself. */
   readonly kind: 'intent' | 'outcome' | 'note';
+  /** The operation in dotted form, as its command: `tokens.revoke`, `settings.basic-auth`. */
   readonly operation: string;
+  /** Ties the entries of one run of an operation together: a UUID. */
   readonly run: string;
+  /** Its number: 1 for the first, without gaps. */
   readonly seq: number;
+  /** When it was appended: RFC 3339, UTC, milliseconds. */
   readonly at: string;
+  /** Who asked: the user of the operating system and the host, and the user at the target. */
   readonly actor: Readonly<Record<string, string>>;
+  /** The target as `TargetDescription` names it: context and address. */
   readonly target: Readonly<Record<string, string>>;
+  /** What is to be done or was done. */
   readonly data: Readonly<Record<string, unknown>>;
+  /** Of an outcome: the number of the intent whose outcome this is. */
   readonly closes?: number;
 }
 

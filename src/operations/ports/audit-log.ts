@@ -1,32 +1,14 @@
+import type { IncidentEntry } from '../../domain/incident/incident.ts';
 import type { TreeState } from '../../domain/merkle-tree.ts';
 import type { Secret } from '../../domain/secret.ts';
 
-/** What one entry of the audit log states. Plain JSON; no secrets. */
-export interface EntryDraft {
-  /** `intent` before an act, `outcome` after it, `note` for what changes nothing by itself. */
-  readonly kind: 'intent' | 'outcome' | 'note';
-  /** The operation in dotted form, as its command: `tokens.revoke`, `settings.basic-auth`. */
-  readonly operation: string;
-  /** Ties the entries of one run of an operation together: a UUID. */
-  readonly run: string;
-  /** Who asked: the user of the operating system and the host, and the user at the target. */
-  readonly actor: Readonly<Record<string, string>>;
-  /** The target as `TargetDescription` names it: context and address. */
-  readonly target: Readonly<Record<string, string>>;
-  /** What is to be done or was done. */
-  readonly data: Readonly<Record<string, unknown>>;
-  /** Of an outcome: the number of the intent whose outcome this is. */
-  readonly closes?: number;
-}
+/** What one entry of the audit log states, before it has a number and a time. */
+export type EntryDraft = Omit<IncidentEntry, 'seq' | 'at'>;
 
 /** A recorded entry. */
-export interface Entry extends EntryDraft {
+export interface Entry extends IncidentEntry {
   /** The version of the entry format. */
   readonly v: 1;
-  /** Its number: 1 for the first, without gaps. */
-  readonly seq: number;
-  /** When it was appended: RFC 3339, UTC, milliseconds. */
-  readonly at: string;
   /** SHA-256 (hex) of the line before it; 64 zeros for the first. */
   readonly previous: string;
   /**
