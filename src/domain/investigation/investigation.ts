@@ -212,14 +212,10 @@ export interface EvidenceLimit {
 }
 
 /** An entry without an actor that is about access, and that may be the actor's. */
-export interface UnattributedEntry {
-  readonly entry: number;
-  readonly at: string;
-  readonly operation: string;
+export interface UnattributedEntry extends Omit<LaterChange, 'by'> {
   readonly object: ObjectReference;
   /** Whose token it is; null for other objects, and for a token that was deleted since. */
   readonly owner: string | null;
-  readonly fields: readonly string[];
 }
 
 /** How far the activity stream reaches. */

@@ -18,6 +18,7 @@ export interface FactsWanted {
   readonly policy: Policy;
   readonly rules: readonly RuleName[];
   readonly now: Date;
+  /** Opens the audit log, in which the answers of directories are: a rule about those needs it. */
   readonly openLog?: OpenLog | undefined;
 }
 

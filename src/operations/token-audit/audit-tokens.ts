@@ -9,29 +9,18 @@ import {
   type NotChecked,
   PolicyEvaluator,
 } from '../../domain/policy/judge.ts';
-import {
-  enabledRules,
-  type Policy,
-  type RuleName,
-  requireUsable,
-  ruleOf,
-} from '../../domain/policy/policy.ts';
+import { enabledRules, type RuleName, requireUsable, ruleOf } from '../../domain/policy/policy.ts';
 import { type Facts, type Rule, type Severity, zeroBySeverity } from '../../domain/policy/rule.ts';
 import { Rows } from '../../domain/rows.ts';
 import { describeSelector, type Selector, validateSelector, wholeSelection } from '../../domain/selector.ts';
 import { TokenStatistics } from '../../domain/token-statistics.ts';
-import type { OpenLog } from '../directories/known-sources.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Target } from '../ports/target.ts';
 import type { RefreshTokenSelector } from '../ports/target-parts.ts';
 import { resolveNames } from '../resolve-names.ts';
 import { partOf } from '../target-parts.ts';
-import { type Gathered, gatherFacts, isRefusal } from './audit-facts.ts';
+import { type FactsWanted, type Gathered, gatherFacts, isRefusal } from './audit-facts.ts';
 
-export interface AuditTokensOptions {
-  readonly target: Target;
-  readonly selector: Selector;
-  readonly policy: Policy;
+export interface AuditTokensOptions extends Pick<FactsWanted, 'target' | 'selector' | 'policy' | 'openLog'> {
   readonly clock: Clock;
   /** Only these of the rules that the policy applies. */
   readonly rules?: readonly RuleName[] | undefined;
@@ -45,8 +34,6 @@ export interface AuditTokensOptions {
   readonly countOnly?: boolean;
   /** Count tokens by age, scope, use and expiry as well. */
   readonly statistics?: boolean;
-  /** Opens the audit log, in which the answers of directories are: a rule about those needs it. */
-  readonly openLog?: OpenLog | undefined;
 }
 
 /**
@@ -292,14 +279,11 @@ function orphansOf(selector: Selector): RefreshTokenSelector | null {
 }
 
 /** Whose findings are meant. */
-export interface FindingSelectorOptions {
-  readonly target: Target;
-  readonly policy: Policy;
+export interface FindingSelectorOptions
+  extends Pick<AuditTokensOptions, 'target' | 'policy' | 'clock' | 'openLog'> {
   readonly rule: RuleName;
-  readonly clock: Clock;
   /** Among these tokens; every token where absent. */
   readonly selector?: Selector;
-  readonly openLog?: OpenLog | undefined;
 }
 
 /**

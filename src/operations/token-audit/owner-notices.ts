@@ -4,6 +4,7 @@ import {
   isOwnerOptedOut,
   isSendable,
   type MailTemplate,
+  type OwnerMessage,
   type RevokedToken,
 } from '../../domain/owner-mail.ts';
 import type { Exception } from '../../domain/policy/subject.ts';
@@ -31,13 +32,10 @@ export interface OwnerNoticeRules {
 }
 
 /** What one owner is told. */
-export interface OwnerDigest {
-  readonly owner: string;
+export interface OwnerDigest extends Omit<OwnerMessage, 'controller' | 'context'> {
   readonly address: string;
   /** The organization whose template is used; null for the default. */
   readonly organization: string | null;
-  readonly expiring: readonly ExpiringToken[];
-  readonly revoked: readonly RevokedToken[];
 }
 
 /** An owner who cannot be told, and of how many tokens. */
