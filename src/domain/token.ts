@@ -45,12 +45,12 @@ export interface Token {
   readonly user: UserReference | null;
   /** The application it was issued to; null for a personal access token. */
   readonly application: ApplicationReference | null;
-  /** The scope as stored in the target: {@link scopeWords} separated by spaces. */
+  /** As stored in the target: `read`, `write`, `openid`, `roles`, separated by spaces. */
   readonly scope: string;
   readonly description: string;
   readonly created: Date;
   readonly expires: Date;
-  /** When it last authenticated a request; null for never; undefined where the target does not tell. */
+  /** When it last authenticated a request; null for never; missing where the target does not tell. */
   readonly lastUsed: Date | null | undefined;
   /** Whether a refresh token hangs on it that would outlive its revocation. */
   readonly hasRefreshToken: boolean;
@@ -73,6 +73,7 @@ export type PlannedToken = Pick<Token, 'id' | 'user' | 'application' | 'scope' |
  */
 export interface RefreshToken {
   readonly id: number;
+  /** The owner; null where the owner's row is gone. */
   readonly user: UserReference | null;
   readonly application: ApplicationReference | null;
   readonly created: Date;
@@ -80,7 +81,7 @@ export interface RefreshToken {
   readonly revoked: Date | null;
   /** The access token beside it; null where that is gone. */
   readonly accessTokenId: number | null;
-  /** As of {@link Token.fingerprint}. */
+  /** The first 12 hex digits of the SHA-256 of the token; null where the target does not tell. */
   readonly fingerprint: string | null;
 }
 

@@ -149,7 +149,7 @@ export interface Lock {
   readonly userId?: number;
   /** Of a role: its id, the flag of the user, or what names it in the newer tables of roles. */
   readonly role?: number | 'superuser' | 'system_auditor' | `definition:${string}`;
-  /** Of a user whether active, of a role whether held. */
+  /** What it was, where several incidents hold it before the first: of a user whether active, of a role whether held. */
   readonly before: LockValue;
   readonly locked: LockValue;
 }

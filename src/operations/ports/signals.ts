@@ -31,7 +31,7 @@ export interface NewSignal {
   readonly received: Date;
   /** `waiting`, or how it ends at once. */
   readonly state: Extract<SignalState, 'waiting' | 'held' | 'ignored'>;
-  /** Why it ends at once; null if it does not. */
+  /** Why it ended at once; later what came of it, or why it is held; null before. */
   readonly reason: string | null;
 }
 
