@@ -3,7 +3,6 @@ import { expandGroups } from '../../config/contexts.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
-import type { RunSummary } from '../../operations/ports/scheduler.ts';
 import { runNow } from '../../scheduler/execute.ts';
 import type { RunEnded, ScheduledJob } from '../../scheduler/scheduled-job.ts';
 import type { Runtime } from '../runtime.ts';
@@ -28,15 +27,10 @@ export interface RunManuallyOptions {
 }
 
 /** A run that was made by hand. */
-export interface ManualRun {
+export interface ManualRun extends Pick<RunEnded, 'state' | 'seconds' | 'summary' | 'error'> {
   readonly job: string;
   readonly run: string;
   readonly dryRun: boolean;
-  readonly state: RunEnded['state'];
-  readonly seconds: number;
-  readonly summary: RunSummary;
-  /** What the job threw, where it did. */
-  readonly error: unknown;
 }
 
 /**

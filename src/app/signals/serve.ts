@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { loadConfiguration, type SettingFlags } from '../../config/configuration.ts';
+import { loadConfiguration } from '../../config/configuration.ts';
 import type { Environment } from '../../config/paths.ts';
 import { readSecret } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
@@ -10,6 +10,7 @@ import { requireKeysIn, TransmitterKeys } from '../../security-events/transmitte
 import { startReceiver } from '../../signals/receiver.ts';
 import { openNotifier } from '../jobs/job-events.ts';
 import { jobKinds } from '../jobs/job-kinds.ts';
+import type { StartOptions } from '../jobs/start.ts';
 import { createRuntime } from '../runtime.ts';
 import { HeldNotices } from './held-notices.ts';
 import { Intake } from './intake.ts';
@@ -17,12 +18,7 @@ import { RefusalNotices } from './refusal-notices.ts';
 import { openQueue, requireSignals, SignalDesk } from './signal-desk.ts';
 
 /** What the receiver is started with. */
-export interface ServeOptions {
-  readonly flags: SettingFlags;
-  readonly environment: Environment;
-  readonly version: string;
-  /** Tells the user something that is no result: a line on stderr. */
-  readonly notify: (line: string) => void;
+export interface ServeOptions extends StartOptions {
   /** Opens the queue of signals; as the configuration says by default. */
   readonly openQueue?: typeof openQueue;
   /** What becomes of the audit log before it is used; nothing by default. */

@@ -61,11 +61,8 @@ function subjectOf({ user, token }: TimelineRequest['flags']): TimelineSubject {
 }
 
 /** The heading data of a timeline. */
-interface TimelineContext {
+interface TimelineContext extends Pick<TimelineJson, 'subject' | 'since' | 'until'> {
   readonly description: Pick<TargetDescription, 'context' | 'address' | 'identity' | 'visibility'>;
-  readonly subject: TimelineSubject;
-  readonly since: Date;
-  readonly until: Date;
 }
 
 function timelineResult(
