@@ -23,7 +23,7 @@ async function wholeQuery(): Promise<string> {
     execute: () => Promise.resolve(0),
   };
   const { layout } = Estates;
-  await readColumns(recorder, TOKEN_COLUMNS(layout), tokensSql(layout, {}, { after: 0, last: null }));
+  await readColumns(recorder, TOKEN_COLUMNS(layout), tokensSql(layout, [], { after: 0, last: null }));
   // Without what puts each column of a page into one array.
   const [, rows = ''] = /^SELECT .*? FROM \((SELECT .*)LIMIT \d+\) p$/s.exec(text) ?? [];
   return rows.replaceAll(/\$\d+/g, '0');

@@ -362,14 +362,14 @@ const NEVER_AFTER = NEVER_DAYS * DAY;
  * @throws TokenctlError `usage` if no flag is given, or --all with another selection flag
  */
 export function selectionFrom(flags: SelectorFlags, now: Date): Selection {
-  const selection = criteriaOf(flags, now);
+  const selection = criteriaOf(flags, () => now);
   validateSelector(selection);
   return selection;
 }
 
 /** The selection of the flags for commands that only read; all tokens if no flag is given. */
 export function selectionOrAllFrom(flags: SelectorFlags, now: Date): Selection {
-  const selection = criteriaOf(flags, now);
+  const selection = criteriaOf(flags, () => now);
   return Object.keys(selection).length === 0 ? { all: true } : selection;
 }
 
@@ -379,39 +379,49 @@ export function selectionOrAllFrom(flags: SelectorFlags, now: Date): Selection {
  * @throws TokenctlError whatever the target throws.
  */
 export async function instantFor(flags: SelectorFlags, runtime: Runtime): Promise<Date> {
-  const moments = [flags['created-before'], flags['created-after']];
-  const isRelative =
-    moments.some((moment) => moment !== undefined && 'ago' in moment) ||
-    [flags['unused-for'], flags['expires-within'], flags.expired, flags['never-expires']].some(
-      (flag) => flag !== undefined,
-    );
-  return (isRelative ? await runtime.targetClock() : runtime.clock).now();
+  let isAsked = false;
+  criteriaOf(flags, () => {
+    isAsked = true;
+    return runtime.clock.now();
+  });
+  return (isAsked ? await runtime.targetClock() : runtime.clock).now();
 }
 
-function criteriaOf(flags: SelectorFlags, now: Date): Selection {
-  const { user, application, scope, expired, id, all } = flags;
-  const createdBefore = flags['created-before'];
-  const createdAfter = flags['created-after'];
-  const unusedFor = flags['unused-for'];
-  const expiresWithin = flags['expires-within'];
-  const fromNow = (milliseconds: number) => new Date(now.getTime() + milliseconds);
-  return {
-    ...(all === true && { all: true }),
-    ...(id !== undefined && { ids: id }),
-    ...(user !== undefined && { users: user.map((pattern) => ({ pattern })) }),
-    ...(flags['not-user'] !== undefined && { notUsers: flags['not-user'] }),
-    ...(application !== undefined && { applications: application.map((pattern) => ({ pattern })) }),
-    ...(flags['not-application'] !== undefined && { notApplications: flags['not-application'] }),
-    ...(flags['owner-inactive'] === true && { ownerInactive: true }),
-    ...(scope !== undefined && { scope }),
-    ...(createdBefore !== undefined && { createdBefore: instantOf(createdBefore, now) }),
-    ...(createdAfter !== undefined && { createdSince: instantOf(createdAfter, now) }),
-    ...(unusedFor !== undefined && { unusedSince: instantOf({ ago: unusedFor }, now) }),
-    ...(flags['never-used'] === true && { neverUsed: true }),
-    ...(expired === true && { expiredAt: now }),
-    ...(expiresWithin !== undefined && { expiresAfter: now, expiredAt: fromNow(expiresWithin) }),
-    ...(flags['never-expires'] === true && { expiresAfter: fromNow(NEVER_AFTER) }),
+type CriteriaOf<Name extends keyof SelectorFlags> = (
+  value: NonNullable<SelectorFlags[Name]>,
+  /** Asked for what counts from now only. */
+  now: () => Date,
+) => Selection | false;
+
+const later = (now: Date, milliseconds: number) => new Date(now.getTime() + milliseconds);
+
+const timeOf = (moment: Moment, now: () => Date) => ('at' in moment ? moment.at : instantOf(moment, now()));
+
+/** What each flag selects by. */
+const CRITERIA: { readonly [Name in keyof SelectorFlags]-?: CriteriaOf<Name> } = {
+  all: (all) => all && { all },
+  id: (ids) => ({ ids }),
+  user: (patterns) => ({ users: patterns.map((pattern) => ({ pattern })) }),
+  'not-user': (notUsers) => ({ notUsers }),
+  application: (patterns) => ({ applications: patterns.map((pattern) => ({ pattern })) }),
+  'not-application': (notApplications) => ({ notApplications }),
+  'owner-inactive': (ownerInactive) => ownerInactive && { ownerInactive },
+  scope: (scope) => ({ scope }),
+  'created-before': (moment, now) => ({ createdBefore: timeOf(moment, now) }),
+  'created-after': (moment, now) => ({ createdSince: timeOf(moment, now) }),
+  'unused-for': (ago, now) => ({ unusedSince: instantOf({ ago }, now()) }),
+  'never-used': (neverUsed) => neverUsed && { neverUsed },
+  expired: (expired, now) => expired && { expiredAt: now() },
+  'expires-within': (age, now) => ({ expiresAfter: now(), expiredAt: later(now(), age) }),
+  'never-expires': (never, now) => never && { expiresAfter: later(now(), NEVER_AFTER) },
+};
+
+function criteriaOf(flags: SelectorFlags, now: () => Date): Selection {
+  const of = <Name extends keyof SelectorFlags>(name: Name) => {
+    const value = flags[name];
+    return value === undefined ? {} : CRITERIA[name](value as NonNullable<SelectorFlags[Name]>, now) || {};
   };
+  return Object.assign({}, ...(Object.keys(CRITERIA) as (keyof SelectorFlags)[]).map(of));
 }
 
 /** The JSON in a file; undefined for a file without. */

@@ -189,3 +189,8 @@ export function line(
     ...(comment === undefined ? [] : [`# ${comment}`]),
   ].join(' ');
 }
+
+/** Hours as an age of the command line: in minutes where they are not whole. */
+export function ageText(hours: number): string {
+  return Number.isInteger(hours) ? `${hours}h` : `${Math.max(1, Math.round(hours * 60))}m`;
+}

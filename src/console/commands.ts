@@ -16,6 +16,7 @@ import { closeCase } from './case/close-case.ts';
 import { keepingTheft, theftSchema } from './case/theft.ts';
 import {
   account,
+  ageText,
   commandOf,
   incidentId,
   membersOf,
@@ -25,7 +26,7 @@ import {
 } from './command-line.ts';
 import type { Places } from './places.ts';
 import { prepareSaved, savedSchema } from './saved-plans.ts';
-import { filterOf, filterSchema, type TokenFilter } from './tokens/token-filter.ts';
+import { filterOf, filterSchema, flagsOf, type TokenFilter } from './tokens/token-filter.ts';
 
 /** The most ids that a request names; more are selected by criteria. */
 const MAX_IDS = 5_000;
@@ -165,7 +166,7 @@ async function prepareRevocation(request: Revocation, { findIds, places }: Prepa
   const selected: Selected =
     filter === undefined
       ? byIds(ids ?? [])
-      : (byFlags(filterOf(filter, [place])) ?? byIds(await findIds(filterOf(filter, [place]))));
+      : (flagsOf(filterOf(filter, [place])) ?? byIds(await findIds(filterOf(filter, [place]))));
   const typed = typedOf(revokeForm, request, places.environment);
   const { command, flags, dryRun } = await commandOf(revokeFlags, {
     command: 'tokens revoke',
@@ -205,46 +206,6 @@ function byIds(ids: readonly number[]): Selected {
   };
 }
 
-/** A filter as the flags that mean the same; null where it has a criterion without a flag. */
-function byFlags(filter: TokenFilter): Selected | null {
-  if (hasMoreThanFlags(filter)) return null;
-  const { users, applications, scope, expiry, expiresWithin, use, unusedFor } = filter;
-  const { createdSince, createdBefore, findings } = filter;
-  const typed: Typed = {
-    user: users,
-    application: applications,
-    scope,
-    expired: expiry === 'expired',
-    'never-expires': expiry === 'never',
-    'expires-within': daysText(expiresWithin),
-    'never-used': use === 'never',
-    'unused-for': daysText(unusedFor),
-    'created-after': createdSince?.toISOString(),
-    'created-before': createdBefore?.toISOString(),
-    finding: findings,
-  };
-  const isAll = Object.values(typed).every((value) => value === undefined || value === false);
-  return { typed: isAll ? { all: true } : typed };
-}
-
-/** Criteria of the list that the command has no flag for. */
-function hasMoreThanFlags({
-  text,
-  personal,
-  use,
-  expiry,
-  expiresWithin,
-  expiresSince,
-  expiresBefore,
-  usedSince,
-  usedBefore,
-}: TokenFilter): boolean {
-  const isTime = [expiresSince, expiresBefore, usedSince, usedBefore].some((each) => each !== undefined);
-  // The command takes one flag about the expiry.
-  const isBoth = expiry !== undefined && expiresWithin !== undefined;
-  return Boolean(text) || personal === true || use === 'used' || expiry === 'live' || isBoth || isTime;
-}
-
 type Lockdown = Extract<ChangeRequest, { kind: 'incident lockdown' }>;
 
 async function prepareLockdown(request: Lockdown, { places }: Preparation): Promise<Prepared> {
@@ -273,14 +234,4 @@ async function prepareLockdown(request: Lockdown, { places }: Preparation): Prom
       });
     },
   };
-}
-
-function ageText(hours: number): string {
-  return Number.isInteger(hours) ? `${hours}h` : `${Math.max(1, Math.round(hours * 60))}m`;
-}
-
-/** Days as an age of the command line. */
-function daysText(days: number | undefined): string | undefined {
-  if (days === undefined) return undefined;
-  return Number.isInteger(days) || days > 365 ? `${Math.round(days)}d` : ageText(days * 24);
 }

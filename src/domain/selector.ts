@@ -43,6 +43,65 @@ export interface Selector {
   readonly none?: true;
 }
 
+/** What a criterion asks of a column of the access token; `used` is its last use, or its creation if it was never used. */
+export type Comparison =
+  | { readonly column: 'created' | 'expires'; readonly is: '<' | '<=' | '>' | '>='; readonly to: Date }
+  | { readonly column: 'used'; readonly is: '<'; readonly to: Date }
+  | { readonly column: 'lastUsed'; readonly is: 'null' }
+  | { readonly column: 'scope'; readonly is: 'with'; readonly to: ScopeWord };
+
+/** The criteria about the token itself, each by what it compares: targets make their queries from it, pages their filters. */
+const COMPARISONS = {
+  scope: (word: ScopeWord) => ({ column: 'scope', is: 'with', to: word }),
+  createdBefore: (at: Date) => ({ column: 'created', is: '<', to: at }),
+  createdSince: (at: Date) => ({ column: 'created', is: '>=', to: at }),
+  unusedSince: (at: Date) => ({ column: 'used', is: '<', to: at }),
+  neverUsed: () => ({ column: 'lastUsed', is: 'null' }),
+  expiredAt: (at: Date) => ({ column: 'expires', is: '<=', to: at }),
+  expiresAfter: (at: Date) => ({ column: 'expires', is: '>', to: at }),
+} satisfies {
+  readonly [Name in Exclude<
+    keyof Selector,
+    'all' | 'ids' | 'none' | keyof Whose | 'notUsers' | 'notApplications'
+  >]-?: (value: NonNullable<Selector[Name]>) => Comparison;
+};
+
+/** The criteria of a selector that are about the token itself. */
+export type TokenCriteria = {
+  readonly [Name in keyof typeof COMPARISONS]?: Selector[Name] | undefined;
+};
+
+/** What criteria compare; a token has to meet all of it. */
+export function comparisonsOf(criteria: TokenCriteria): Comparison[] {
+  const of = <Name extends keyof TokenCriteria>(name: Name): Comparison[] => {
+    const value = criteria[name];
+    const comparison = COMPARISONS[name] as (value: NonNullable<TokenCriteria[Name]>) => Comparison;
+    return value === undefined ? [] : [comparison(value)];
+  };
+  return (Object.keys(COMPARISONS) as (keyof TokenCriteria)[]).flatMap(of);
+}
+
+const ORDERS = {
+  '<': (one: Date, other: Date) => one < other,
+  '<=': (one: Date, other: Date) => one <= other,
+  '>': (one: Date, other: Date) => one > other,
+  '>=': (one: Date, other: Date) => one >= other,
+};
+
+/** Whether a token meets a comparison; false for its last use where the target does not tell it. */
+export function meets(token: Token, comparison: Comparison): boolean {
+  switch (comparison.column) {
+    case 'scope':
+      return token.scope.split(' ').includes(comparison.to);
+    case 'lastUsed':
+      return token.lastUsed === null;
+    case 'used':
+      return token.lastUsed !== undefined && (token.lastUsed ?? token.created) < comparison.to;
+    default:
+      return ORDERS[comparison.is](token[comparison.column], comparison.to);
+  }
+}
+
 /**
  * A selection as it is written: names may be patterns, and users can be selected by their state. It is
  * resolved with a target to the exact names of a {@link Selector}.

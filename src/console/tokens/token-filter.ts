@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { matchesAny } from '../../domain/policy/subject.ts';
+import { comparisonsOf, meets, type TokenCriteria } from '../../domain/selector.ts';
 import { NEVER_DAYS, scopeWords, type Token } from '../../domain/token.ts';
+import { ageText, type Typed } from '../command-line.ts';
 
 const DAY = 86_400_000;
-/** As the rule `never-expires` says. */
-const NEVER = NEVER_DAYS * DAY;
 
 const names = z.array(z.string().min(1).max(300)).max(200);
 const days = z.coerce.number().positive().max(365_000).optional();
@@ -71,16 +71,13 @@ export function matcher(
   filter: TokenFilter,
   { now, laterMs }: { readonly now: Date; readonly laterMs: number },
 ): (token: Token) => boolean {
-  const { users, applications, scope, createdSince, createdBefore } = filter;
+  const { users, applications, use } = filter;
   const chosen = (at: Date | undefined) => at && new Date(at.getTime() + laterMs);
-  const [expiresSince, expiresBefore] = [chosen(filter.expiresSince), chosen(filter.expiresBefore)];
   const [usedSince, usedBefore] = [chosen(filter.usedSince), chosen(filter.usedBefore)];
-  const { expiry, use, unusedFor, expiresWithin } = filter;
   const words = (filter.text ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-  const soon = expiresWithin === undefined ? undefined : new Date(now.getTime() + expiresWithin * DAY);
-  const unusedSince = unusedFor === undefined ? undefined : new Date(now.getTime() - unusedFor * DAY);
-  const never = new Date(now.getTime() + NEVER);
-  const tests: ((token: Token) => boolean)[] = [];
+  const range = { expiresAfter: chosen(filter.expiresSince), expiredAt: chosen(filter.expiresBefore) };
+  const asked = [...criteriaOf(filter, now), range].flatMap(comparisonsOf);
+  const tests = asked.map((comparison) => (token: Token) => meets(token, comparison));
   const add = (isWanted: boolean, test: (token: Token) => boolean) => {
     if (isWanted) tests.push(test);
   };
@@ -91,21 +88,23 @@ export function matcher(
     ({ application }) => application !== null && matchesAny(application.name, applications ?? []),
   );
   add(filter.personal === true, ({ application }) => application === null);
-  add(scope !== undefined, (token) => token.scope.split(' ').includes(scope ?? ''));
-  add(expiry === 'expired', ({ expires }) => expires <= now);
-  add(expiry === 'live', ({ expires }) => expires > now);
-  add(expiry === 'never', ({ expires }) => expires > never);
-  if (soon !== undefined) tests.push(({ expires }) => expires > now && expires <= soon);
-  add(use === 'never', ({ lastUsed }) => lastUsed === null);
   add(use === 'used', ({ lastUsed }) => lastUsed != null);
-  if (unusedSince !== undefined) tests.push((token) => isUnused(token, unusedSince));
-  if (createdSince !== undefined) tests.push(({ created }) => created >= createdSince);
-  if (createdBefore !== undefined) tests.push(({ created }) => created < createdBefore);
-  if (expiresSince !== undefined) tests.push(({ expires }) => expires > expiresSince);
-  if (expiresBefore !== undefined) tests.push(({ expires }) => expires <= expiresBefore);
   if (usedSince !== undefined) tests.push(({ lastUsed }) => lastUsed != null && lastUsed > usedSince);
   if (usedBefore !== undefined) tests.push(({ lastUsed }) => lastUsed != null && lastUsed <= usedBefore);
   return (token) => tests.every((test) => test(token));
+}
+
+/** The criteria of a filter that the command has flags for; several may be about one column. */
+function criteriaOf(filter: TokenFilter, now: Date): TokenCriteria[] {
+  const { scope, createdSince, createdBefore, expiry, expiresWithin, use, unusedFor } = filter;
+  const inDays = (days: number) => new Date(now.getTime() + days * DAY);
+  return [
+    { scope, createdSince, createdBefore, neverUsed: use === 'never' || undefined },
+    { expiredAt: expiry === 'expired' ? now : undefined },
+    { expiresAfter: expiry === 'live' ? now : expiry === 'never' ? inDays(NEVER_DAYS) : undefined },
+    expiresWithin === undefined ? {} : { expiresAfter: now, expiredAt: inDays(expiresWithin) },
+    { unusedSince: unusedFor === undefined ? undefined : inDays(-unusedFor) },
+  ];
 }
 
 function hasText({ id, user, application, description }: Token, text: string): boolean {
@@ -117,8 +116,33 @@ function hasText({ id, user, application, description }: Token, text: string): b
   );
 }
 
-/** Last used before an instant, or never used and made before it. Unknown where the target does not tell. */
-function isUnused({ lastUsed, created }: Token, since: Date): boolean {
-  if (lastUsed === undefined) return false;
-  return (lastUsed ?? created) < since;
+/** A filter as the flags that mean the same; null where it has a criterion without a flag. */
+export function flagsOf(filter: TokenFilter): { readonly typed: Typed } | null {
+  const { places: _, users, applications, scope, expiry, expiresWithin, use, unusedFor, ...rest } = filter;
+  const { createdSince, createdBefore, findings, ...more } = rest;
+  const isMore = Object.values(more).some((value) => value !== undefined && value !== false && value !== '');
+  // The command takes one flag about the expiry.
+  const isBoth = expiry !== undefined && expiresWithin !== undefined;
+  if (isMore || isBoth || use === 'used' || expiry === 'live') return null;
+  const typed: Typed = {
+    user: users,
+    application: applications,
+    scope,
+    expired: expiry === 'expired',
+    'never-expires': expiry === 'never',
+    'expires-within': daysText(expiresWithin),
+    'never-used': use === 'never',
+    'unused-for': daysText(unusedFor),
+    'created-after': createdSince?.toISOString(),
+    'created-before': createdBefore?.toISOString(),
+    finding: findings,
+  };
+  const isAll = Object.values(typed).every((value) => value === undefined || value === false);
+  return { typed: isAll ? { all: true } : typed };
+}
+
+/** Days as an age of the command line. */
+function daysText(days: number | undefined): string | undefined {
+  if (days === undefined) return undefined;
+  return Number.isInteger(days) || days > 365 ? `${Math.round(days)}d` : ageText(days * 24);
 }

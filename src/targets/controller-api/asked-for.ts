@@ -1,5 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Selector } from '../../domain/selector.ts';
+import { type Comparison, comparisonsOf, meets, type Selector } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
 import type { UserSelector } from '../../operations/ports/target-parts.ts';
 import type { Responder } from './responses.ts';
@@ -39,7 +39,7 @@ export function onlyAskedFor<Item extends { readonly id: number }>(list: {
  * JSON of a controller. Times are as exact as milliseconds, so their limits are included.
  */
 export function isAskedForToken(selector: Selector): (token: Token) => boolean {
-  const { createdBefore, createdSince, unusedSince, expiredAt, expiresAfter, scope } = selector;
+  const asked = comparisonsOf(selector);
   const ids = setOf(selector.ids);
   const isOfUser = owner('user', selector.userIds, selector.users);
   const isOfApplication = owner('application', selector.applicationIds, selector.applications);
@@ -47,13 +47,21 @@ export function isAskedForToken(selector: Selector): (token: Token) => boolean {
     (ids?.has(token.id) ?? true) &&
     isOfUser(token.user?.id, token.user?.username) &&
     isOfApplication(token.application?.id, token.application?.name) &&
-    (scope === undefined || token.scope.includes(scope)) &&
-    (createdBefore === undefined || token.created <= createdBefore) &&
-    (createdSince === undefined || token.created >= createdSince) &&
-    // Unused since then, it was created before.
-    (unusedSince === undefined || token.created <= unusedSince) &&
-    (expiredAt === undefined || token.expires <= expiredAt) &&
-    (expiresAfter === undefined || token.expires >= expiresAfter);
+    asked.every((comparison) => mayMeet(token, comparison));
+}
+
+function mayMeet(token: Token, comparison: Comparison): boolean {
+  switch (comparison.column) {
+    case 'scope':
+      return meets(token, comparison);
+    case 'lastUsed':
+      return true;
+    case 'used':
+      // Unused since then, it was created before.
+      return token.created <= comparison.to;
+    default:
+      return meets(token, comparison) || token[comparison.column].getTime() === comparison.to.getTime();
+  }
 }
 
 /** Whether a user is one of those that a selector asks for. */

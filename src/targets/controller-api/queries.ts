@@ -1,4 +1,4 @@
-import type { Selector } from '../../domain/selector.ts';
+import { type Comparison, comparisonsOf, type Selector } from '../../domain/selector.ts';
 import type { UserSelector } from '../../operations/ports/target-parts.ts';
 import type { Query } from './api.ts';
 
@@ -10,17 +10,8 @@ const MAX_LIST_LENGTH = 3000;
  * ids, users or applications is too long for one URL.
  */
 export function tokenQueries(selector: Selector): Query[] {
-  const { scope, createdBefore, createdSince, unusedSince, neverUsed, expiredAt, expiresAfter } = selector;
   if (selector.none === true) return [];
-  const common: Query = [
-    ...(scope === undefined ? [] : [['scope__contains', scope] as const]),
-    ...(createdBefore === undefined ? [] : [['created__lt', createdBefore.toISOString()] as const]),
-    ...(createdSince === undefined ? [] : [['created__gte', createdSince.toISOString()] as const]),
-    ...(expiredAt === undefined ? [] : [['expires__lte', expiredAt.toISOString()] as const]),
-    ...(expiresAfter === undefined ? [] : [['expires__gt', expiresAfter.toISOString()] as const]),
-    ...(unusedSince === undefined ? [] : unusedFilter(unusedSince)),
-    ...(neverUsed === true ? [['last_used__isnull', 'true'] as const] : []),
-  ];
+  const common = comparisonsOf(selector).flatMap(filtersOf);
   const ids = listFilter('id', selector.ids && ascending(selector.ids));
   const users = idOrName('user', { ids: selector.userIds, field: 'username', names: selector.users });
   const applications = idOrName('application', {
@@ -33,14 +24,25 @@ export function tokenQueries(selector: Selector): Query[] {
   );
 }
 
-/** Last used before a time, or never used and created before it. */
-function unusedFilter(since: Date): Query {
-  const instant = since.toISOString();
-  return [
-    ['created__lt', instant],
-    ['or__last_used__lt', instant],
-    ['or__last_used__isnull', 'true'],
-  ];
+const LOOKUPS = { '<': 'lt', '<=': 'lte', '>': 'gt', '>=': 'gte' } as const;
+
+function filtersOf(comparison: Comparison): Query {
+  switch (comparison.column) {
+    case 'scope':
+      return [['scope__contains', comparison.to]];
+    case 'lastUsed':
+      return [['last_used__isnull', 'true']];
+    case 'used': {
+      const instant = comparison.to.toISOString();
+      return [
+        ['created__lt', instant],
+        ['or__last_used__lt', instant],
+        ['or__last_used__isnull', 'true'],
+      ];
+    }
+    default:
+      return [[`${comparison.column}__${LOOKUPS[comparison.is]}`, comparison.to.toISOString()]];
+  }
 }
 
 /** The filters for what a token belongs to: by ids where they are known, by names otherwise. */

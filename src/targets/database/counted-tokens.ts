@@ -18,7 +18,7 @@ import {
 } from './queries.ts';
 import { TokenReferences } from './references.ts';
 import { type Layout, TABLES } from './tables.ts';
-import { criteriaOf, criteriaSql, type TokenCriteria } from './tokens.ts';
+import { conditionsOf } from './tokens.ts';
 
 /** What is read of a token that is only counted. */
 interface CountedRow {
@@ -47,7 +47,7 @@ export async function countTokens(
   if (!(await isUnicode(connection.reader))) return false;
   const references = new TokenReferences(connection.layout);
   const { layout } = connection;
-  const criteria = await criteriaOf(connection, selector);
+  const criteria = await conditionsOf(connection, selector);
   const columns = countedColumns(conditions);
   const pages = pagesById(connection.table('accessTokens'), {
     ids: selector.ids,
@@ -99,8 +99,8 @@ function countedColumns(conditions: readonly Condition[]): ColumnSql<CountedRow>
 }
 
 /** The limit keeps the inner query by itself, so that each instant is computed once. */
-function countedSql(layout: Layout, criteria: TokenCriteria, range: IdRange): Sql {
-  const where = allOf(...inRange(sql`t.id`, range), ...criteriaSql(criteria));
+function countedSql(layout: Layout, criteria: readonly (Sql | undefined)[], range: IdRange): Sql {
+  const where = allOf(...inRange(sql`t.id`, range), ...criteria);
   return sql`FROM (SELECT t.id, t.user_id, t.application_id, t.scope, t.description,
       ${instant(sql`t.created`)} AS created, ${instant(sql`t.expires`)} AS expires,
       ${instant(sql`coalesce(t.last_used, t.created)`)} AS used, t.last_used IS NULL AS never_used

@@ -3,7 +3,7 @@ import type { Queryable } from '../../db/database.ts';
 import { type Sql, shared, sql } from '../../db/sql.ts';
 import { Rows } from '../../domain/rows.ts';
 import type { Secret } from '../../domain/secret.ts';
-import { keptOf, type Selector } from '../../domain/selector.ts';
+import { type Comparison, comparisonsOf, keptOf, type Selector, whoseOf } from '../../domain/selector.ts';
 import type { PlannedToken, RefreshToken, StoredRefreshTokenState, Token } from '../../domain/token.ts';
 import type { Identified, TargetDescription } from '../../operations/ports/target.ts';
 import type { RefreshTokenSelector } from '../../operations/ports/target-parts.ts';
@@ -74,7 +74,7 @@ function tokenRows<Row extends PlannedRow, Of extends PlannedToken>(
 ): Rows<Of> {
   const { layout, reader } = connection;
   async function* pages(): AsyncIterable<readonly Of[]> {
-    const criteria = await criteriaOf(connection, selector);
+    const criteria = await conditionsOf(connection, selector);
     const found = pagesById<readonly Row[]>(connection.table('accessTokens'), {
       ids: selector.ids,
       read: (range) => readArrays(reader, read.columns(layout), tokensSql(layout, criteria, range)),
@@ -88,49 +88,37 @@ function tokenRows<Row extends PlannedRow, Of extends PlannedToken>(
   return Rows.from(pages());
 }
 
-/** The criteria of a selector, without its negations, for which there is no SQL. */
-export async function criteriaOf(connection: Connection, selector: Selector): Promise<TokenCriteria> {
-  const {
-    all: _,
-    ids: _ids,
-    users,
-    userIds,
-    applications,
-    applicationIds,
-    notUsers: _users,
-    notApplications: _applications,
-    ...rest
-  } = selector;
-  return {
-    ...rest,
-    ...(await resolveNames(connection, { users, userIds, applications, applicationIds })),
-  };
+/** The conditions of a selector on a row `t`, but for its ids, and its negations, for which there is no SQL. */
+export async function conditionsOf(
+  connection: Connection,
+  selector: Selector,
+): Promise<readonly (Sql | undefined)[]> {
+  const { userIds, applicationIds } = await resolveNames(connection, whoseOf(selector));
+  return [
+    when(userIds, (ids) => sql`t.user_id = ANY(${ids}::bigint[])`),
+    when(applicationIds, (ids) => sql`t.application_id = ANY(${ids}::bigint[])`),
+    when(selector.none, () => sql`false`),
+    ...comparisonsOf(selector).map(comparisonSql),
+  ];
 }
 
-/** The criteria of a selector other than its list of ids, with ids for names. All that are present must match. */
-export type TokenCriteria = Omit<
-  Selector,
-  'all' | 'ids' | 'users' | 'userIds' | 'applications' | 'applicationIds' | 'notUsers' | 'notApplications'
-> & {
-  readonly userIds?: readonly number[] | undefined;
-  readonly applicationIds?: readonly number[] | undefined;
+const COLUMNS = {
+  created: sql`t.created`,
+  expires: sql`t.expires`,
+  used: sql`coalesce(t.last_used, t.created)`,
 };
+const OPERATORS = { '<': sql`<`, '<=': sql`<=`, '>': sql`>`, '>=': sql`>=` };
 
-/** SQL for each criterion, on a row `t`. The type requires a line for each new criterion of a selector. */
-const CRITERIA: {
-  readonly [Name in keyof Required<TokenCriteria>]: (value: NonNullable<TokenCriteria[Name]>) => Sql;
-} = {
-  userIds: (ids) => sql`t.user_id = ANY(${ids}::bigint[])`,
-  applicationIds: (ids) => sql`t.application_id = ANY(${ids}::bigint[])`,
-  scope: (word) => sql`${word}::text = ANY(string_to_array(t.scope, ' '))`,
-  createdBefore: (at) => sql`t.created < ${at}::timestamptz`,
-  unusedSince: (at) => sql`coalesce(t.last_used, t.created) < ${at}::timestamptz`,
-  neverUsed: (never) => sql`(t.last_used IS NULL) = ${never}::boolean`,
-  createdSince: (at) => sql`t.created >= ${at}::timestamptz`,
-  expiredAt: (at) => sql`t.expires <= ${at}::timestamptz`,
-  expiresAfter: (at) => sql`t.expires > ${at}::timestamptz`,
-  none: (none) => sql`NOT ${none}::boolean`,
-};
+function comparisonSql(comparison: Comparison): Sql {
+  switch (comparison.column) {
+    case 'scope':
+      return sql`${comparison.to}::text = ANY(string_to_array(t.scope, ' '))`;
+    case 'lastUsed':
+      return sql`t.last_used IS NULL`;
+    default:
+      return sql`${COLUMNS[comparison.column]} ${OPERATORS[comparison.is]} ${comparison.to}::timestamptz`;
+  }
+}
 
 /** What a plan counts of an access token's row; instants in milliseconds. */
 interface PlannedRow {
@@ -173,19 +161,13 @@ export const TOKEN_COLUMNS = (layout: Layout): ColumnSql<TokenRow> => ({
  * A page of access tokens after an id, ascending by id. Both indexes are read in parallel from that id on: the
  * condition on `r.access_token_id` follows from the join, and is repeated for the planner.
  */
-export function tokensSql(layout: Layout, criteria: TokenCriteria, range: IdRange): Sql {
+export function tokensSql(layout: Layout, criteria: readonly (Sql | undefined)[], range: IdRange): Sql {
   const { accessTokens, refreshTokens } = TABLES[layout];
-  const where = allOf(...inRange(sql`t.id`, range), ...criteriaSql(criteria));
+  const where = allOf(...inRange(sql`t.id`, range), ...criteria);
   return sql`FROM ${accessTokens} t
     LEFT JOIN ${refreshTokens} r
       ON r.access_token_id = t.id AND r.access_token_id > ${range.after}::bigint AND r.revoked IS NULL
     WHERE ${where} ORDER BY t.id ${PAGE_LIMIT}`;
-}
-
-/** The conditions of criteria, on a row `t`. */
-export function criteriaSql(criteria: TokenCriteria): readonly (Sql | undefined)[] {
-  const condition = <Name extends keyof TokenCriteria>(name: Name) => when(criteria[name], CRITERIA[name]);
-  return (Object.keys(CRITERIA) as (keyof TokenCriteria)[]).map(condition);
 }
 
 /** Streams the refresh tokens of a selector, ascending by id. */
