@@ -176,7 +176,7 @@ export type ScopeWord = (typeof scopeWords)[number];
 
 /** Whether a token's scope lets it change anything. `write` includes `read` (controller's scopes). */
 export function allowsWriting(token: Pick<Token, 'scope'>): boolean {
-  return token.scope.split(' ').includes('write');
+  return token.scope.split(/\s+/).includes('write');
 }
 
 /** How long an authorization code is valid where nothing else is set, in seconds: also the maximum of RFC 6749 §4.1.2. */

@@ -287,10 +287,6 @@ export function canSeeApplications(user: UserRecord, organization: number | null
   return organization !== null && roles.includes(organization);
 }
 
-/** The same in SQL, for users `u` and applications `a`. */
-export const SEES_APPLICATION = sql`(u.is_superuser OR EXISTS (SELECT FROM service_role r
-  WHERE r.user_id = u.id AND (r.role = 'system_auditor' OR r.organization_id = a.organization_id)))`;
-
 /**
  * Whether an organization's admin may assign or remove a role of this user. Admins of an organization can
  * change its members, including their passwords. To prevent escalation (the controller's rule), the admin

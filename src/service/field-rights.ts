@@ -1,6 +1,6 @@
+import { allowsWriting } from '../domain/token.ts';
 import { externalAccount } from './access.ts';
 import { forbidden, invalid, type RequestFailure } from './failure.ts';
-import { scopeWords } from './oauth2/oauth-request.ts';
 import type { UserRecord } from './store/users.ts';
 
 /** A new value of one field of an object that the caller may change. */
@@ -23,7 +23,7 @@ interface FieldRule {
 }
 
 /** The scope write includes read, as at the controller. */
-const mayWrite = (scope: unknown) => scopeWords(String(scope)).includes('write');
+const mayWrite = (scope: unknown) => allowsWriting({ scope: String(scope) });
 
 const isOther = ({ caller }: FieldChange) => !caller.is_superuser;
 

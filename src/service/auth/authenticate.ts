@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { allowsWriting } from '../../domain/token.ts';
 import type { ServiceContext } from '../context.ts';
 import { badRequest, forbidden } from '../failure.ts';
 import type { HashShare } from '../limits/hash-queue.ts';
 import type { Attempt } from '../limits/limits.ts';
 import { outsideTurn } from '../limits/request-shares.ts';
-import { scopeWords } from '../oauth2/oauth-request.ts';
 import { parseTarget } from '../request.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { type BearerRecord, touchLastUsed } from '../store/tokens.ts';
@@ -53,7 +53,7 @@ export async function authenticate(
   if (bearer !== null) {
     request.provenUser = bearer.owner.id;
     service.metrics.authenticated('bearer', 'accepted');
-    const mayWrite = scopeWords(bearer.scope).includes('write');
+    const mayWrite = allowsWriting(bearer);
     return { user: bearer.owner, method: 'bearer', tokenId: bearer.token_id, sessionKey: null, mayWrite };
   }
   if (/^bearer /i.test(authorization ?? '')) service.metrics.authenticated('bearer', 'refused');

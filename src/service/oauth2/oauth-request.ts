@@ -116,7 +116,7 @@ export function covers(granted: string, requested: string): boolean {
 }
 
 /** The words of a scope. Clients write more than one space between them, and around them. */
-export function scopeWords(scope: string): readonly string[] {
+function scopeWords(scope: string): readonly string[] {
   return scope.split(/\s+/).filter((word) => word !== '');
 }
 

@@ -1,8 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
 import { sql } from '../../db/sql.ts';
-import { SEES_APPLICATION } from '../access.ts';
 import { deletedTokens, deleteTokens, type NewPair, recordDeleted, storePair } from './issued-tokens.ts';
-import { IS_EXTERNAL, MAY_AUTHENTICATE } from './users.ts';
+import { IS_EXTERNAL, MAY_AUTHENTICATE, SEES_APPLICATION } from './users.ts';
 
 /** A refresh token with the facts that a refresh checks. */
 export interface RefreshTokenRecord {

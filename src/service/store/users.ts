@@ -274,3 +274,7 @@ export async function updateProfile(
     last_name = ${profile.lastName}, is_superuser = ${profile.isSuperuser}
     WHERE id = ${profile.userId}`.execute(transaction);
 }
+
+/** Whether a user `u` sees an application `a`, as `canSeeApplications` decides it. */
+export const SEES_APPLICATION = sql`(u.is_superuser OR EXISTS (SELECT FROM service_role r
+  WHERE r.user_id = u.id AND (r.role = 'system_auditor' OR r.organization_id = a.organization_id)))`;
