@@ -305,7 +305,13 @@ function runResources(options: RuntimeOptions, awaited: () => string): RunResour
   let signals: SignalTrap | undefined;
   const opened: (Notifier | LogSink)[] = [];
   const configuration = () => {
-    loaded ??= loadConfiguration(flags, environment, jobKinds);
+    if (loaded === undefined) {
+      loaded = loadConfiguration(flags, environment, jobKinds);
+      for (const [section, { message }] of loaded.invalid)
+        notify(
+          `Warning: commands that use the section ${section} of the configuration are refused: ${message}`,
+        );
+    }
     return loaded;
   };
   const openLog = async () => {
@@ -356,8 +362,9 @@ function runResources(options: RuntimeOptions, awaited: () => string): RunResour
 }
 
 /** How many runs may hold the audit log at a time: a command works in every context, a scheduler on every job in each. */
-function maxRuns({ contexts, jobs }: Configuration): number {
-  return Math.max(1, Object.keys(contexts).length) * (1 + Object.keys(jobs).length);
+function maxRuns(configuration: Configuration): number {
+  const jobs = configuration.invalid.has('jobs') ? 0 : Object.keys(configuration.jobs).length;
+  return Math.max(1, Object.keys(configuration.contexts).length) * (1 + jobs);
 }
 
 function operatorOf(environment: Environment): Record<string, string> {

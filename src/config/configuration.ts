@@ -41,7 +41,14 @@ export interface Configuration extends Settings {
   readonly auditLogNamed: boolean;
   /** The context that the environment selects. It overrides the file's current context. */
   readonly environmentContext: string | undefined;
+  /** Why sections that only some commands use are invalid. Reading one of them throws this. */
+  readonly invalid: ReadonlyMap<PartSection, TokenctlError>;
 }
+
+/** The sections that a lockdown or a revocation does not need: a mistake in one stops the commands that use it only. */
+const PART_SECTIONS = ['policy', 'ownerNotices', 'directories', 'scheduler', 'signals', 'jobs'] as const;
+
+type PartSection = (typeof PART_SECTIONS)[number];
 
 /**
  * Reads all layers (defaults, file, environment, flags; later ones win), merges them, checks the result against the
@@ -63,16 +70,63 @@ export function loadConfiguration(
     flagsLayer(flags, environment),
   ];
   const layers = withLastAuditLog([defaultsLayer(environment), ...given]);
-  const schema = configurationSchema(jobKinds);
-  const checked = schema.safeParse(mergeLayers(layers), { error: plainIssue });
-  if (!checked.success) throw invalidSettings(checked.error.issues, { schema, layers });
-  if (checked.data.currentContext === ENVIRONMENT_CONTEXT) refuseTwoControllers(fromEnvironment.conflicting);
-  return deepFreeze({
-    ...checked.data,
+  const { settings, invalid } = checkedSettings(mergeLayers(layers), {
+    schema: configurationSchema(jobKinds),
+    layers,
+  });
+  if (settings.currentContext === ENVIRONMENT_CONTEXT) refuseTwoControllers(fromEnvironment.conflicting);
+  const configuration = deepFreeze({
+    ...settings,
     file: file?.path ?? null,
     auditLogNamed: given.some(setsAuditLog),
     environmentContext: fromEnvironment.values.currentContext,
+    invalid,
   });
+  return invalid.size === 0 ? configuration : refusing(configuration, invalid);
+}
+
+/** The settings without the parts that are invalid, and what is wrong with these. Throws for any other fault. */
+function checkedSettings(
+  merged: ReturnType<typeof mergeLayers>,
+  by: { readonly schema: ReturnType<typeof configurationSchema>; readonly layers: readonly Layer[] },
+): { readonly settings: Settings; readonly invalid: Configuration['invalid'] } {
+  const checked = by.schema.safeParse(merged, { error: plainIssue });
+  if (checked.success) return { settings: checked.data, invalid: new Map() };
+  const { issues } = checked.error;
+  const faults = PART_SECTIONS.map(
+    (section) => [section, issues.filter(({ path }) => path[0] === section)] as const,
+  );
+  const found = faults.filter(([, of]) => of.length > 0);
+  const parts = found.map(([section]) => section);
+  const others = Object.entries(merged).filter(([section]) => !parts.some((part) => part === section));
+  const rest = by.schema.safeParse(Object.fromEntries(others), { error: plainIssue });
+  if (!rest.success) {
+    const more = found.flatMap(([, of]) => of);
+    throw invalidSettings(issues.length > more.length ? issues : [...issues, ...rest.error.issues], by);
+  }
+  return {
+    settings: rest.data,
+    invalid: new Map(found.map(([section, of]) => [section, invalidSettings(of, by)])),
+  };
+}
+
+/** A configuration whose invalid parts throw when they are read. */
+function refusing(configuration: Configuration, invalid: Configuration['invalid']): Configuration {
+  const parts = Array.from(invalid, ([section, error]) => {
+    const get = () => {
+      throw error;
+    };
+    return [section, { get, enumerable: true }] as const;
+  });
+  return Object.freeze(Object.create(configuration, Object.fromEntries(parts)) as Configuration);
+}
+
+/** The configuration with other values of some settings. */
+export function withSettings(configuration: Configuration, settings: Partial<Configuration>): Configuration {
+  const values = Object.entries(settings).map(
+    ([name, value]) => [name, { value, enumerable: true }] as const,
+  );
+  return Object.create(configuration, Object.fromEntries(values)) as Configuration;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { extname } from 'node:path';
-import type { Configuration } from '../../config/configuration.ts';
+import { type Configuration, withSettings } from '../../config/configuration.ts';
 import type { JobSettings } from '../../config/jobs.ts';
 import type { Environment } from '../../config/paths.ts';
 import { policyFrom } from '../../config/policy.ts';
@@ -71,7 +71,8 @@ export async function runJob(
   if (kind.on === 'log') return await kind.run({ ...shared, log: options.log, actor: marks }, parameters);
   const runtime = createRuntime({
     flags: {},
-    configuration: { ...configuration, ...(context !== null && { currentContext: context }) },
+    configuration:
+      context === null ? configuration : withSettings(configuration, { currentContext: context }),
     environment,
     notify: () => undefined,
   });

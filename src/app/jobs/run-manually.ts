@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { withSettings } from '../../config/configuration.ts';
 import { expandGroups } from '../../config/contexts.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
@@ -100,7 +101,7 @@ function ranJob({ job: { name, dryRun }, claim, state, seconds, summary, error }
 
 function asDryRun(configuration: Runtime['configuration']): Runtime['configuration'] {
   const jobs = Object.entries(configuration.jobs).map(([name, job]) => [name, { ...job, dryRun: true }]);
-  return { ...configuration, jobs: Object.fromEntries(jobs) as typeof configuration.jobs };
+  return withSettings(configuration, { jobs: Object.fromEntries(jobs) as typeof configuration.jobs });
 }
 
 function selectJobs(

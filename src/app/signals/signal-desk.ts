@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Configuration } from '../../config/configuration.ts';
+import { type Configuration, withSettings } from '../../config/configuration.ts';
 import { contextOf, expandGroups } from '../../config/contexts.ts';
 import { type Environment, stateFolder } from '../../config/paths.ts';
 import { databaseConnection, databaseName } from '../../config/secrets.ts';
@@ -247,7 +247,8 @@ export class SignalDesk {
     for (const context of this.#contexts) {
       const runtime = createRuntime({
         flags: {},
-        configuration: { ...configuration, ...(context !== '' && { currentContext: context }) },
+        configuration:
+          context === '' ? configuration : withSettings(configuration, { currentContext: context }),
         environment,
         notify: (line) => log.warn(line),
       });

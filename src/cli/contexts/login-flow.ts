@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createRuntime, type Runtime } from '../../app/runtime.ts';
-import { type Configuration, writableFile } from '../../config/configuration.ts';
+import { type Configuration, withSettings, writableFile } from '../../config/configuration.ts';
 import type { NamedRestContext } from '../../config/contexts.ts';
 import { addContext, checkedContext, requireFreeName, useContext } from '../../config/edit-contexts.ts';
 import { absolutePath, type Environment } from '../../config/paths.ts';
@@ -77,11 +77,10 @@ export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson
     username === undefined ? { token: { env: TYPED } } : { username, password: { env: TYPED } };
   const runtime = createRuntime({
     flags: {},
-    configuration: {
-      ...configuration,
+    configuration: withSettings(configuration, {
       currentContext: outline.name,
       contexts: { ...configuration.contexts, [outline.name]: { ...outline, ...credential } },
-    },
+    }),
     environment: { ...environment, [TYPED]: secret.reveal() },
     notify: writeNotice,
     version: request.version,
@@ -117,7 +116,7 @@ export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson
     const tokenFile = made === null ? storeSecret(secret, place) : storedSecretPath(place);
     addContext(file, { ...outline, token: { file: tokenFile } });
     useContext(
-      { ...configuration, contexts: { ...configuration.contexts, [outline.name]: outline } },
+      withSettings(configuration, { contexts: { ...configuration.contexts, [outline.name]: outline } }),
       outline.name,
     );
     const isAgain = Object.hasOwn(configuration.contexts, outline.name);

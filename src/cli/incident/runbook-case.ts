@@ -29,7 +29,9 @@ export async function caseGiven(
   const said = Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));
   const recorded = incident === undefined ? NO_CASE : await recordedCase(runtime, incident);
   const contexts = await contextsOf(runtime);
-  const [directory = null, ...others] = Object.keys(runtime.configuration.directories);
+  const { configuration } = runtime;
+  const directories = configuration.invalid.has('directories') ? {} : configuration.directories;
+  const [directory = null, ...others] = Object.keys(directories);
   return {
     ...recorded,
     ...contexts,

@@ -7,6 +7,7 @@ import {
   auditLogFile,
   loadConfiguration,
   type SettingFlags,
+  withSettings,
   writableFile,
 } from '../../../src/config/configuration.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
@@ -21,10 +22,11 @@ function load(text?: string, options: { env?: Record<string, string>; flags?: Se
   return { home, settings: () => loadConfiguration(flags, { HOME: home, ...options.env }, jobKinds) };
 }
 
-/** The error that loading ends with. */
+/** The error that loading, or reading an invalid section, ends with. */
 function problem(text: string, env: Record<string, string> = {}): TokenctlError {
   try {
-    load(text, { env }).settings();
+    const { invalid } = load(text, { env }).settings();
+    for (const error of invalid.values()) throw error;
   } catch (error) {
     if (error instanceof TokenctlError) return error;
   }
@@ -284,5 +286,28 @@ describe('what is refused', () => {
     expect(() => load(undefined, { flags: { config: '/nowhere/t.yaml' } }).settings()).toThrow(
       /\/nowhere\/t\.yaml does not exist/,
     );
+  });
+});
+
+describe('a mistake in a section that a lockdown does not need', () => {
+  const job = 'jobs:\n  sign: { job: log-checkpoint }\n';
+
+  test('stops what uses it, with its line, and nothing else', () => {
+    const settings = load(`${file}${job}`).settings();
+    expect(settings.contexts).toHaveProperty('lab');
+    expect(() => settings.jobs).toThrow(/tokenctl\.yaml:14: jobs\.sign\./);
+    expect(settings.policy).toEqual({});
+  });
+
+  test('stays where other settings are replaced', () => {
+    const settings = withSettings(load(`${file}${job}`).settings(), { currentContext: 'live' });
+    expect(settings.currentContext).toBe('live');
+    expect(() => settings.jobs).toThrow(/jobs\.sign\./);
+  });
+
+  test('is told together with one that stops every command', () => {
+    const { message } = problem(`${file}${job}groups: { all: [nowhere] }\napproval: { approver: {} }\n`);
+    expect(message).toMatch(/approval\.approver/);
+    expect(message).toMatch(/jobs\.sign/);
   });
 });
