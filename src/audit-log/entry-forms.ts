@@ -20,25 +20,34 @@ const NUMBER = `(?:-?${DIGITS}|0)`;
 const INSTANT = z.regexes.datetime({ precision: 3 }).source.slice(1, -1);
 
 /** How many different forms are learned, and of what size: what others write must not cost time or stack without end. */
-const MAX_FORMS = 64;
+const MAX_OPERATIONS = 100;
+const MAX_FORMS = 16;
 const MAX_LENGTH = 4_000;
 const MAX_DEPTH = 8;
 const MAX_LINE = 65_536;
 const NEVER = '(?!)';
+/** To compile a form takes as long as to parse so many entries: a log of few entries is parsed. */
+const PARSED_PER_FORM = 250;
 
 /**
- * Reads the links of entries without parsing them, which takes a fraction of the time. A program writes few forms of entries:
- * each form is learned from an entry that was parsed and checked, and a line of a learned form is surely a valid entry in
- * canonical form. Lines are as `latin1` reads them, and their bytes are UTF-8.
+ * Reads the links of entries without parsing them, which takes a fraction of the time. A program writes few forms of entries for
+ * each operation: each form is learned from an entry that was parsed and checked, and a line of a learned form is surely a valid
+ * entry in canonical form. Lines are as `latin1` reads them, and their bytes are UTF-8.
  */
 export class EntryForms {
-  readonly #learned = { actor: new Set<string>(), data: new Set<string>(), target: new Set<string>() };
-  #pattern = new RegExp(NEVER);
+  readonly #ofOperations = new Map<string, OperationForms>();
+  readonly #parsedPerForm: number;
+
+  /** @param parsedPerForm After how many entries of a form it is known. */
+  constructor(parsedPerForm = PARSED_PER_FORM) {
+    this.#parsedPerForm = parsedPerForm;
+  }
 
   /** The links of a line; null for one that has to be parsed. `previous` can be another text than a hash. */
   read(line: string): Links | null {
-    const found = line.length > MAX_LINE ? null : this.#pattern.exec(line);
-    if (found === null) return null;
+    if (line.length > MAX_LINE) return null;
+    const found = this.#ofOperations.get(operationIn(line))?.pattern.exec(line);
+    if (found == null) return null;
     const [, closes, kind, open = '', previous = '', seq] = found;
     return {
       seq: Number(seq),
@@ -49,22 +58,58 @@ export class EntryForms {
     };
   }
 
-  /** Learns the form of a valid entry in canonical form. */
+  /** Learns the form of a valid entry in canonical form. Lines of its form are known once that pays. */
   learn(entry: Entry): void {
+    const known = this.#ofOperations.get(entry.operation);
+    if (known === undefined && this.#ofOperations.size === MAX_OPERATIONS) return;
+    const forms = known ?? new OperationForms(this.#parsedPerForm);
+    if (known === undefined) this.#ofOperations.set(entry.operation, forms);
+    forms.learn(entry);
+  }
+}
+
+const OPERATION = '"operation":"';
+
+/** The operation of a line, which tells which pattern to try; the pattern decides. */
+function operationIn(line: string): string {
+  const start = line.lastIndexOf(OPERATION) + OPERATION.length;
+  return line.slice(start, line.indexOf('"', start));
+}
+
+/** The forms of the entries of one operation. */
+class OperationForms {
+  readonly #learned = { actor: new Set<string>(), data: new Set<string>(), target: new Set<string>() };
+  pattern = new RegExp(NEVER);
+  /** How many forms the pattern has, and how many entries were parsed since it was made. */
+  #size = 0;
+  #parsed = 0;
+  readonly #parsedPerForm: number;
+
+  constructor(parsedPerForm: number) {
+    this.#parsedPerForm = parsedPerForm;
+  }
+
+  learn(entry: Entry): void {
+    this.#parsed += 1;
+    this.#add(entry);
     const { actor, data, target } = this.#learned;
-    let isNew = false;
+    const size = actor.size + data.size + target.size;
+    if (size === this.#size || this.#parsed < this.#parsedPerForm * size) return;
+    this.#size = size;
+    this.#parsed = 0;
+    this.pattern = new RegExp(
+      `^{"actor":${oneOf(actor)},"at":"${INSTANT}",(?:"closes":(${COUNT}),)?"data":${oneOf(data)},"kind":"(intent|outcome|note)","open":(${listOf(COUNT)}),"operation":${FILLED_TEXT},"previous":"([^"]*)","run":${FILLED_TEXT},"seq":(${DIGITS}),"target":${oneOf(target)},"v":1}$`,
+    );
+  }
+
+  #add(entry: Entry): void {
     for (const name of ['actor', 'data', 'target'] as const) {
       const forms = this.#learned[name];
       const form = formOf(entry[name]);
       if (forms.has(form)) continue;
       if (forms.size === MAX_FORMS || form.length > MAX_LENGTH) return;
       forms.add(form);
-      isNew = true;
     }
-    if (!isNew) return;
-    this.#pattern = new RegExp(
-      `^{"actor":${oneOf(actor)},"at":"${INSTANT}",(?:"closes":(${COUNT}),)?"data":${oneOf(data)},"kind":"(intent|outcome|note)","open":(${listOf(COUNT)}),"operation":${FILLED_TEXT},"previous":"([^"]*)","run":${FILLED_TEXT},"seq":(${DIGITS}),"target":${oneOf(target)},"v":1}$`,
-    );
   }
 }
 

@@ -14,7 +14,7 @@ const data = fc.dictionary(fc.string({ maxLength: 4 }), fc.jsonValue({ maxDepth:
 const line = data.map((each) => chainOf([draft({ data: each })])[0] ?? '');
 
 function formsOf(...lines: readonly string[]): EntryForms {
-  const forms = new EntryForms();
+  const forms = new EntryForms(0);
   for (const each of lines) forms.learn(JSON.parse(each) as Entry);
   return forms;
 }
@@ -33,6 +33,13 @@ test('reads the links of a line of a form that it learned', () => {
     closes,
     open: JSON.stringify(open),
   });
+});
+
+test('a log of few entries is parsed: to compile a pattern of its forms takes longer', () => {
+  const [first = '', second = ''] = chainOf([draft({ data: { name: 1 } }), draft({ data: { name: 2 } })]);
+  const forms = new EntryForms();
+  forms.learn(JSON.parse(first) as Entry);
+  expect(forms.read(latin1(second))).toBeNull();
 });
 
 test.each([
