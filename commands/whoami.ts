@@ -11,7 +11,7 @@ export default defineCommand({
     const { ownToken } = await import('../src/operations/contexts/own-token.ts');
     const { compatibilityOf } = await import('../src/domain/tried-versions.ts');
     const { identityResult } = await import('../src/cli/contexts/check-result.ts');
-    return await this.inContexts(flags, null, async ({ runtime }) => {
+    return await this.inContexts(flags, async ({ runtime }) => {
       const description = await runtime.description();
       return identityResult({
         ...description,

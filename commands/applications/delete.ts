@@ -15,6 +15,7 @@ first with an approved plan (tokens revoke --application NAME --plan-out FILE).`
   flags: { ...applicationIdFlag, ...changeFlags, ...breakGlassFlag },
   async run({ args, flags }) {
     const { deletionFlow } = await import('../../src/cli/applications/application-flow.ts');
-    return await deletionFlow({ ...(await this.request(flags)), name: { name: args.name, id: flags.id } });
+    const name = { name: args.name, id: flags.id };
+    return await this.change(flags, (request) => deletionFlow({ ...request, name }));
   },
 });

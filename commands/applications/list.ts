@@ -22,7 +22,7 @@ secrets are neither read nor shown.`,
     const { listApplications } = await import('../../src/operations/users/users.ts');
     const { noteLimit } = await import('../../src/cli/output/streams.ts');
     const { applicationListing } = await import('../../src/cli/users/user-view.ts');
-    return await this.inContexts(flags, null, async ({ runtime }) => {
+    return await this.inContexts(flags, async ({ runtime }) => {
       const applications = await listApplications({
         target: await runtime.target(),
         applications: flags.application?.map((pattern) => ({ pattern })),

@@ -25,6 +25,7 @@ secret before anything is changed.`,
   },
   async run({ args, flags }) {
     const { secretFlow } = await import('../../src/cli/applications/application-flow.ts');
-    return await secretFlow({ ...(await this.request(flags)), name: { name: args.name, id: flags.id } });
+    const name = { name: args.name, id: flags.id };
+    return await this.change(flags, (request) => secretFlow({ ...request, name }));
   },
 });

@@ -28,7 +28,7 @@ port, TLS and credential errors.`,
     const { checkResult } = await import('../../src/cli/contexts/check-result.ts');
     requireOneName(args.name, flags);
     const named = { ...flags, context: args.name ?? flags.context };
-    return await this.inContexts(named, null, async ({ runtime }) =>
+    return await this.inContexts(named, async ({ runtime }) =>
       checkResult(await checkTarget({ target: await runtime.target(), clock: await runtime.targetClock() })),
     );
   },

@@ -32,6 +32,6 @@ plans of both say so.`,
   flags: cleanFlags,
   async run({ flags }) {
     const { cleanFlow } = await import('../../src/cli/investigation/clean-flow.ts');
-    return await cleanFlow(await this.request(flags));
+    return await this.change(flags, cleanFlow);
   },
 });

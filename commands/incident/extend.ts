@@ -14,6 +14,6 @@ incident-lift and the command incident lift --due use it.`,
   async run({ args, flags }) {
     const { extendFlow } = await import('../../src/cli/incident/lift-flow.ts');
     const { incident } = args;
-    return await this.inContexts(flags, null, ({ runtime }) => extendFlow({ runtime, incident, flags }));
+    return await this.inContexts(flags, ({ runtime }) => extendFlow({ runtime, incident, flags }));
   },
 });

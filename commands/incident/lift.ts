@@ -33,8 +33,7 @@ later, lift the same incident with --no-keep-deactivated.`,
   async run({ args, flags }) {
     const { liftFlow, requireOneIncident } = await import('../../src/cli/incident/lift-flow.ts');
     requireOneIncident(args.incident, flags.due);
-    const confirmation = await this.confirmation(flags);
     const { incident } = args;
-    return await this.inContexts(flags, confirmation, (member) => liftFlow({ ...member, incident, flags }));
+    return await this.changeInContexts(flags, (member) => liftFlow({ ...member, incident, flags }));
   },
 });

@@ -43,8 +43,7 @@ over the REST API. Exit code 130: interrupted.`,
     const { lockdownOrder } = await import('../../src/cli/incident/lockdown-order.ts');
     const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const order = lockdownOrder(flags);
-    const confirmation = await this.confirmation(flags);
-    return await this.inContexts(flags, confirmation, (member) => {
+    return await this.changeInContexts(flags, (member) => {
       if (flags.plan !== undefined) requireOneContext(member, '--plan');
       if (flags['plan-out'] !== undefined) requireOneContext(member, '--plan-out');
       return lockdownFlow({ ...member, flags, order });

@@ -26,7 +26,7 @@ Exit code 5 means that it is in effect as far as this context can check, and tha
   async run({ flags }) {
     const { incidentStatus } = await import('../../src/operations/incident/incident-status.ts');
     const { statusResult, waitUntil } = await import('../../src/cli/incident/status-result.ts');
-    return await this.inContexts(flags, null, async ({ runtime, several }) => {
+    return await this.inContexts(flags, async ({ runtime, several }) => {
       const reading = await runtime.reading();
       const { description } = reading;
       const found = await incidentStatus({

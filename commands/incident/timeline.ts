@@ -9,6 +9,6 @@ tokenctl, and the dates of the tokens (created, last used, expires). Times are U
   flags: timelineFlags,
   async run({ flags }) {
     const { timelineFlow } = await import('../../src/cli/incident/timeline-flow.ts');
-    return await this.inContexts(flags, null, (member) => timelineFlow({ ...member, flags }));
+    return await this.inContexts(flags, (member) => timelineFlow({ ...member, flags }));
   },
 });

@@ -19,6 +19,6 @@ approval is a text file beside the plan; it expires, and counts for this plan on
   flags: approveFlags,
   async run({ args, flags }) {
     const { approvePlan } = await import('../../src/cli/plans/plan-flow.ts');
-    return await approvePlan({ ...(await this.request(flags)), path: args.plan });
+    return await this.change(flags, (request) => approvePlan({ ...request, path: args.plan }));
   },
 });

@@ -37,7 +37,7 @@ as live, and stderr says so.`,
       ...(applications !== undefined && { applications }),
       ...(states !== undefined && { states }),
     };
-    return await this.inContexts(flags, null, async ({ runtime }) => {
+    return await this.inContexts(flags, async ({ runtime }) => {
       const target = await runtime.target();
       const lifetime = await refreshLifetime(runtime);
       const tokens = listRefreshTokens({ target, selector, lifetime, clock: await runtime.targetClock() });

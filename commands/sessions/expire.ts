@@ -12,7 +12,6 @@ The users have to log in again. Their tokens stay valid.`,
   async run({ flags }) {
     const { requireSessions, sessionExpiryFlow } = await import('../../src/cli/sessions.ts');
     requireSessions(flags);
-    const confirmation = await this.confirmation(flags);
-    return await this.inContexts(flags, confirmation, (member) => sessionExpiryFlow({ ...member, flags }));
+    return await this.changeInContexts(flags, (member) => sessionExpiryFlow({ ...member, flags }));
   },
 });

@@ -24,7 +24,7 @@ listed, and session data is not decoded.`,
     const { sessionListing } = await import('../../src/cli/sessions.ts');
     const { notingLimit } = await import('../../src/cli/output/streams.ts');
     const { user: users } = flags;
-    return await this.inContexts(flags, null, async ({ runtime }) => {
+    return await this.inContexts(flags, async ({ runtime }) => {
       const { target, description } = await runtime.readTarget();
       const rows = notingLimit(runtime, listSessions({ target, users }));
       return sessionListing(rows, unreadSessions(description));

@@ -23,11 +23,9 @@ write is created in it first, tried, and used for the change. Existing sessions 
     const { switchFlow, switchStatus } = await import('../../src/cli/settings/switch-flow.ts');
     const { basicAuthentication: setting } = await import('../../src/cli/settings/switch-flow.ts');
     if (args.state === 'status') {
-      return await this.inContexts(flags, null, ({ runtime }) => switchStatus({ runtime, setting }));
+      return await this.inContexts(flags, ({ runtime }) => switchStatus({ runtime, setting }));
     }
     const on = args.state === setting.words.on;
-    return await this.inContexts(flags, await this.confirmation(flags), (member) =>
-      switchFlow({ ...member, flags, setting, on }),
-    );
+    return await this.changeInContexts(flags, (member) => switchFlow({ ...member, flags, setting, on }));
   },
 });

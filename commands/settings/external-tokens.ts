@@ -23,10 +23,10 @@ has left (docs/identity-providers.md).`,
     const { externalTokensStatus, requireDeny } = flows;
     if (flags['revoke-existing'] === true) requireDeny(args.state);
     if (args.state === 'status') {
-      return await this.inContexts(flags, null, ({ runtime }) => externalTokensStatus(runtime));
+      return await this.inContexts(flags, ({ runtime }) => externalTokensStatus(runtime));
     }
     const on = args.state === setting.words.on;
-    return await this.inContexts(flags, await this.confirmation(flags), (member) => {
+    return await this.changeInContexts(flags, (member) => {
       const request = { ...member, flags, setting, on };
       return on
         ? allowExternalTokens(request)

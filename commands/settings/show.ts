@@ -8,7 +8,7 @@ export default defineCommand({
   async run({ flags }) {
     const { readSettings } = await import('../../src/operations/settings/settings.ts');
     const { settingsResult } = await import('../../src/cli/settings/settings-result.ts');
-    return await this.inContexts(flags, null, async ({ runtime }) =>
+    return await this.inContexts(flags, async ({ runtime }) =>
       settingsResult(await readSettings({ target: await runtime.target() }), await runtime.description()),
     );
   },

@@ -12,10 +12,8 @@ of seconds. Lifetimes that are not given stay unchanged. Existing access tokens 
       '../../src/cli/settings/lifetime-flow.ts'
     );
     if (!givesLifetime(flags)) {
-      return await this.inContexts(flags, null, ({ runtime }) => lifetimeStatus(runtime));
+      return await this.inContexts(flags, ({ runtime }) => lifetimeStatus(runtime));
     }
-    return await this.inContexts(flags, await this.confirmation(flags), (member) =>
-      lifetimeFlow({ ...member, flags }),
-    );
+    return await this.changeInContexts(flags, (member) => lifetimeFlow({ ...member, flags }));
   },
 });

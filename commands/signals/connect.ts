@@ -25,6 +25,7 @@ address than the configuration, it says which: correct it and run this again.`,
   async run({ args, flags }) {
     const { connectFlow } = await import('../../src/cli/signals/connect-flow.ts');
     const { wait: waitSeconds = 60 } = flags;
-    return await connectFlow({ ...(await this.request(flags)), issuer: args.issuer, waitSeconds });
+    const { issuer } = args;
+    return await this.change(flags, (request) => connectFlow({ ...request, issuer, waitSeconds }));
   },
 });

@@ -17,6 +17,6 @@ events. Recorded events stay, and what waits is carried out.`,
   flags: changeFlags,
   async run({ args, flags }) {
     const { disconnectFlow } = await import('../../src/cli/signals/connect-flow.ts');
-    return await disconnectFlow({ ...(await this.request(flags)), name: args.transmitter });
+    return await this.change(flags, (request) => disconnectFlow({ ...request, name: args.transmitter }));
   },
 });

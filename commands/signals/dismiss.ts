@@ -17,6 +17,7 @@ audit log has who dismissed it, and why.`,
   flags: changeFlags,
   async run({ args, flags }) {
     const { decideFlow } = await import('../../src/cli/signals/decide-flow.ts');
-    return await decideFlow({ ...(await this.request(flags)), id: args.id, decision: 'dismissed' });
+    const decided = { id: args.id, decision: 'dismissed' } as const;
+    return await this.change(flags, (request) => decideFlow({ ...request, ...decided }));
   },
 });

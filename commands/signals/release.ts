@@ -23,6 +23,7 @@ limit of users in an hour does not apply. Exceptions and the account of tokenctl
   async run({ args, flags }) {
     const { decideFlow } = await import('../../src/cli/signals/decide-flow.ts');
     const { user } = flags;
-    return await decideFlow({ ...(await this.request(flags)), id: args.id, decision: 'released', user });
+    const decided = { id: args.id, decision: 'released', user } as const;
+    return await this.change(flags, (request) => decideFlow({ ...request, ...decided }));
   },
 });

@@ -37,7 +37,7 @@ them.`,
     const own = await this.runtime(flags);
     const selecting = { ...flags, 'unused-for': undefined };
     await requireAuditFiles(own, flags);
-    return await this.inContexts(flags, null, async ({ runtime, several, context }) =>
+    return await this.inContexts(flags, async ({ runtime, several, context }) =>
       auditFlow({
         runtime,
         selector: await selectorWithFindings(

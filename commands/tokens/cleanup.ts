@@ -14,7 +14,6 @@ the number of rows.`,
   flags: cleanupFlags,
   async run({ flags }) {
     const { cleanupFlow } = await import('../../src/cli/cleanup.ts');
-    const confirmation = await this.confirmation(flags);
-    return await this.inContexts(flags, confirmation, (member) => cleanupFlow({ ...member, flags }));
+    return await this.changeInContexts(flags, (member) => cleanupFlow({ ...member, flags }));
   },
 });

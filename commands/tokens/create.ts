@@ -32,6 +32,7 @@ settings; only a database context takes --expires, because the REST API ignores 
     const { scope, description = '', user, expires } = flags;
     const lifetime = expires === undefined ? undefined : Math.round(expires / 1000);
     const request = { scope, description, user, lifetime };
-    return await creationFlow({ ...(await this.request(flags)), request, output: flags.output });
+    const { output } = flags;
+    return await this.change(flags, (change) => creationFlow({ ...change, request, output }));
   },
 });

@@ -1,4 +1,5 @@
 import { defineCommand } from '../../src/cli/base-command.ts';
+import type { ContextRun } from '../../src/cli/multi-context/multi-context-flow.ts';
 import { leakedFlags } from '../../src/cli/revocation/revocation-flags.ts';
 
 export default defineCommand({
@@ -25,16 +26,16 @@ Tokens are identified by id, owner and fingerprint.`,
   ],
   flags: leakedFlags,
   async run({ flags }) {
-    const { leakedFlow } = await import('../../src/cli/incident/leaked-flow.ts');
     const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
-    const { leakedSource } = await import('../../src/cli/incident/leaked-flow.ts');
-    const plans = flags.revoke === true || flags['plan-out'] !== undefined;
-    const confirmation = plans ? await this.confirmation(flags, { inputIsData: flags.leaked === '-' }) : null;
+    const { leakedFlow, leakedReport, leakedSource } = await import('../../src/cli/incident/leaked-flow.ts');
     const input = leakedSource(flags.leaked);
-    return await this.inContexts(flags, confirmation, (member) => {
+    if (flags.revoke !== true && flags['plan-out'] === undefined) {
+      return await this.inContexts(flags, ({ runtime }) => leakedReport({ runtime, input, flags }));
+    }
+    const plan = (member: ContextRun) => {
       if (flags['plan-out'] !== undefined) requireOneContext(member, '--plan-out');
-      const { runtime, confirmation } = member;
-      return leakedFlow({ runtime, confirmation, input, flags });
-    });
+      return leakedFlow({ ...member, input, flags });
+    };
+    return await this.changeInContexts(flags, plan, { inputIsData: flags.leaked === '-' });
   },
 });

@@ -23,7 +23,7 @@ them was last used.`,
   flags: listFlags,
   async run({ flags }) {
     const { tokenListFlow } = await import('../../src/cli/tokens/list-flow.ts');
-    return await this.inContexts(flags, null, async ({ runtime }) => {
+    return await this.inContexts(flags, async ({ runtime }) => {
       const selection = selectionOrAllFrom(flags, await instantFor(flags, runtime));
       return await tokenListFlow({ runtime, selection, flags });
     });

@@ -17,6 +17,6 @@ the message format and its signature.`,
   async run({ flags }) {
     const { noticeFlow, requireWebhookFiles } = await import('../../src/cli/token-audit/notices.ts');
     await requireWebhookFiles(await this.runtime(flags), flags);
-    return await this.inContexts(flags, null, ({ runtime }) => noticeFlow(runtime, flags));
+    return await this.inContexts(flags, ({ runtime }) => noticeFlow(runtime, flags));
   },
 });

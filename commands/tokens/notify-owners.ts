@@ -14,7 +14,6 @@ for the same tokens. Confirm by typing the number of owners.`,
   flags: ownerNoticeFlags,
   async run({ flags }) {
     const { ownerNoticesFlow } = await import('../../src/cli/token-audit/owner-notices-flow.ts');
-    const confirmation = await this.confirmation(flags);
-    return await this.inContexts(flags, confirmation, (member) => ownerNoticesFlow({ ...member, flags }));
+    return await this.changeInContexts(flags, (member) => ownerNoticesFlow({ ...member, flags }));
   },
 });

@@ -39,11 +39,11 @@ revocation, over the REST API as well, and new tokens and sessions are counted. 
       for (const rule of flags.finding) ruleNamed(rule);
       policyOf(await this.runtime(flags), { policy: flags.policy });
     }
-    const confirmation = await this.confirmation(flags);
+    await this.confirmation(flags);
     if (flags['all-contexts'] !== true) await this.openingRuntime(flags);
     const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const { revocationFlow } = await import('../../src/cli/revocation/revocation-flow.ts');
-    return await this.inContexts(flags, confirmation, async (member) => {
+    return await this.changeInContexts(flags, async (member) => {
       if (flags.id !== undefined) requireOneContext(member, '--id');
       if (flags.plan !== undefined) requireOneContext(member, '--plan');
       if (flags['plan-out'] !== undefined) requireOneContext(member, '--plan-out');

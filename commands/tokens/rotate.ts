@@ -22,6 +22,6 @@ cannot be rotated here.`,
   flags: rotationFlags,
   async run({ args, flags }) {
     const { rotationFlow } = await import('../../src/cli/tokens/rotation-flow.ts');
-    return await rotationFlow({ ...(await this.request(flags)), tokenId: args.id });
+    return await this.change(flags, (request) => rotationFlow({ ...request, tokenId: args.id }));
   },
 });

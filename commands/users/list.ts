@@ -24,7 +24,7 @@ export default defineCommand({
     const { listUsers } = await import('../../src/operations/users/users.ts');
     const { notingLimit } = await import('../../src/cli/output/streams.ts');
     const { userListing } = await import('../../src/cli/users/user-view.ts');
-    return await this.inContexts(flags, null, async ({ runtime }) => {
+    return await this.inContexts(flags, async ({ runtime }) => {
       const users = listUsers({
         target: await runtime.target(),
         users: flags.user?.map((pattern) => ({ pattern })),

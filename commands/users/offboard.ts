@@ -29,7 +29,6 @@ exceptions stay. An empty, incomplete or suddenly smaller answer ends it before 
   flags: { ...goneFlag, ...localFlags, ...changeFlags, ...allContextsFlag },
   async run({ args, flags }) {
     const { offboardingFlow } = await import('../../src/cli/incident/offboarding-flow.ts');
-    const confirmation = await this.confirmation(flags);
     const { gone } = flags;
     if ((args.user === undefined) === (gone === undefined)) {
       const { TokenctlError } = await import('../../src/domain/errors.ts');
@@ -37,12 +36,10 @@ exceptions stay. An empty, incomplete or suddenly smaller answer ends it before 
     }
     if (args.user !== undefined) {
       const users = [args.user];
-      return await this.inContexts(flags, confirmation, (member) =>
-        offboardingFlow({ ...member, users, flags }),
-      );
+      return await this.changeInContexts(flags, (member) => offboardingFlow({ ...member, users, flags }));
     }
     const { goneUsersFlow } = await import('../../src/cli/incident/gone-users-flow.ts');
-    return await this.inContexts(flags, confirmation, (member) =>
+    return await this.changeInContexts(flags, (member) =>
       goneUsersFlow({ ...member, directory: gone ?? '', flags }),
     );
   },

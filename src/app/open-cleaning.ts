@@ -20,12 +20,11 @@ export interface Cleaning {
   /** Why no REST API is used beside a database, as a sentence; null where one is, or none is configured. */
   readonly restProblem: string | null;
   readonly ownTokens: readonly number[];
-  readonly close: () => Promise<void>;
 }
 
 /**
  * Opens what cleaning needs: the evidence, and the ways to end what was found. What a database cannot do is done over REST: in the
- * context that is given, or else in the one whose `databaseContext` names the current context.
+ * context that is given, or else in the one whose `databaseContext` names the current context. It is closed with the runtime.
  *
  * @throws TokenctlError as `openEvidence`, `usage` for a REST context that is given and cannot be used, `unsupported` for a
  * gateway.
@@ -43,38 +42,17 @@ export async function openCleaning(runtime: Runtime, restContext: string | undef
     );
   }
   await refuseGateway(runtime);
-  const evidence = await runtime.evidence();
-  const opened: { readonly close: () => Promise<void> }[] = [evidence];
-  const close = async () => {
-    await Promise.allSettled(opened.map((each) => each.close()));
-  };
-  const add = async (
-    way: Promise<CleaningWay & { readonly close: () => Promise<void> }>,
-  ): Promise<CleaningWay> => {
-    const found = await way;
-    opened.push(found);
-    return found;
-  };
-  try {
-    const own = await add(isDatabase ? databaseWay(runtime) : restWay(runtime, runtime));
-    const target = await runtime.target();
-    const beside = isDatabase ? await restBeside(runtime, { restContext, database: context.name }) : NO_REST;
-    if (beside.rest === null) {
-      return {
-        evidence,
-        ways: [own],
-        restProblem: beside.problem,
-        ownTokens: await target.ownTokenIds(),
-        close,
-      };
-    }
-    const over = await add(restWay(beside.rest, runtime));
-    const ownTokens = await (await beside.rest.target()).ownTokenIds();
-    return { evidence, ways: [own, over], restProblem: null, ownTokens, close };
-  } catch (error) {
-    await close();
-    throw error;
+  const evidence = runtime.keep(await runtime.evidence());
+  const own = isDatabase ? await databaseWay(runtime) : await restWay(runtime, runtime);
+  const target = await runtime.target();
+  const beside = isDatabase ? await restBeside(runtime, { restContext, database: context.name }) : NO_REST;
+  if (beside.rest === null) {
+    const ownTokens = await target.ownTokenIds();
+    return { evidence, ways: [own], restProblem: beside.problem, ownTokens };
   }
+  const over = await restWay(beside.rest, runtime);
+  const ownTokens = await (await beside.rest.target()).ownTokenIds();
+  return { evidence, ways: [own, over], restProblem: null, ownTokens };
 }
 
 const NO_REST = { rest: null, problem: null };
@@ -84,13 +62,13 @@ async function databaseWay(runtime: Runtime) {
   const { configuration, environment } = runtime;
   const description = await runtime.description();
   const context = contextOf(configuration, description.context) as NamedDatabaseContext;
-  const cleaner = await openDatabaseCleaner({
+  const opened = await openDatabaseCleaner({
     connection: databaseConnection(context.database, environment),
     environment,
     interruption: runtime.caughtSignal,
   });
   const place = { context: context.name, description, isTarget: true };
-  return { via: 'database' as const, ...place, cleaner, close: cleaner.close };
+  return { via: 'database' as const, ...place, cleaner: runtime.keep(opened) };
 }
 
 /** @param current The runtime of the current context. */
@@ -98,9 +76,9 @@ async function restWay(runtime: Runtime, current: Runtime) {
   const { openApiCleaner } = await import('../targets/controller-api/cleaner.ts');
   const description = await runtime.description();
   const context = contextOf(runtime.configuration, description.context);
-  const cleaner = openApiCleaner(apiOptions(runtime.environment, context as NamedRestContext));
+  const opened = openApiCleaner(apiOptions(runtime.environment, context as NamedRestContext));
   const place = { context: context.name, description, isTarget: runtime === current };
-  return { via: 'rest' as const, ...place, cleaner, close: cleaner.close };
+  return { via: 'rest' as const, ...place, cleaner: runtime.keep(opened) };
 }
 
 /** The runtime of the REST context beside a database, or why it is missing. */

@@ -13,7 +13,6 @@ import type { Change, Reading } from '../operations/journal/operation-run.ts';
 import type { AuditLog, LogKeys } from '../operations/ports/audit-log.ts';
 import { type Clock, controllerClock, machineClock } from '../operations/ports/clock.ts';
 import type { OpenEvidence } from '../operations/ports/evidence.ts';
-import type { LogSink } from '../operations/ports/log-sink.ts';
 import type { Notifier } from '../operations/ports/notifier.ts';
 import type { ReadTarget, Target, TargetDescription } from '../operations/ports/target.ts';
 import { dryRun } from '../targets/dry-run.ts';
@@ -89,6 +88,10 @@ interface WebhookFiles {
   readonly signingSecret?: string | undefined;
 }
 
+interface Closeable {
+  close(): Promise<void>;
+}
+
 /** What a run needs whichever contexts it works in. Each resource is opened on first use. */
 interface RunResources {
   /** Throws `configuration`. */
@@ -108,6 +111,8 @@ interface RunResources {
   stopSignal(): AbortSignal;
   /** The same signal, if signals are caught. */
   caughtSignal(): AbortSignal | undefined;
+  /** Keeps open what was opened for this run: it is closed with it. */
+  keep<Opened extends Closeable>(opened: Opened): Opened;
   /** Closes everything that was opened. */
   close(): Promise<void>;
 }
@@ -182,8 +187,18 @@ function runtimeIn(
 ): Runtime {
   const { context, component, label, tokenFile, progress, onClose } = place;
   const { onAsking, onInsecure, onOpen, onDescribed } = place;
-  const { environment, clock, operator, auditLog, webhooks, logKeys, logExport, stopSignal, caughtSignal } =
-    resources;
+  const {
+    environment,
+    clock,
+    operator,
+    auditLog,
+    webhooks,
+    logKeys,
+    logExport,
+    stopSignal,
+    caughtSignal,
+    keep,
+  } = resources;
   let opened: Promise<OpenedTarget> | undefined;
   let described: Promise<TargetDescription> | undefined;
   const members: Runtime[] = [];
@@ -250,6 +265,7 @@ function runtimeIn(
     logExport,
     stopSignal,
     caughtSignal,
+    keep,
     progress,
     target,
     description,
@@ -303,7 +319,7 @@ function runResources(options: RuntimeOptions, awaited: () => string): RunResour
   let loaded = given;
   let log: Promise<AuditLog> | undefined;
   let signals: SignalTrap | undefined;
-  const opened: (Notifier | LogSink)[] = [];
+  const opened: Closeable[] = [];
   const configuration = () => {
     if (loaded === undefined) {
       loaded = loadConfiguration(flags, environment, jobKinds);
@@ -352,6 +368,10 @@ function runResources(options: RuntimeOptions, awaited: () => string): RunResour
       return signals.signal;
     },
     caughtSignal: () => signals?.signal,
+    keep(one) {
+      opened.push(one);
+      return one;
+    },
     async close() {
       signals?.release();
       await Promise.allSettled([...opened.map((each) => each.close()), log?.then((each) => each.close())]);

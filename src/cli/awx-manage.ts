@@ -13,7 +13,7 @@ import { fullViewHint, type Viewer } from '../operations/visibility.ts';
 import { type Report, report } from '../reports/result.ts';
 import { printable } from '../reports/tables/text.ts';
 import { tokenToJson } from '../reports/tables/token-view.ts';
-import { type ChangeRequest, change, type PlannedChange } from './change/change.ts';
+import { type ChangeRequest, carryOut, type PlannedChange } from './change/change.ts';
 import { type CleanupJson, cleanupChange, KEEP_REVOKED_FOR } from './cleanup.ts';
 import { ManagementError } from './errors/failure.ts';
 import type { AccountFlags } from './flags.ts';
@@ -133,11 +133,10 @@ function lineOf(
 
 /** Makes a change without confirmation. What is to be printed is printed already. */
 async function quietly<Done, Json>(
-  request: Pick<ChangeRequest, 'runtime' | 'flags'>,
+  request: ChangeRequest,
   planned: PlannedChange<Done, Json>,
 ): Promise<Report<Json>> {
-  const confirmation = { asks: false, confirm: async () => undefined };
-  return { ...(await change({ ...request, confirmation }, planned)), text: () => '' };
+  return { ...(await carryOut(request, planned)), text: () => '' };
 }
 
 /** Characters to collect before a write. */
@@ -258,7 +257,7 @@ export async function managementCleanup({
     {
       ...planned,
       async act(begin) {
-        const cleanup = await planned.act(begin);
+        const cleanup = await planned.act(begin, true);
         print((kind) => cleanup.byKind[kind].deleted);
         return cleanup;
       },

@@ -3,9 +3,10 @@ import { boolean, string } from '@oclif/core/flags';
 import type { ArgInput, FlagInput, InferredArgs, InferredFlags } from '@oclif/core/interfaces';
 import type { Runtime } from '../app/runtime.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import type { Result } from '../reports/result.ts';
-import type { Confirmation, FlagConfirmation } from './change/confirmation.ts';
-import { type AccountFlags, type ChangeFlags, inGroup } from './flags.ts';
+import type { Report, Result } from '../reports/result.ts';
+import type { ChangeRequest, Planned } from './change/change.ts';
+import type { Confirmation } from './change/confirmation.ts';
+import { type AccountFlags, type ChangeFlags, inGroup, type PlanFlags } from './flags.ts';
 import type { ContextRun } from './multi-context/multi-context-flow.ts';
 import type { Format } from './output/present.ts';
 import { progressLine, surviveStreamErrors, wantsJson, writeNotice } from './output/streams.ts';
@@ -32,6 +33,9 @@ const globalFlags = {
 };
 
 type GlobalFlags = InferredFlags<typeof globalFlags>;
+
+/** Flags that select contexts, or count in all of them together. */
+type ContextFlags = GlobalFlags & Pick<RevocationFlags, 'all-contexts' | 'at-most' | 'include-own'>;
 
 // biome-ignore lint/suspicious/noConfusingVoidType: a long-running command returns nothing.
 type Printed = Result | void;
@@ -95,7 +99,7 @@ abstract class TokenctlCommand extends Command {
   #csv = false;
   /** Whether the command changes anything, so that the audit log records it. */
   #changes = false;
-  #confirmation: FlagConfirmation | undefined;
+  #confirmation: Confirmation | undefined;
 
   abstract override run(): Promise<Printed>;
 
@@ -150,10 +154,47 @@ abstract class TokenctlCommand extends Command {
     return this.#confirmation;
   }
 
-  /** What the flow of a change gets that is made in one context. */
-  async request<Flags extends ChangeFlags & GlobalFlags>(flags: Flags) {
+  /**
+   * Makes the change that `plan` plans, once it is confirmed.
+   *
+   * @throws TokenctlError `not_confirmed`, `not_approved`, and as the flow and the steps of the change.
+   */
+  async change<Flags extends PlanFlags & GlobalFlags, Json>(
+    flags: Flags,
+    plan: (request: ChangeRequest<Flags>) => Promise<Planned<Json>>,
+  ): Promise<Report<Json>> {
     const confirmation = await this.confirmation(flags);
-    return { runtime: await this.runtime(flags), confirmation, flags };
+    const { carryOut } = await import('./change/change.ts');
+    const request = { runtime: await this.runtime(flags), flags };
+    return await carryOut(request, await plan(request), (asked) => confirmation.confirm(asked));
+  }
+
+  /**
+   * As {@link TokenctlCommand.change}, in the selected context. With several contexts, the plans are joined into one question. The
+   * gateway and the controller of a platform count as several.
+   *
+   * @param options As of {@link TokenctlCommand.confirmation}.
+   */
+  async changeInContexts<Json>(
+    flags: PlanFlags & ContextFlags,
+    plan: (member: ContextRun) => Promise<Planned<Json>>,
+    options: { readonly inputIsData?: boolean } = {},
+  ): Promise<Report<Json>> {
+    const confirmation = await this.confirmation(flags, options);
+    const { one, several } = await this.#contexts(flags);
+    if (one !== undefined) {
+      const { carryOut } = await import('./change/change.ts');
+      return await carryOut({ ...one, flags }, await plan(one), (asked) => confirmation.confirm(asked));
+    }
+    const { multiContextChange } = await import('./multi-context/multi-context-flow.ts');
+    const joined = await multiContextChange({
+      ...several,
+      ...{ flags, confirmation, plan },
+      atMost: flags['at-most'],
+      includeOwn: flags['include-own'] === true,
+    });
+    // What several contexts print has a schema of its own.
+    return joined as Report<Json>;
   }
 
   /**
@@ -167,35 +208,31 @@ abstract class TokenctlCommand extends Command {
   }
 
   /**
-   * Runs `work` in the selected context. With several contexts (a list, a group, `--all-contexts`) it runs in all of them
-   * at once, with one confirmation and one joint result. The gateway and the controller of a platform count as several.
-   *
-   * @param confirmation Null for a command that changes nothing.
+   * Runs `work`, which changes nothing, in the selected context. With several contexts (a list, a group, `--all-contexts`) it runs in all
+   * of them at once, with one joint result. The gateway and the controller of a platform count as several.
    */
-  async inContexts<Asking extends Confirmation | null, Of extends Result>(
-    flags: GlobalFlags & Pick<RevocationFlags, 'all-contexts' | 'at-most' | 'include-own'>,
-    confirmation: Asking,
-    work: (member: ContextRun<Asking>) => Promise<Of>,
+  async inContexts<Of extends Result>(
+    flags: ContextFlags,
+    work: (member: ContextRun) => Promise<Of>,
   ): Promise<Of> {
+    const { one, several } = await this.#contexts(flags);
+    if (one !== undefined) return await work(one);
+    const { multiContextFlow } = await import('./multi-context/multi-context-flow.ts');
+    // What several contexts print has a schema of its own.
+    return (await multiContextFlow({ ...several, work })) as Of;
+  }
+
+  /** The selected contexts: one, or several. */
+  async #contexts(flags: ContextFlags) {
     const runtime = await this.runtime(flags);
     const { resolveContexts } = await import('../config/contexts.ts');
     const contexts = resolveContexts(runtime.configuration, flags['all-contexts'] === true);
     const { currentContext: current = '' } = runtime.configuration;
-    if (contexts === null && (await runtime.components()).length < 2) {
-      const contexts = [current];
-      return await work({ runtime, confirmation, context: current, contexts, several: false });
-    }
-    const { multiContextFlow } = await import('./multi-context/multi-context-flow.ts');
-    const joined = await multiContextFlow({
-      runtime,
-      contexts: contexts ?? [current],
-      confirmation,
-      atMost: flags['at-most'],
-      includeOwn: flags['include-own'] === true,
-      work,
-    });
-    // What several contexts print has a schema of its own.
-    return joined as Of;
+    const several = { runtime, contexts: contexts ?? [current] };
+    const isOne = contexts === null && (await runtime.components()).length < 2;
+    return isOne
+      ? { one: { ...several, context: current, several: false }, several }
+      : { one: undefined, several };
   }
 
   override jsonEnabled(): boolean {

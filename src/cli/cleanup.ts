@@ -8,9 +8,9 @@ import {
 } from '../operations/cleanup/plan-cleanup.ts';
 import type { TargetDescription } from '../operations/ports/target.ts';
 import { emphasized, lines, type Part, warning, would } from '../reports/document.ts';
-import type { MaybeMade, Report } from '../reports/result.ts';
+import type { MaybeMade } from '../reports/result.ts';
 import { countText, numberText } from '../reports/tables/text.ts';
-import { type ChangeRequest, change, type Ending, notMade, type PlannedChange } from './change/change.ts';
+import { type ChangeRequest, type Ending, notMade, type PlannedChange } from './change/change.ts';
 import { failedLines, notSeenFailure, runLine, tookText, unfinishedWork } from './change/ending.ts';
 import { placeText } from './change/plan-text.ts';
 import type { CleanupFlags } from './revocation/revocation-flags.ts';
@@ -24,17 +24,15 @@ export interface CleanupJson extends MaybeMade<CleanupReport> {
   readonly plan: Omit<CleanupPlan, 'ids'>;
 }
 
-/**
- * Plans, confirms, deletes and reports.
- *
- * @throws TokenctlError `not_confirmed`, and the errors of the operations
- */
-export async function cleanupFlow(request: ChangeRequest<CleanupFlags>): Promise<Report<CleanupJson>> {
-  const { runtime, flags } = request;
+/** Plans a cleanup. Throws as the operation does. */
+export async function cleanupFlow({
+  runtime,
+  flags,
+}: ChangeRequest<CleanupFlags>): Promise<PlannedChange<CleanupReport, CleanupJson>> {
   const { 'keep-revoked-for': keepRevokedFor = KEEP_REVOKED_FOR, limit } = flags;
   const read = await runtime.readTarget();
   const plan = await planCleanup({ ...read, keepRevokedFor, limit });
-  return await change(request, cleanupChange(plan, read.description));
+  return cleanupChange(plan, read.description);
 }
 
 const KINDS: Readonly<Record<CleanupKind, string>> = {

@@ -19,11 +19,11 @@ import {
   warning,
   would,
 } from '../reports/document.ts';
-import type { MaybeMade, Report } from '../reports/result.ts';
+import type { MaybeMade } from '../reports/result.ts';
 import { type Listing, listing, timeColumn } from '../reports/tables/listing.ts';
 import { countText, numberText, timeText } from '../reports/tables/text.ts';
 import { usersGuard } from './change/approval.ts';
-import { type ChangeRequest, change, type Ending, notMade, type PlannedChange } from './change/change.ts';
+import { type ChangeRequest, type Ending, notMade, type PlannedChange } from './change/change.ts';
 import { runLine, tookText, unfinishedWork } from './change/ending.ts';
 import { placeText, tally } from './change/plan-text.ts';
 import type { SessionExpiryFlags } from './revocation/revocation-flags.ts';
@@ -46,18 +46,14 @@ export function requireSessions({ user, all }: SessionExpiryFlags): void {
   });
 }
 
-/**
- * Plans, confirms, ends the sessions and reports.
- *
- * @throws TokenctlError `not_confirmed`, and the errors of the operations
- */
+/** Plans the end of sessions. Throws as the operation does. */
 export async function sessionExpiryFlow(
   request: ChangeRequest<SessionExpiryFlags>,
-): Promise<Report<SessionExpiryJson>> {
+): Promise<PlannedChange<SessionExpiryReport, SessionExpiryJson>> {
   const { runtime, flags } = request;
   const { user: users } = flags;
   const plan = await planSessionExpiry({ target: await runtime.target(), users });
-  return await change(request, await sessionExpiryChange(runtime, plan, flags['dry-run']));
+  return await sessionExpiryChange(runtime, plan, flags['dry-run']);
 }
 
 /** What the end of sessions shows, does and reports; the sessions of one user may be ended by one person. */

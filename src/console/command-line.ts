@@ -8,16 +8,21 @@ import type { Form } from '../cli/form.ts';
 import { absolutePath, type Environment } from '../config/paths.ts';
 import { DATABASE_FILE_CONTEXT } from '../config/schema.ts';
 import { shellWord } from '../domain/remedies.ts';
-import type { Flow } from './operations.ts';
+import type { Work } from './operations.ts';
 import type { Places } from './places.ts';
 
-/** A change as its command: the flow that it runs, and how it is written in a terminal. */
-export interface Prepared {
+/** A change as its command: the flow that plans it, and how it is written in a terminal. */
+export interface Prepared extends Work {
   /** The name of the command, where the request names another. */
   readonly kind?: string;
   readonly command: string;
-  /** With `dryRun` it only plans, and writes no file. */
-  readonly flow: (dryRun: boolean) => Flow;
+}
+
+/** What a command line is made with. */
+export interface Preparing {
+  readonly places: Pick<Places, 'startedWith'>;
+  /** Whether it is only planned, and writes no file. */
+  readonly dryRun: boolean;
 }
 
 export const pathSchema = z.string().min(1).max(1000);
@@ -105,7 +110,7 @@ export function pathOf(path: string, environment: Environment): string {
   return absolutePath(path, process.cwd(), environment);
 }
 
-interface Request {
+interface Request extends Preparing {
   /** The command with its arguments, as words of a shell. */
   readonly command: string;
   readonly typed: Typed;
@@ -113,27 +118,25 @@ interface Request {
   readonly shown?: Typed;
   readonly comment?: string | undefined;
   readonly request: Account & { readonly place: string };
-  readonly places: Pick<Places, 'startedWith'>;
 }
 
 /**
  * The command line of a request, and the flags that the command itself makes of it: by its own parser, with its own checks.
  *
- * @returns Flags for the change and for its dry run, which saves no plan.
+ * @returns The flags of the change, or of its dry run, which saves no plan.
  * @throws TokenctlError `usage` as the command does.
  */
 export async function commandOf<Flags extends FlagInput>(
   flags: Flags,
-  { command, typed, shown = typed, comment, request, places }: Request,
-): Promise<{ readonly command: string; readonly flags: FlagsOf<Flags>; readonly dryRun: FlagsOf<Flags> }> {
+  { command, typed, shown = typed, comment, request, places, dryRun }: Request,
+): Promise<{ readonly command: string; readonly flags: FlagsOf<Flags> }> {
   const words = wordsOf(flags, { ...typed, ...accountOf(request) });
   const parsed = (await parse(words.map(joined), { flags, strict: true }).catch((error: unknown) => {
     throw (error instanceof CLIError && usageMistake(error)) || error;
   })) as { readonly flags: FlagsOf<Flags> };
   return {
     command: line([command, ...wordsOf(flags, shown).map(spaced)], { ...request, places, comment }),
-    flags: parsed.flags,
-    dryRun: { ...parsed.flags, 'plan-out': undefined, 'dry-run': true },
+    flags: dryRun ? { ...parsed.flags, 'plan-out': undefined, 'dry-run': true } : parsed.flags,
   };
 }
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import type { PlannedChange } from '../cli/change/change.ts';
 import { instantFor } from '../cli/flags.ts';
 import { extendFlags, liftFlags, lockdownFlags, lockdownForm } from '../cli/incident/incident-flags.ts';
-import { extendFlow } from '../cli/incident/lift-flow.ts';
+import { type ExtensionJson, extendFlow } from '../cli/incident/lift-flow.ts';
 import { lockdownFlow } from '../cli/incident/lockdown-flow.ts';
 import { lockdownOrder } from '../cli/incident/lockdown-order.ts';
 import { revocationSelection, revokeFlags, revokeForm } from '../cli/revocation/revocation-flags.ts';
@@ -9,6 +10,7 @@ import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
 import { lines, would } from '../reports/document.ts';
+import type { Report } from '../reports/result.ts';
 import { CaseFiles } from './case/case-files.ts';
 import { wordOfCase } from './case/case-users.ts';
 import { cleanSchema, prepareCleaning } from './case/cleaning.ts';
@@ -21,6 +23,7 @@ import {
   incidentId,
   membersOf,
   type Prepared,
+  type Preparing,
   type Typed,
   typedOf,
 } from './command-line.ts';
@@ -89,7 +92,7 @@ export type ChangeRequest = z.infer<typeof requestSchema>;
 type FindIds = (filter: TokenFilter) => Promise<readonly number[]>;
 
 /** What a request is prepared with. */
-export interface Preparation {
+export interface Preparation extends Preparing {
   readonly findIds: FindIds;
   /** The environment is that of the console's process: for paths. */
   readonly places: Pick<Places, 'environment' | 'startedWith'>;
@@ -101,30 +104,30 @@ export interface Preparation {
  * @throws TokenctlError `usage` as the command does for the same flags.
  */
 export async function prepare(request: ChangeRequest, preparation: Preparation): Promise<Prepared> {
-  const { places } = preparation;
   switch (request.kind) {
     case 'tokens revoke':
       return await prepareRevocation(request, preparation);
     case 'incident lockdown':
       return await prepareLockdown(request, preparation);
     case 'plan apply':
-      return await prepareSaved(request, places);
+      return await prepareSaved(request, preparation);
     case 'incident lift': {
       const { incident, keepDeactivated, alongside = [] } = request;
       const liftOf = (id: string, keeps: boolean | undefined) =>
         commandOf(liftFlags, {
           ...{ command: `incident lift ${shellWord(id)}`, typed: { 'keep-deactivated': keeps } },
-          ...{ request, places },
+          ...{ request, ...preparation },
         });
-      const { command, flags, dryRun } = await liftOf(incident, keepDeactivated);
+      const { command, flags } = await liftOf(incident, keepDeactivated);
       const others = await Promise.all(alongside.map((id) => liftOf(id, true)));
       return {
         command: [command, ...others.map((other) => other.command)].join(' && '),
-        flow: (plans) => closeCase({ incident, alongside, flags: plans ? dryRun : flags }),
+        flags,
+        plan: ({ runtime }) => closeCase({ runtime, incident, alongside, flags }),
       };
     }
     case 'incident clean':
-      return await prepareCleaning(request, places);
+      return await prepareCleaning(request, preparation);
     case 'incident extend':
       return await prepareExtension(request, preparation);
   }
@@ -132,33 +135,35 @@ export async function prepare(request: ChangeRequest, preparation: Preparation):
 
 type Extension = Extract<ChangeRequest, { kind: 'incident extend' }>;
 
-async function prepareExtension(request: Extension, { places }: Preparation): Promise<Prepared> {
+async function prepareExtension(request: Extension, preparation: Preparation): Promise<Prepared> {
   const { incident, hours } = request;
   const { command, flags } = await commandOf(extendFlags, {
     command: `incident extend ${shellWord(incident)}`,
     typed: hours === null ? { unlimited: true } : { for: ageText(hours) },
     request,
-    places,
+    ...preparation,
   });
   const end = hours === null ? 'not by itself' : `${ageText(hours)} from now`;
   return {
-    command,
-    flow:
-      () =>
-      async ({ runtime, confirmation }) => {
-        await confirmation.confirm({
-          plan: [lines(would`change when ${incident} ends: ${end}.`)],
-          act: `change the end of ${incident}`,
-          type: await wordOfCase(runtime, incident),
-        });
-        return await extendFlow({ runtime, incident, flags });
-      },
+    ...{ command, flags },
+    plan: async ({ runtime }) => {
+      const extension: PlannedChange<Report<ExtensionJson>, ExtensionJson | null> = {
+        plan: [lines(would`change when ${incident} ends: ${end}.`)],
+        isElsewhere: true,
+        question: { act: `change the end of ${incident}`, type: await wordOfCase(runtime, incident) },
+        act: () => extendFlow({ runtime, incident, flags }),
+        ended: ({ document }) => ({ document: document?.() ?? [] }),
+        json: ({ done }) => done?.json ?? null,
+      };
+      return extension;
+    },
   };
 }
 
 type Revocation = Extract<ChangeRequest, { kind: 'tokens revoke' }>;
 
-async function prepareRevocation(request: Revocation, { findIds, places }: Preparation): Promise<Prepared> {
+async function prepareRevocation(request: Revocation, preparation: Preparation): Promise<Prepared> {
+  const { findIds, places } = preparation;
   const { place, ids, filter } = request;
   if ((ids === undefined) === (filter === undefined)) {
     throw new TokenctlError('usage', 'Select tokens by id, or by a filter');
@@ -168,20 +173,20 @@ async function prepareRevocation(request: Revocation, { findIds, places }: Prepa
       ? byIds(ids ?? [])
       : (flagsOf(filterOf(filter, [place])) ?? byIds(await findIds(filterOf(filter, [place]))));
   const typed = typedOf(revokeForm, request, places.environment);
-  const { command, flags, dryRun } = await commandOf(revokeFlags, {
+  const { command, flags } = await commandOf(revokeFlags, {
     command: 'tokens revoke',
     typed: { ...selected.typed, ...typed },
     shown: { ...(selected.shown ?? selected.typed), ...typed },
     comment: selected.comment,
     request,
-    places,
+    ...preparation,
   });
   revocationSelection(flags, new Date());
   return {
-    command,
-    flow: (plans) => async (run) => {
-      const selection = revocationSelection(flags, await instantFor(flags, run.runtime));
-      return await revocationFlow({ ...run, selection, flags: plans ? dryRun : flags });
+    ...{ command, flags },
+    plan: async ({ runtime }) => {
+      const selection = revocationSelection(flags, await instantFor(flags, runtime));
+      return await revocationFlow({ runtime, selection, flags });
     },
   };
 }
@@ -208,30 +213,25 @@ function byIds(ids: readonly number[]): Selected {
 
 type Lockdown = Extract<ChangeRequest, { kind: 'incident lockdown' }>;
 
-async function prepareLockdown(request: Lockdown, { places }: Preparation): Promise<Prepared> {
+async function prepareLockdown(request: Lockdown, preparation: Preparation): Promise<Prepared> {
+  const { places } = preparation;
   const { hours, newIncident, theft } = request;
-  const { command, flags, dryRun } = await commandOf(lockdownFlags, {
+  const { command, flags } = await commandOf(lockdownFlags, {
     command: 'incident lockdown',
     typed: {
       ...typedOf(lockdownForm, request, places.environment),
       for: hours === undefined ? undefined : ageText(hours),
     },
     request,
-    places,
+    ...preparation,
   });
   const order = { ...lockdownOrder(flags), proposedId: newIncident };
   return {
-    command,
-    flow: (plans) => (run) => {
-      const confirmation = keepingTheft(run.confirmation, {
-        theft,
-        filesOf: (incident) => new CaseFiles(places.environment, incident),
-        onFailure: run.notify,
-      });
-      return lockdownFlow({
-        ...{ ...run, confirmation, order, several: false },
-        flags: plans ? dryRun : flags,
-      });
+    ...{ command, flags },
+    plan: async ({ runtime, notify }) => {
+      const lockdown = await lockdownFlow({ runtime, order, several: false, flags });
+      const files = new CaseFiles(places.environment, lockdown.incident);
+      return keepingTheft(lockdown, { theft, files, onFailure: notify });
     },
   };
 }

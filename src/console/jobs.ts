@@ -45,7 +45,8 @@ export function serveJobs(app: FastifyInstance, { places, operations, version }:
       kind: 'jobs run',
       place: null,
       command: line(['jobs run', shellWord(job), '--dry-run'], { places }),
-      flow: async ({ runtime, notify }) =>
+      flags: {},
+      plan: async ({ runtime, notify }) =>
         ranResult(await runManually({ runtime, name: job, dryRun: true, version, notify })),
     });
     return reply.code(201).send(begun);

@@ -1,13 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Progress, Runtime } from '../app/runtime.ts';
-import type { Confirmation, Question } from '../cli/change/confirmation.ts';
+import { type Asked, firstStep, type Planned, type Step, type Waiting } from '../cli/change/change.ts';
 import { failureOf } from '../cli/errors/failure.ts';
+import type { PlanFlags } from '../cli/flags.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { documentText } from '../reports/document.ts';
 import type { Report } from '../reports/result.ts';
 import { noScreen } from '../reports/tables/text.ts';
 import { type ChangeOutcome, outcomeOf } from './outcome.ts';
-import type { OpenOptions, Places } from './places.ts';
+import type { Opened, Places } from './places.ts';
 import { type ShownPart, shownDocument } from './shown-document.ts';
 
 /** How an operation ended, or a plan that was only looked at. */
@@ -50,13 +51,18 @@ export interface OperationState {
   readonly notices: readonly string[];
 }
 
-/** What an operation does: one of the flows of the commands. */
-export type Flow = (run: {
+/** What a change is planned with. */
+export interface Run {
   readonly runtime: Runtime;
-  readonly confirmation: Confirmation;
   /** Adds a line to the notices of the operation. */
   readonly notify: (line: string) => void;
-}) => Promise<Report>;
+}
+
+/** A change as the flow of a command plans it, with the flags of the command. */
+export interface Work {
+  readonly flags: PlanFlags;
+  readonly plan: (run: Run) => Promise<Planned<unknown>>;
+}
 
 /** How long a plan can be confirmed. */
 const ANSWER_WITHIN_MS = 10 * 60_000;
@@ -68,14 +74,18 @@ const MAX_NOTICES = 20;
 
 interface Kept {
   state: OperationState;
-  answer: { readonly resolve: () => void; readonly reject: (error: Error) => void } | null;
+  /** What it waits for, and when that ends. */
+  waiting: { readonly step: Waiting<unknown>; readonly late: NodeJS.Timeout } | null;
   readonly watchers: Set<() => void>;
-  readonly settled: Promise<void>;
+  /** What is under way. */
+  settled: Promise<void>;
+  /** Open until it has ended. */
+  close: () => Promise<void>;
 }
 
 /**
- * The changes of a console. Each is the flow of its command, with the browser in place of the terminal: it stops where the
- * command would ask, and goes on with the same plan once that is confirmed. It does not depend on the connection.
+ * The changes of a console. Each is planned by the flow of its command, with the browser in place of the terminal: the plan is kept
+ * until it is confirmed, and then carried out. It does not depend on the connection.
  */
 export class Operations {
   readonly #places: Places;
@@ -91,8 +101,8 @@ export class Operations {
    *
    * @throws TokenctlError `busy` with too many of them, or at the end of the console.
    */
-  begin(options: { kind: string; place: string | null; command: string; flow: Flow }): OperationState {
-    const { flow, ...facts } = options;
+  begin(options: Work & { kind: string; place: string | null; command: string }): OperationState {
+    const { flags, plan, ...facts } = options;
     this.#makeRoom();
     const id = randomUUID();
     const kept: Kept = {
@@ -109,9 +119,10 @@ export class Operations {
         failure: null,
         notices: [],
       },
-      answer: null,
+      waiting: null,
       watchers: new Set(),
-      settled: Promise.resolve().then(() => this.#run(kept, flow)),
+      settled: Promise.resolve().then(() => this.#plan(kept, { flags, plan })),
+      close: async () => undefined,
     };
     this.#kept.set(id, kept);
     return kept.state;
@@ -140,8 +151,9 @@ export class Operations {
    */
   confirm(id: string, given: { readonly digest: string; readonly answer: string }): OperationState {
     const kept = this.#find(id);
+    const { waiting } = kept;
     const { asked } = kept.state;
-    if (kept.answer === null || asked === null) {
+    if (waiting === null || asked === null) {
       throw new TokenctlError('not_confirmed', 'The operation does not wait for a confirmation');
     }
     if (given.digest !== asked.digest) {
@@ -152,17 +164,17 @@ export class Operations {
         hint: `Type ${asked.type} to ${asked.act}.`,
       });
     }
-    const { resolve } = kept.answer;
-    kept.answer = null;
+    clearTimeout(waiting.late);
+    kept.waiting = null;
     this.#change(kept, { state: 'working' });
-    resolve();
+    kept.settled = this.#follow(kept, waiting.step.goOn);
     return kept.state;
   }
 
-  /** Drops a plan that was not confirmed, or the part of it that was asked for. @throws TokenctlError `not_found` */
+  /** Drops a plan that was not confirmed. @throws TokenctlError `not_found` */
   cancel(id: string): OperationState {
     const kept = this.#find(id);
-    kept.answer?.reject(notConfirmed('Cancelled. Nothing was changed'));
+    this.#drop(kept, 'Cancelled. Nothing was changed');
     return kept.state;
   }
 
@@ -176,9 +188,7 @@ export class Operations {
   /** Drops all plans that were not confirmed, and waits for what is under way. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const { answer } of this.#kept.values()) {
-      answer?.reject(notConfirmed('The console ended. Nothing was changed'));
-    }
+    for (const kept of this.#kept.values()) this.#drop(kept, ENDED);
     await Promise.all([...this.#kept.values()].map(({ settled }) => settled));
   }
 
@@ -207,94 +217,69 @@ export class Operations {
     for (const onChange of kept.watchers) onChange();
   }
 
-  async #run(kept: Kept, flow: Flow): Promise<void> {
-    const ended = () => ({ ended: new Date().toISOString(), progress: null });
-    try {
-      const { place } = kept.state;
+  async #plan(kept: Kept, { flags, plan }: Work): Promise<void> {
+    await this.#follow(kept, async () => {
       const notify = (line: string) =>
         this.#change(kept, { notices: [...kept.state.notices, line].slice(-MAX_NOTICES) });
-      const work = (runtime: Runtime) => flow({ runtime, confirmation: this.#confirmation(kept), notify });
-      const options: OpenOptions = {
+      const { runtime, close }: Opened = this.#places.open(kept.state.place, {
         changes: true,
         notify,
         progress: (verb) => ({
           step: (progress) => this.#change(kept, { progress: { ...progress, verb } }),
           end: () => undefined,
         }),
-      };
-      const report = await (place === null
-        ? this.#places.anywhere(work, options)
-        : this.#places.work(place, work, options));
-      const outcome = await this.#places.anywhere((runtime) => outcomeOf(runtime, report));
-      this.#change(kept, { ...ended(), state: 'done', outcome, result: await endedOf(report) });
-    } catch (error) {
-      const isDropped = error instanceof NotConfirmed;
-      this.#change(kept, {
-        ...ended(),
-        state: isDropped ? 'cancelled' : 'failed',
-        failure: problemOf(error),
       });
+      kept.close = close;
+      return await firstStep({ runtime, flags }, await plan({ runtime, notify }));
+    });
+  }
+
+  /** Takes a step, after which the change waits for an answer or has ended. */
+  async #follow(kept: Kept, take: () => Promise<Step<unknown>>): Promise<void> {
+    try {
+      const step = await take();
+      if ('asked' in step) return this.#wait(kept, step);
+      await kept.close();
+      const { report } = step;
+      const outcome = await this.#places.anywhere((runtime) => outcomeOf(runtime, report));
+      this.#end(kept, { state: 'done', outcome, result: await endedOf(report) });
+    } catch (error) {
+      await kept.close();
+      this.#end(kept, { state: 'failed', failure: problemOf(error) });
     }
   }
 
-  /** Asks the browser, and waits. */
-  #confirmation(kept: Kept): Confirmation {
-    return {
-      asks: true,
-      confirm: (question) => {
-        if (this.#isClosed) throw notConfirmed('The console ended. Nothing was changed');
-        return new Promise<void>((resolve, reject) => {
-          const late = setTimeout(
-            () => kept.answer?.reject(notConfirmed('Not confirmed in time')),
-            ANSWER_WITHIN_MS,
-          );
-          const over = () => {
-            clearTimeout(late);
-            kept.answer = null;
-          };
-          kept.answer = {
-            resolve: () => {
-              over();
-              resolve();
-            },
-            reject: (error) => {
-              over();
-              // It goes on without the answer.
-              if (question.otherwise !== undefined) this.#change(kept, { state: 'working' });
-              reject(error);
-            },
-          };
-          this.#change(kept, { state: 'asking', asked: askedOf(question) });
-        });
-      },
-    };
+  #wait(kept: Kept, step: Waiting<unknown>): void {
+    const late = setTimeout(() => this.#drop(kept, 'Not confirmed in time'), ANSWER_WITHIN_MS);
+    kept.waiting = { step, late };
+    if (this.#isClosed) this.#drop(kept, ENDED);
+    else this.#change(kept, { state: 'asking', asked: askedOf(step.asked) });
+  }
+
+  /** Drops the plan that waits for an answer, if one does: no failure of the operation. */
+  #drop(kept: Kept, why: string): void {
+    if (kept.waiting === null) return;
+    clearTimeout(kept.waiting.late);
+    kept.waiting = null;
+    this.#end(kept, { state: 'cancelled', failure: problemOf(new TokenctlError('not_confirmed', why)) });
+    kept.settled = kept.close();
+  }
+
+  #end(kept: Kept, how: Partial<OperationState>): void {
+    this.#change(kept, { ended: new Date().toISOString(), progress: null, ...how });
   }
 }
 
-/** The plan was dropped: no failure of the operation. */
-class NotConfirmed extends TokenctlError {}
-
-function notConfirmed(message: string): NotConfirmed {
-  return new NotConfirmed('not_confirmed', message);
-}
+/** Why a plan is dropped at the end of the console. */
+const ENDED = 'The console ended. Nothing was changed';
 
 /** What is planned, as the command prints it, also with --json and as data; and what to type. */
-function askedOf({ plan: document, act, type, part, note = '', otherwise, lift, json = null }: Question) {
+function askedOf({ plan: document, act, type, lift, json = null }: Asked) {
   const plan = documentText(document);
   /** Names the plan: the answer has to come with it. */
   const digest = createHash('sha256').update(JSON.stringify({ plan, act, type, json })).digest('hex');
-  return {
-    ...{ plan, json, act, type, digest },
-    document: shownDocument(document),
-    /** Which one of several questions it is, and what it is about; null for the only one. */
-    part: part ?? null,
-    /** What a lift is for; null for any other change. */
-    lift: lift ?? null,
-    /** What the answer decides beyond that, as a sentence; null for nothing. */
-    note: note === '' ? null : note,
-    /** What happens without the answer, where that is not the end of the change; null where it is. */
-    otherwise: otherwise ?? null,
-  };
+  /** `lift` is what a lift is for; null for any other change. */
+  return { plan, json, act, type, digest, document: shownDocument(document), lift: lift ?? null };
 }
 
 /** A report of a command as the page shows it. */

@@ -8,11 +8,17 @@ import { shellWord } from '../domain/remedies.ts';
 import { Answers } from './answers.ts';
 
 /** How a piece of work is opened. */
-export interface OpenOptions {
+interface OpenOptions {
   readonly progress?: ShowProgress;
   /** Whether it changes anything. */
   readonly changes?: boolean;
   readonly notify?: (line: string) => void;
+}
+
+/** A runtime, and what closes it. */
+export interface Opened {
+  readonly runtime: Runtime;
+  readonly close: () => Promise<void>;
 }
 
 /** The contexts of a console, and the work in them. Each piece of work has a runtime of its own, as a command has. */
@@ -36,6 +42,12 @@ export interface Places {
   work<T>(place: string, work: (runtime: Runtime) => Promise<T>, options?: OpenOptions): Promise<T>;
   /** Works with the configuration and the audit log, in no place. */
   anywhere<T>(work: (runtime: Runtime) => Promise<T>, options?: OpenOptions): Promise<T>;
+  /**
+   * Opens one of them, or none with null, until it is closed.
+   *
+   * @throws TokenctlError `not_found` for a name that is not one of `names`.
+   */
+  open(place: string | null, options?: OpenOptions): Opened;
   /** The contexts of the configuration that the console was started with. */
   readonly contexts: readonly string[];
 }
@@ -72,27 +84,28 @@ export interface PlacesOptions {
  */
 export async function openPlaces(options: PlacesOptions): Promise<Places> {
   const { flags, environment, version } = options;
-  const open = ({ changes = false, notify = () => undefined }: OpenOptions = {}) =>
-    createRuntime({ flags, environment, version, changes, notify });
+  function openIn(place: string | null, more: OpenOptions = {}): Opened {
+    const { changes = false, notify = () => undefined } = more;
+    const whole = createRuntime({ flags, environment, version, changes, notify });
+    const { progress = whole.progress } = more;
+    const runtime = place === null ? whole : whole.in({ context: place, progress });
+    return { runtime, close: () => whole.close() };
+  }
 
-  async function anywhere<T>(work: (runtime: Runtime) => Promise<T>, more?: OpenOptions): Promise<T> {
-    const runtime = open(more);
+  async function workIn<T>(
+    place: string | null,
+    work: (runtime: Runtime) => Promise<T>,
+    more?: OpenOptions,
+  ): Promise<T> {
+    const { runtime, close } = openIn(place, more);
     try {
       return await work(runtime);
     } finally {
-      await runtime.close();
+      await close();
     }
   }
 
-  async function workIn<T>(place: string, work: (runtime: Runtime) => Promise<T>, more: OpenOptions = {}) {
-    const runtime = open(more);
-    const { progress = runtime.progress } = more;
-    try {
-      return await work(runtime.in({ context: place, progress }));
-    } finally {
-      await runtime.close();
-    }
-  }
+  const anywhere: Places['anywhere'] = (work, more) => workIn(null, work, more);
 
   const contexts = await anywhere(async ({ configuration }) => {
     const several = resolveContexts(configuration, options.allContexts);
@@ -113,6 +126,15 @@ export async function openPlaces(options: PlacesOptions): Promise<Places> {
     });
   }
 
+  /** @throws TokenctlError `not_found` */
+  function requireKnown(place: string): void {
+    const [, context = '', component] = /^([^/]*)(?:\/(gateway|controller))?$/.exec(place) ?? [];
+    if (contexts.includes(component === undefined ? place : context)) return;
+    throw new TokenctlError('not_found', `This console has no context "${place}"`, {
+      hint: `Its contexts: ${contexts.join(', ')}.`,
+    });
+  }
+
   return {
     environment,
     startedWith: filesAsFlags(flags, environment),
@@ -120,13 +142,12 @@ export async function openPlaces(options: PlacesOptions): Promise<Places> {
     unnamed: () => contexts.filter((context) => components.of(context).waitsMs !== null),
     anywhere,
     contexts,
+    open(place, more) {
+      if (place !== null) requireKnown(place);
+      return openIn(place, more);
+    },
     async work(place, work, more) {
-      const [, context = '', component] = /^([^/]*)(?:\/(gateway|controller))?$/.exec(place) ?? [];
-      if (!contexts.includes(component === undefined ? place : context)) {
-        throw new TokenctlError('not_found', `This console has no context "${place}"`, {
-          hint: `Its contexts: ${contexts.join(', ')}.`,
-        });
-      }
+      requireKnown(place);
       return await workIn(place, work, more);
     },
   };

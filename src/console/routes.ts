@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Runtime } from '../app/runtime.ts';
 import { requireAccount } from '../cli/base-command.ts';
-import type { Confirmation } from '../cli/change/confirmation.ts';
+import { firstStep } from '../cli/change/change.ts';
 import { lockdownForm } from '../cli/incident/incident-flags.ts';
 import { revokeForm } from '../cli/revocation/revocation-flags.ts';
 import { traceFlow } from '../cli/token-audit/trace-flow.ts';
@@ -116,6 +116,8 @@ function forget({ tokens, audits, fleet }: ConsoleParts, places: readonly string
   }
 }
 
+const LOOKED_AT = 'This is the plan. Nothing is changed yet.';
+
 /** The least time between two events of an operation. */
 const TELL_EVERY_MS = 250;
 /** A comment keeps the connection from being taken for a dead one. */
@@ -126,21 +128,23 @@ function serveChanges(app: FastifyInstance, parts: ConsoleParts): void {
   const preparation: Preparation = {
     findIds: (filter) => tokens.ids(filter),
     places,
+    dryRun: false,
   };
   app.post('/api/plans', { config: { readsOnly: true } }, async ({ body }) => {
     const request = requestSchema.parse(body);
-    const { command, flow } = await prepare(request, preparation);
-    const report = await places.work(request.place, (runtime) =>
-      flow(true)({ runtime, confirmation: neverConfirmed, notify: () => undefined }),
-    );
-    return { command, ...(await endedOf(report)) };
+    const { command, flags, plan } = await prepare(request, { ...preparation, dryRun: true });
+    return await places.work(request.place, async (runtime) => {
+      const planned = await plan({ runtime, notify: () => undefined });
+      const step = await firstStep({ runtime, flags, afterPlan: LOOKED_AT }, planned);
+      if ('asked' in step) throw new TokenctlError('not_confirmed', 'Only planned. Nothing was changed');
+      return { command, ...(await endedOf(step.report)) };
+    });
   });
   app.post('/api/operations', async ({ body }, reply) => {
     const request = requestSchema.parse(body);
     const { place } = request;
     await places.anywhere(async ({ configuration }) => requireAccount(configuration.auditLog, request));
-    const { command, flow, kind = request.kind } = await prepare(request, preparation);
-    const begun = operations.begin({ kind, place, command, flow: flow(false) });
+    const begun = operations.begin({ kind: request.kind, place, ...(await prepare(request, preparation)) });
     const stop = operations.watch(begun.id, () => {
       const { ended, state } = operations.get(begun.id);
       if (ended === null) return;
@@ -200,10 +204,3 @@ function serveChanges(app: FastifyInstance, parts: ConsoleParts): void {
     tell();
   });
 }
-
-/** A plan that is only looked at must not be carried out, whatever its flow asks. */
-const neverConfirmed: Confirmation = {
-  asks: true,
-  afterPlan: 'This is the plan. Nothing is changed yet.',
-  confirm: () => Promise.reject(new TokenctlError('not_confirmed', 'Only planned. Nothing was changed')),
-};

@@ -16,8 +16,8 @@ import { approvalRuleOf } from '../config/contexts.ts';
 import { type Environment, stateFolder } from '../config/paths.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
-import { account, commandOf, type Prepared, pathOf, pathSchema } from './command-line.ts';
-import { endedOf, type Flow } from './operations.ts';
+import { account, commandOf, type Prepared, type Preparing, pathOf, pathSchema } from './command-line.ts';
+import { endedOf } from './operations.ts';
 import type { Places } from './places.ts';
 
 /** A saved plan that is carried out: of a revocation or of a lockdown. */
@@ -37,39 +37,28 @@ export const savedSchema = z.strictObject({
  */
 export async function prepareSaved(
   request: z.infer<typeof savedSchema>,
-  places: Pick<Places, 'environment' | 'startedWith'>,
+  preparing: Preparing & { readonly places: Pick<Places, 'environment'> },
 ): Promise<Prepared> {
   const { approvalFile, breakGlass } = request;
-  const path = pathOf(request.path, places.environment);
+  const { environment } = preparing.places;
+  const path = pathOf(request.path, environment);
   const typed = {
     plan: path,
-    'approval-file': approvalFile && pathOf(approvalFile, places.environment),
+    'approval-file': approvalFile && pathOf(approvalFile, environment),
     'break-glass': breakGlass,
   };
   const saved = readAnyPlan(path);
   if (saved.format === 'tokenctl-plan') {
     const kind = 'tokens revoke';
-    const asked = { command: kind, typed, request, places };
-    const { command, flags, dryRun } = await commandOf(revokeFlags, asked);
-    const flow =
-      (plans: boolean): Flow =>
-      (run) =>
-        revocationFlow({ ...run, selection: saved, flags: plans ? dryRun : flags });
-    return { kind, command, flow };
+    const { command, flags } = await commandOf(revokeFlags, { command: kind, typed, request, ...preparing });
+    const plan: Prepared['plan'] = ({ runtime }) => revocationFlow({ runtime, selection: saved, flags });
+    return { kind, command, flags, plan };
   }
   const kind = 'incident lockdown';
-  const asked = { command: kind, typed, request, places };
-  const { command, flags, dryRun } = await commandOf(lockdownFlags, asked);
-  const flow =
-    (plans: boolean): Flow =>
-    (run) =>
-      lockdownFlow({
-        ...run,
-        flags: plans ? dryRun : flags,
-        order: lockdownOrder({ plan: path }),
-        several: false,
-      });
-  return { kind, command, flow };
+  const { command, flags } = await commandOf(lockdownFlags, { command: kind, typed, request, ...preparing });
+  const order = lockdownOrder({ plan: path });
+  const plan: Prepared['plan'] = ({ runtime }) => lockdownFlow({ runtime, flags, order, several: false });
+  return { kind, command, flags, plan };
 }
 
 /** The rule of two persons of a context, without the keys. */

@@ -25,7 +25,7 @@ import { type Document, facts, good, type Line, lines, warning, would } from '..
 import { type MaybeMade, type Report, report } from '../../reports/result.ts';
 import { countText, numberText, printable, timeText } from '../../reports/tables/text.ts';
 import { revocationGuard } from '../change/approval.ts';
-import { type ChangeRequest, change, notMade } from '../change/change.ts';
+import { type ChangeRequest, notMade, type PlannedChange } from '../change/change.ts';
 import { runLine, stepAmount, stepLines, unfinishedWork } from '../change/ending.ts';
 import { placeText, typedName } from '../change/plan-text.ts';
 import type { ChangeFlags } from '../flags.ts';
@@ -138,13 +138,15 @@ interface Named {
 }
 
 /**
- * Plans, confirms, deletes an application with its tokens, and reports. Without tokens, which can be revoked under a plan of
+ * Plans to delete an application with its tokens. Without tokens, which can be revoked under a plan of
  * their own, one person may delete it.
  *
- * @throws TokenctlError `not_confirmed`, `not_approved`, and as the operation.
+ * @throws TokenctlError as the operation.
  */
-export async function deletionFlow(request: ChangeRequest & Named): Promise<Report<DeletionJson>> {
-  const { runtime, name } = request;
+export async function deletionFlow({
+  runtime,
+  name,
+}: ChangeRequest & Named): Promise<PlannedChange<DeletionReport, DeletionJson>> {
   const read = await runtime.readTarget();
   const { description } = read;
   const plan = await planDeletion({ ...read, name });
@@ -155,7 +157,7 @@ export async function deletionFlow(request: ChangeRequest & Named): Promise<Repo
     ...(application.idTokens ? [`${countText(application.idTokens, 'stored id token')}`] : []),
   ].join(' and ');
   const shown = printable.value(application.name);
-  return await change<DeletionReport, DeletionJson>(request, {
+  return {
     plan: [
       lines(
         would`delete the application ${application.name} (id ${application.id}) with ${tokens}.`,
@@ -193,7 +195,7 @@ export async function deletionFlow(request: ChangeRequest & Named): Promise<Repo
         done ?? notMade('application result steps left interrupted stopped run');
       return { dryRun, plan: shownJson(plan), ...made };
     },
-  });
+  };
 }
 
 function leftText(result: DeletionReport['result'], left: DeletionReport['left']): Line {
@@ -205,7 +207,7 @@ function leftText(result: DeletionReport['result'], left: DeletionReport['left']
 }
 
 /**
- * Confirms, replaces a client secret and writes the new one to a new file, and nowhere else.
+ * Plans to replace a client secret and to write the new one to a new file, and nowhere else.
  *
  * @throws TokenctlError `usage` for the file, `unsupported` for a public client and over REST, `partly_done` where the secret
  * was replaced and its value is lost; and as the operation.
@@ -215,7 +217,7 @@ export async function secretFlow(
     ChangeFlags & { readonly output: string; readonly 'secret-key'?: string | undefined }
   > &
     Named,
-): Promise<Report<ReplacedSecretJson>> {
+): Promise<PlannedChange<void, ReplacedSecretJson>> {
   const { runtime, name, flags } = request;
   const output = absolutePath(flags.output, process.cwd(), runtime.environment);
   requireNewFile(output);
@@ -226,7 +228,7 @@ export async function secretFlow(
   const { application } = shown;
   requireReplaceable(shown, description, controllerKey);
   const named = printable.value(application.name);
-  return await change(request, {
+  return {
     plan: [
       lines(
         would`replace the client secret of ${application.name} (id ${application.id}) and write the new one to ${output}.`,
@@ -262,7 +264,7 @@ export async function secretFlow(
       ],
     }),
     json: ({ dryRun }) => ({ dryRun, ...shownJson(shown), output, replaced: !dryRun }),
-  });
+  };
 }
 
 function keyFrom(file: string | undefined, { environment }: Runtime): Secret | undefined {

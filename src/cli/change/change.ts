@@ -7,13 +7,34 @@ import { type Document, faint, lines } from '../../reports/document.ts';
 import { type Amount, type Report, report } from '../../reports/result.ts';
 import type { PlanFlags } from '../flags.ts';
 import { approvalFor, approvalRefusal, type Guard } from './approval.ts';
-import type { Confirmation, Question } from './confirmation.ts';
 
-/** Where a change is made, how it is confirmed, and its flags. */
+/** Where a change is planned and made, and its flags. */
 export interface ChangeRequest<Flags extends PlanFlags = PlanFlags> {
   readonly runtime: Runtime;
-  readonly confirmation: Confirmation;
   readonly flags: Flags;
+}
+
+/** A question before a change. */
+export interface Question {
+  /** The action as a phrase: `revoke 12 tokens`. */
+  readonly act: string;
+  /** The answer to type, which requires reading the plan. */
+  readonly type: string;
+  /** Which one of several questions it is, and what it is about: `question 1 of 2: what can be undone later`. */
+  readonly part?: string | undefined;
+  /** What the answer decides beyond that, and what comes after it, as a sentence. */
+  readonly note?: string | undefined;
+  /** Of a lift: whether it gives back what an earlier one left, and who stays deactivated after it, as a phrase. */
+  readonly lift?: { readonly givesBack: boolean; readonly stays: string | null };
+  /** The number of tokens, if the question is about tokens. */
+  readonly tokens?: number;
+}
+
+/** A question, below the plan that it is about. */
+export interface Asked extends Question {
+  readonly plan: Document;
+  /** The plan as --json prints it; only the console shows it. */
+  readonly json?: unknown;
 }
 
 /** Where a plan was saved; null members without --plan-out. */
@@ -40,13 +61,16 @@ export interface Ending extends Pick<Report, 'amount' | 'failure'> {
 /** What an operation gets of its command. */
 export type Begun = Change & { readonly onProgress: (progress: Progress) => void };
 
-export interface PlannedChange<Done, Json> {
+/** A change as a value: what a flow read and plans, how that is done, and how it then reads. Whoever has it decides whether it is made. */
+export interface PlannedChange<Done, Json, Asks = Question | 'unneeded' | null> {
   /** What would be changed. */
   readonly plan: Document;
   /** The plan as --json prints it; only the console shows it. */
   readonly planJson?: unknown;
-  /** What is asked; null if there is nothing to do. */
-  readonly question: Omit<Question, 'plan' | 'json'> | null;
+  /** What is asked; null if there is nothing to do, and `unneeded` for what is done without a question. */
+  readonly question: Asks;
+  /** What is asked next, about a part of the plan: without this answer, all but that part is done. */
+  readonly further?: Asked | undefined;
   /** How much would be changed. */
   readonly amount?: Pick<Amount, 'what' | 'planned'> | undefined;
   /** Throws what the target would refuse. */
@@ -55,6 +79,8 @@ export interface PlannedChange<Done, Json> {
   readonly refusal?: (() => TokenctlError | undefined) | undefined;
   /** Whether the plan counts sessions: those of a cache that was not read are missing. */
   readonly namesSessions?: boolean | undefined;
+  /** Whether it is made without a controller, in no context. */
+  readonly isElsewhere?: boolean | undefined;
   /** The rule of two persons; without it, one person may always make the change. */
   readonly guard?: Guard | undefined;
   readonly incomplete?: TokenctlError | undefined;
@@ -64,46 +90,77 @@ export interface PlannedChange<Done, Json> {
   readonly preview?: Document | undefined;
   /** How it ends if there is nothing to do; by default with the plan, which says so. */
   readonly nothing?: (() => Ending | Promise<Ending>) | undefined;
-  /** Acts. `begin` opens the change, in another runtime where the credential was replaced; signals are caught from then on. */
-  act(begin: (working?: Runtime) => Promise<Begun>): Promise<Done>;
+  /**
+   * Acts. `begin` opens the change, in another runtime where the credential was replaced; signals are caught from then on.
+   * `isWhole` is false without the answer to the question of `further`.
+   */
+  act(begin: (working?: Runtime) => Promise<Begun>, isWhole: boolean): Promise<Done>;
   ended(done: Done): Ending | Promise<Ending>;
   json(outcome: Outcome<Done>): Json;
+  /** What follows in whichever way it ended: a change with a question of its own, or only the report. */
+  after?(report: Report<Json>): Promise<Planned<Json>>;
+}
+
+/** What a flow returns: a planned change, or its report where there is nothing to plan. */
+export type Planned<Json> = PlannedChange<unknown, Json> | Report<Json>;
+
+/** How far a change is: it has ended, or it waits for an answer. Nothing happens until that is given. */
+export type Step<Json> = { readonly report: Report<Json> } | Waiting<Json>;
+
+/** A change that waits for an answer. */
+export interface Waiting<Json> {
+  readonly asked: Asked;
+  /** Goes on once it is confirmed. */
+  goOn(): Promise<Step<Json>>;
+  /** Goes on without the answer; absent where that is the end. */
+  readonly without?: () => Promise<Step<Json>>;
 }
 
 const NO_FILE: PlanFileJson = { planFile: null, digest: null };
 const DRY_RUN = faint`Dry run. Nothing was changed.`;
 
+/** How a change is driven. */
+interface Driven extends ChangeRequest {
+  /** What is said below a plan that is only looked at; by default that it was a dry run. */
+  readonly afterPlan?: string;
+}
+
 /**
- * Makes a change that was planned, or ends before that: with the plan in a file (--plan-out), after a dry run, and where there
- * is nothing to do. The same for all changes: the plan is shown and confirmed, and nothing is done without the approval that
- * it needs.
+ * The first step of a change: it ends with the plan in a file (--plan-out), after a dry run, and where there is nothing to do; otherwise
+ * it waits for the answer. Nothing is done without the approval that it needs.
  *
- * @throws TokenctlError `not_confirmed`, `not_approved`, and the errors of the operation
+ * @throws TokenctlError `not_approved`, and what the target would refuse; the steps throw the errors of the operation.
  */
-export async function change<Done, Json>(
-  { runtime, confirmation, flags }: ChangeRequest,
-  planned: PlannedChange<Done, Json>,
-): Promise<Report<Json>> {
-  const { plan, question, amount, incomplete, guard } = planned;
+export async function firstStep<Json>(driven: Driven, planned: Planned<Json>): Promise<Step<Json>> {
+  if ('kind' in planned) return { report: planned };
+  const { runtime, flags } = driven;
+  const { plan, question, amount, incomplete, guard, further } = planned;
   const dryRun = flags['dry-run'] === true;
   const approve = async () =>
     guard === undefined ? undefined : await approvalFor({ runtime, flags, ...guard });
+  const end = async (made: Report<Json>): Promise<Step<Json>> =>
+    planned.after === undefined ? { report: made } : await firstStep(driven, await planned.after(made));
   const unchanged = (ending: Ending, file = NO_FILE) =>
-    report({
-      amount: amount && { ...amount, done: 0, dryRun },
-      ...ending,
-      json: planned.json({ dryRun, done: null, file }),
-    });
+    end(
+      report({
+        amount: amount && { ...amount, done: 0, dryRun },
+        ...ending,
+        json: planned.json({ dryRun, done: null, file }),
+      }),
+    );
   const unmade = [...plan, ...(planned.preview ?? [])];
-  const description = await runtime.description();
-  const unread = planned.namesSessions === true ? unreadSessions(description) : undefined;
-  const requireWritable = () => requirePrimary(description, 'A change');
+  const description = planned.isElsewhere === true ? null : await runtime.description();
+  const unread =
+    planned.namesSessions === true && description !== null ? unreadSessions(description) : undefined;
+  const requireWritable = () => {
+    if (description !== null) requirePrimary(description, 'A change');
+  };
   if (!dryRun) requireWritable();
   const path = flags['plan-out'];
   if (path !== undefined && planned.save !== undefined && question !== null) {
     const { digest } = await planned.save(path);
     const saved = lines(`Saved the plan to ${path}, digest ${digest.slice(0, 12)}. Nothing was changed.`);
-    return unchanged(
+    return await unchanged(
       { document: [...unmade, saved], amount: undefined, failure: incomplete ?? unread },
       { planFile: path, digest },
     );
@@ -112,24 +169,55 @@ export async function change<Done, Json>(
   if (dryRun) {
     const refused =
       refusalAhead(requireWritable) ?? foreseen() ?? incomplete ?? (await approvalRefusal(approve)) ?? unread;
-    const end = lines(confirmation.afterPlan ?? DRY_RUN);
-    return unchanged({ document: [...unmade, end], failure: refused });
+    const last = lines(driven.afterPlan ?? DRY_RUN);
+    return await unchanged({ document: [...unmade, last], failure: refused });
   }
   if (question === null) {
     await ignoringMissingApproval(approve);
     const ending = (await planned.nothing?.()) ?? { document: plan, failure: incomplete };
-    return unchanged({ ...ending, failure: ending.failure ?? unread });
+    return await unchanged({ ...ending, failure: ending.failure ?? unread });
   }
   planned.require?.();
   const approval = await approve();
-  await confirmation.confirm({ plan, json: planned.planJson, ...question });
-  const progress = runtime.progress('Revoking');
-  const begin = async (working = runtime) => ({
-    ...(await working.change({ ...flags, approval })),
-    onProgress: progress.step,
-  });
-  const done = await planned.act(begin).finally(progress.end);
-  return report({ ...(await planned.ended(done)), json: planned.json({ dryRun, done, file: NO_FILE }) });
+  const act = async (isWhole: boolean): Promise<Step<Json>> => {
+    const progress = runtime.progress('Revoking');
+    const begin = async (working = runtime) => ({
+      ...(await working.change({ ...flags, approval })),
+      onProgress: progress.step,
+    });
+    const done = await planned.act(begin, isWhole).finally(progress.end);
+    return await end(
+      report({ ...(await planned.ended(done)), json: planned.json({ dryRun, done, file: NO_FILE }) }),
+    );
+  };
+  if (question === 'unneeded') return await act(true);
+  const ask = { asked: { plan, json: planned.planJson, ...question } };
+  if (further === undefined) return { ...ask, goOn: () => act(true) };
+  const second = { asked: further, goOn: () => act(true), without: () => act(false) };
+  return { ...ask, goOn: async () => second };
+}
+
+/**
+ * Carries a change out to its end.
+ *
+ * @param confirm Shows the plan, and returns once it is confirmed; by default nobody is asked.
+ * @throws TokenctlError `not_confirmed`, and as {@link firstStep} and its steps.
+ */
+export async function carryOut<Json>(
+  request: ChangeRequest,
+  planned: Planned<Json>,
+  confirm: (asked: Asked) => Promise<void> = async () => undefined,
+): Promise<Report<Json>> {
+  let step = await firstStep(request, planned);
+  while (!('report' in step)) {
+    const { asked, goOn, without }: Waiting<Json> = step;
+    step = await confirm(asked).then(goOn, (error: unknown) => {
+      if (without !== undefined && error instanceof TokenctlError && error.code === 'not_confirmed')
+        return without();
+      throw error;
+    });
+  }
+  return step.report;
 }
 
 /** Nothing to do needs no approval; but a plan that was applied before is refused. */

@@ -7,57 +7,31 @@ import { type Document, documentText, type Line, lines, type Text } from '../../
 import { onScreen } from '../../reports/tables/text.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { screenOf, writeTo } from '../output/streams.ts';
+import type { Asked } from './change.ts';
 
-/** A question before a change. */
-export interface Question {
-  /** The plan, which is shown above the question. */
-  readonly plan: Document;
-  /** The plan as --json prints it; only the console shows it. */
-  readonly json?: unknown;
-  /** The action as a phrase: `revoke 12 tokens`. */
-  readonly act: string;
-  /** The answer to type, which requires reading the plan. */
-  readonly type: string;
-  /** What happens without the answer, as a phrase, where that is not the end: `clean the rest only`. */
-  readonly otherwise?: string;
-  /** Which one of several questions it is, and what it is about: `question 1 of 2: what can be undone later`. */
-  readonly part?: string | undefined;
-  /** What the answer decides beyond that, and what comes after it, as a sentence. */
-  readonly note?: string | undefined;
-  /** Of a lift: whether it gives back what an earlier one left, and who stays deactivated after it, as a phrase. */
-  readonly lift?: { readonly givesBack: boolean; readonly stays: string | null };
-  /** The number of tokens, if the question is about tokens. */
-  readonly tokens?: number;
-}
-
-/** How a change is confirmed: with --yes or by an answer. */
+/** How a change is confirmed on the command line: with --yes or by an answer. */
 export interface Confirmation {
   /** Whether the user will be asked. */
   readonly asks: boolean;
-  /** What is said after a plan that is only looked at; by default that it was a dry run. */
-  readonly afterPlan?: string;
-  /**
-   * Shows the plan and returns once it is confirmed.
-   *
-   * @throws TokenctlError `not_confirmed` for any other answer, `interrupted` on Ctrl-C
-   */
-  confirm(question: Question): Promise<void>;
-}
-
-export interface FlagConfirmation extends Confirmation {
   /**
    * Checks that the change can be confirmed: without a terminal, --yes or --dry-run is required.
    *
    * @throws TokenctlError `usage`
    */
   requirePossible(): void;
+  /**
+   * Shows the plan and returns once it is confirmed.
+   *
+   * @throws TokenctlError `not_confirmed` for any other answer, `interrupted` on Ctrl-C
+   */
+  confirm(asked: Asked): Promise<void>;
 }
 
 /** Decides how a change is confirmed. Checks nothing yet, because what is wrong with a file is reported first. */
 export function confirmationFrom(
   flags: ChangeFlags & { readonly 'plan-out'?: string | undefined; readonly json?: boolean | undefined },
   options: AskOptions = {},
-): FlagConfirmation {
+): Confirmation {
   const changes = flags['dry-run'] !== true && flags['plan-out'] === undefined;
   return {
     asks: flags.yes !== true,

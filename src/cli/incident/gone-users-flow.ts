@@ -4,8 +4,8 @@ import { askDirectory } from '../../operations/directories/ask-directory.ts';
 import type { Directory } from '../../operations/ports/directory.ts';
 import { requireMayChange } from '../../operations/visibility.ts';
 import { lines } from '../../reports/document.ts';
-import { type Report, report } from '../../reports/result.ts';
-import { notMade } from '../change/change.ts';
+import { report } from '../../reports/result.ts';
+import { notMade, type Planned, type PlannedChange } from '../change/change.ts';
 import {
   answerDocument,
   type OffboardingJson,
@@ -14,13 +14,13 @@ import {
 } from './offboarding-flow.ts';
 
 /**
- * Asks a directory who has left, and offboards them like users who were named. If nobody has left, records the answer.
+ * Asks a directory who has left, and plans to offboard them like users who were named. If nobody has left, the answer is recorded.
  *
  * @throws TokenctlError as `askDirectory` and {@link offboardingFlow}.
  */
 export async function goneUsersFlow(
   request: Omit<OffboardingRequest, 'users' | 'asked'> & { readonly directory: string },
-): Promise<Report<OffboardingJson>> {
+): Promise<Planned<OffboardingJson>> {
   const { runtime, flags, directory: name } = request;
   const { directories } = runtime.configuration;
   const directory: Directory = openDirectory(name, directories, runtime.environment);
@@ -40,21 +40,27 @@ export async function goneUsersFlow(
     const users = answer.gone.map(({ username }) => username);
     return await offboardingFlow({ ...request, users, asked });
   }
-  if (!dryRun) await recordAnswer(await runtime.change(flags), asked);
-  return report({
-    json: {
-      dryRun,
-      plan: null,
-      directory: answer,
-      ...notMade('users renamed result steps accessPaths staysActive interrupted stopped run'),
-    },
-    document: [
-      ...answerDocument(answer),
-      lines(
-        answer.doubtful.length === 0
-          ? `By the directory ${name}, nobody has left. Nothing was changed.`
-          : `Whether the users in doubt have left is not known; by the directory ${name}, no other user has left. Nothing was changed.`,
-      ),
-    ],
-  });
+  const json = {
+    dryRun,
+    plan: null,
+    directory: answer,
+    ...notMade('users renamed result steps accessPaths staysActive interrupted stopped run'),
+  };
+  const document = [
+    ...answerDocument(answer),
+    lines(
+      answer.doubtful.length === 0
+        ? `By the directory ${name}, nobody has left. Nothing was changed.`
+        : `Whether the users in doubt have left is not known; by the directory ${name}, no other user has left. Nothing was changed.`,
+    ),
+  ];
+  if (dryRun) return report({ json, document });
+  const recorded: PlannedChange<void, OffboardingJson> = {
+    plan: document,
+    question: 'unneeded',
+    act: async (begin) => await recordAnswer(await begin(), asked),
+    ended: () => ({ document }),
+    json: () => json,
+  };
+  return recorded;
 }

@@ -21,8 +21,7 @@ import type { LeakPlace } from '../../operations/revocation/scanner-findings.ts'
 import { type Document, type Line, lines, list, warning } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
-import { type ChangeRequest, change, type PlanFileJson } from '../change/change.ts';
-import type { Confirmation } from '../change/confirmation.ts';
+import type { ChangeRequest, PlanFileJson, PlannedChange } from '../change/change.ts';
 import { writePlanFile } from '../change/plan-file.ts';
 import { requireReadable } from '../flags.ts';
 import { noteLimit, writeNotice } from '../output/streams.ts';
@@ -41,20 +40,27 @@ export interface LeakedJson extends LeakedTokens, PlanFileJson {
   readonly revocation: RevocationReport | null;
 }
 
-export interface LeakedRequest extends Omit<ChangeRequest<Omit<LeakedFlags, 'leaked'>>, 'confirmation'> {
+export interface LeakedRequest extends ChangeRequest<Omit<LeakedFlags, 'leaked'>> {
   /** Reads the text or the report to search. */
   readonly input: () => Promise<LeakedInput>;
-  /** Null if nothing is revoked. */
-  readonly confirmation: Confirmation | null;
 }
 
-/**
- * Finds token values and their owners. With a confirmation, revokes the live ones like any other revocation.
- *
- * @throws TokenctlError `not_confirmed`, and the errors of the operations.
- */
-export async function leakedFlow(request: LeakedRequest): Promise<Report<LeakedJson>> {
-  const { runtime, confirmation, flags } = request;
+/** Finds token values and their owners, and revokes nothing. Throws as the operations do. */
+export async function leakedReport(request: LeakedRequest): Promise<Report<LeakedJson>> {
+  const { leaked, description } = await find(request);
+  const { visibility } = description;
+  return report({
+    json: {
+      ...{ ...leaked, visibility, dryRun: false },
+      ...{ plan: null, planFile: null, digest: null, revocation: null },
+    },
+    document: foundDocument(leaked),
+    failure: unchecked(leaked),
+  });
+}
+
+async function find(request: LeakedRequest) {
+  const { runtime, flags } = request;
   const read = await runtime.readTarget();
   const { target, description } = read;
   await noteLimit(runtime);
@@ -72,38 +78,36 @@ export async function leakedFlow(request: LeakedRequest): Promise<Report<LeakedJ
     change: () => runtime.change(flags),
     withoutUse: flags['dry-run'] === true,
   });
+  return { leaked, target, description };
+}
+
+/** Finds token values and their owners, and plans to revoke the live ones like any other revocation. Throws as the operations do. */
+export async function leakedFlow(
+  request: LeakedRequest,
+): Promise<PlannedChange<RevocationReport, LeakedJson>> {
+  const { runtime, flags } = request;
+  const { leaked, target, description } = await find(request);
   const { visibility } = description;
-  const common = { ...leaked, visibility };
-  if (confirmation === null) {
-    return report({
-      json: { ...common, dryRun: false, plan: null, planFile: null, digest: null, revocation: null },
-      document: foundDocument(leaked),
-      failure: unchecked(leaked),
-    });
-  }
   const includeOwn = flags['include-own'] === true;
   const plan = await planLeaked({ target, description, leaked, includeOwn });
-  const { guard: _, ...revocation } = revocationChange(plan, { description });
-  return await change<RevocationReport, LeakedJson>(
-    { runtime, confirmation, flags },
-    {
-      ...revocation,
-      plan: [...foundDocument(leaked), ...planDocument(plan, description)],
-      preview: [],
-      incomplete: unclear(leaked) ?? unchecked(leaked),
-      nothing: undefined,
-      save: (path) => writePlanFile(runtime, { path, plan, includeOwn, flags }),
-      ended(done) {
-        const ending = revocationEnding(done);
-        return {
-          ...ending,
-          amount: undefined,
-          failure: ending.failure ?? unclear(leaked) ?? unchecked(leaked),
-        };
-      },
-      json: ({ dryRun, done, file }) => ({ ...common, dryRun, plan, ...file, revocation: done }),
+  return {
+    ...revocationChange(plan, { description }),
+    guard: undefined,
+    plan: [...foundDocument(leaked), ...planDocument(plan, description)],
+    preview: [],
+    incomplete: unclear(leaked) ?? unchecked(leaked),
+    nothing: undefined,
+    save: (path) => writePlanFile(runtime, { path, plan, includeOwn, flags }),
+    ended(done) {
+      const ending = revocationEnding(done);
+      return {
+        ...ending,
+        amount: undefined,
+        failure: ending.failure ?? unclear(leaked) ?? unchecked(leaked),
+      };
     },
-  );
+    json: ({ dryRun, done, file }) => ({ ...leaked, visibility, dryRun, plan, ...file, revocation: done }),
+  };
 }
 
 /** The failure if a live token could not be identified. */

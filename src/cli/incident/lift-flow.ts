@@ -31,7 +31,7 @@ import {
 } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
-import { type ChangeRequest, change, type PlannedChange } from '../change/change.ts';
+import type { ChangeRequest, PlannedChange, Question } from '../change/change.ts';
 import { runLine, stepAmount, stepLines, unfinishedWork } from '../change/ending.ts';
 import { placeLine } from '../change/plan-text.ts';
 import type { ExtendFlags, LiftFlags } from './incident-flags.ts';
@@ -84,12 +84,15 @@ function onlyOne(open: readonly string[]): readonly string[] {
   });
 }
 
+/** The change that a lift is. */
+export type LiftChange = PlannedChange<readonly LiftReport[], LiftJson, Question | null>;
+
 /**
- * Plans, confirms, lifts and reports.
+ * Plans a lift.
  *
- * @throws TokenctlError `usage`, `not_confirmed`, and the errors of the operations.
+ * @throws TokenctlError `usage`, and the errors of the operations.
  */
-export async function liftFlow(request: LiftRequest): Promise<Report<LiftJson>> {
+export async function liftFlow(request: LiftRequest): Promise<LiftChange> {
   const { runtime, incident, flags, closes, keeping = [] } = request;
   const reading = await runtime.reading();
   const { description } = reading;
@@ -108,9 +111,13 @@ export async function liftFlow(request: LiftRequest): Promise<Report<LiftJson>> 
   }
   const elsewhere = (due?.elsewhere ?? []).filter((each) => !isIncluded(each, request.contexts ?? []));
   const choices = { acceptSessions, keepDeactivated, keeping };
-  const result = await change(request, liftChange(plans, { description, choices, elsewhere, closes }));
-  if (!isDue) await tellOfDue(runtime);
-  return result;
+  return {
+    ...liftChange(plans, { description, choices, elsewhere, closes }),
+    after: async (report) => {
+      if (!isDue) await tellOfDue(runtime);
+      return report;
+    },
+  };
 }
 
 function liftChange(
@@ -129,7 +136,7 @@ function liftChange(
     };
     readonly elsewhere: readonly DueIncident[];
   },
-): PlannedChange<readonly LiftReport[], LiftJson> {
+): LiftChange {
   const meant = plans.filter(hasWork);
   const ids = meant.map(({ incident: { id } }) => id);
   const isGiving = meant.length > 0 && meant.every(({ incident: { lifted } }) => lifted !== null);

@@ -4,39 +4,32 @@ import { snapshotFiles } from '../../app/snapshot-file.ts';
 import { stateFolder } from '../../config/paths.ts';
 import { type AccessPath, pathNames, uncheckedPaths } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
-import { amountsOf, type RevocationPlan } from '../../domain/plan.ts';
+import type { LockdownScope } from '../../domain/incident/incident.ts';
+import { amountsOf } from '../../domain/plan.ts';
 import { shellWord } from '../../domain/remedies.ts';
-import { cautionOf } from '../../operations/access/check-paths.ts';
 import { renamedText, requireMeant, requireUnchanged } from '../../operations/bound-names.ts';
 import { heldLockdown, type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
 import { historyText, namesFailure } from '../../operations/incident/name-history.ts';
-import { valueText } from '../../operations/incident/plan-lift.ts';
-import { type LockdownPlan, type NamedToken, planLockdown } from '../../operations/incident/plan-lockdown.ts';
+import { type LockdownPlan, planLockdown } from '../../operations/incident/plan-lockdown.ts';
 import type { Target, TargetDescription } from '../../operations/ports/target.ts';
 import { requireSameController, type SavedLockdown } from '../../operations/revocation/saved-plan.ts';
 import { refuseLockout } from '../../operations/settings/settings.ts';
 import { requireMayChange } from '../../operations/visibility.ts';
 import { accessParts } from '../../reports/access-lines.ts';
+import { folded, good, type Line, lines, warning } from '../../reports/document.ts';
+import type { MaybeMade } from '../../reports/result.ts';
+import { countText } from '../../reports/tables/text.ts';
 import {
-  type Document,
-  emphasized,
-  folded,
-  good,
-  type Line,
-  lines,
-  list,
-  type Part,
-  warning,
-  would,
-} from '../../reports/document.ts';
-import type { MaybeMade, Report } from '../../reports/result.ts';
-import { countText, numberText } from '../../reports/tables/text.ts';
-import { type ChangeRequest, change, type Ending, notMade, type PlanFileJson } from '../change/change.ts';
-import type { Question } from '../change/confirmation.ts';
+  type ChangeRequest,
+  type Ending,
+  notMade,
+  type PlanFileJson,
+  type PlannedChange,
+  type Question,
+} from '../change/change.ts';
 import { runLine, stepAmount, stepLines, tookText, unfinishedWork } from '../change/ending.ts';
 import { writeLockdownFile } from '../change/plan-file.ts';
-import { placeLine, typedName } from '../change/plan-text.ts';
+import { typedName } from '../change/plan-text.ts';
 import {
   createRescueToken,
   type Rescue,
@@ -46,11 +39,10 @@ import {
   rescueLines,
   rescuePlanLine,
 } from '../rescue-token.ts';
-import { expiredText } from '../revocation/revocation-plan.ts';
 import type { LockdownFlags } from './incident-flags.ts';
 import { endText, hintForPaths, tellOfDue } from './incident-text.ts';
-import { localSteps, namesText } from './local-access.ts';
 import { isOfOneUser, type LockdownOrder, meantScope } from './lockdown-order.ts';
+import { kindOf, lockdownPlanDocument } from './lockdown-plan.ts';
 
 /** What `incident lockdown` prints with `--json`. After a dry run, the members of the report are null. */
 export interface LockdownJson extends MaybeMade<LockdownReport>, RescueJson, PlanFileJson {
@@ -64,12 +56,15 @@ export interface LockdownRequest extends ChangeRequest<LockdownFlags> {
   readonly several: boolean;
 }
 
+/** A lockdown that is planned, and the id of its incident. */
+export type LockdownChange = PlannedChange<Locked, LockdownJson> & { readonly incident: string };
+
 /**
- * Plans, confirms, locks down and reports. Does nothing if the lockdown is already fully in effect.
+ * Plans a lockdown. There is nothing to do if it is already fully in effect.
  *
- * @throws TokenctlError `not_confirmed`, and the errors of the operations.
+ * @throws TokenctlError as the operations do.
  */
-export async function lockdownFlow(request: LockdownRequest): Promise<Report<LockdownJson>> {
+export async function lockdownFlow(request: LockdownRequest): Promise<LockdownChange> {
   const { runtime, flags, several } = request;
   const { measures, sharedId, proposedId, lasts, saved, turns } = request.order;
   const { scope, remarks } = await meantScope(runtime, request.order);
@@ -101,7 +96,8 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
   const isHeld = async (working: Runtime, agreed: LockdownPlan) =>
     lasts === null ? await heldLockdown(await working.reading(), agreed) : null;
   const held = isPlanned ? null : await isHeld(runtime, plan);
-  const result = await change<Locked, LockdownJson>(request, {
+  return {
+    incident: plan.incident,
     plan: [
       lines(rescueFile !== null && rescuePlanLine(rescueFile, description)),
       ...lockdownPlanDocument(plan, description, await endText(runtime, { ...description, ...plan })),
@@ -112,7 +108,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
     question: held === null ? { act: `lock down ${plan.selection}`, ...answerFor(plan) } : null,
     planJson: { incident: plan.incident },
     namesSessions: plan.revocation !== null && plan.revocation.sessions !== null,
-    save: (path) => writeLockdownFile(runtime, { path, flags, lasts, ...ordered(plan) }),
+    save: (path: string) => writeLockdownFile(runtime, { path, flags, lasts, ...ordered(plan) }),
     require() {
       requireMayChange(description);
       if (measures.basicAuthentication && rescueFile === null)
@@ -157,18 +153,16 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
       ...rescueJson(done?.rescue ?? null),
       ...file,
     }),
-  });
-  if (flags['plan-out'] === undefined) await tellOfDue(runtime);
-  return result;
+    async after(report) {
+      if (flags['plan-out'] === undefined) await tellOfDue(runtime);
+      return report;
+    },
+  };
 }
 
 /** What a plan says, with the ids that its names were resolved to. */
 function ordered({ selection, scope, measures }: LockdownPlan) {
   return { selection, scope, measures };
-}
-
-function kindOf({ kind }: LockdownScope): 'user' | 'application' {
-  return kind === 'applications' ? 'application' : 'user';
 }
 
 /** An approval counts for those who were named when it was given, by id, name and time of creation. */
@@ -319,130 +313,3 @@ const RUNBOOKS: Readonly<Partial<Record<LockdownPlan['scope']['kind'], string>>>
   users: 'stolen-token',
   applications: 'leaked-repository',
 };
-
-/** User names to list. */
-const SHOWN = 8;
-
-function lockdownPlanDocument(plan: LockdownPlan, description: TargetDescription, ends: string): Document {
-  const { incident, continues, selection, usersKept, usersGone } = plan;
-  return [
-    lines(
-      would`lock down ${selection}, as ${incident}${continues ? ', an open incident' : ''}.`,
-      historyText(plan.names),
-      placeLine(description),
-      ends,
-    ),
-    stepsPart(plan, description),
-    tokensPart(plan),
-    lines(
-      plan.revocation?.kept.map(
-        ({ tokenId }) => warning`Kept: token ${tokenId}, which may be the credential of this context.`,
-      ),
-      usersKept.length > 0 && warning`Kept active: ${usersKept.join(', ')}.`,
-      usersGone.length > 0 && `Not found any more: ${usersGone.join(', ')}.`,
-      renamedText(kindOf(plan.scope), plan.renamed),
-    ),
-  ];
-}
-
-/** The steps. Those of a lockdown that only deactivates users and revokes are said in a line. */
-function stepsPart(plan: LockdownPlan, description: TargetDescription): Part {
-  const { before, after } = localSteps(plan.local);
-  const isUsual = [plan.switches, plan.lifetimes, before, after].every(({ length }) => length === 0);
-  const steps = stepsOf(plan, description).map((text, index) => `${index + 1}. ${text}`);
-  return folded(isUsual && usualText(plan), emphasized`Steps:`, list(...steps));
-}
-
-/** What a lockdown ends, with the numbers that are known. */
-function usualText({ users, revocation, counted }: LockdownPlan): string {
-  const deactivated = users.map(({ name }) => name);
-  const ends = revocation === null ? [] : counted ? amountTexts(revocation) : ['all tokens'];
-  const words = [
-    ...(deactivated.length === 0 ? [] : [`deactivates ${namesText(deactivated, SHOWN)}`]),
-    `ends ${ends.join(', ')}`,
-  ];
-  return words.join(', ').replace(/^./, (first) => first.toUpperCase());
-}
-
-function amountTexts(revocation: RevocationPlan): readonly string[] {
-  const { accessTokens, refreshTokens, authorizationCodes, sessions } = amountsOf(revocation);
-  const all = [
-    [accessTokens, 'access token'],
-    [refreshTokens, 'refresh token'],
-    [authorizationCodes, 'authorization code'],
-    [sessions, 'session'],
-  ] as const;
-  return all.flatMap(([count, what]) =>
-    count > 0 || what === 'access token' ? [countText(count, what)] : [],
-  );
-}
-
-/** Names the first tokens: with a stolen one may go one that something else works with. */
-function tokensPart({ tokens, revocation }: LockdownPlan): Part | null {
-  const all = revocation?.tokenIds.length ?? 0;
-  if (tokens === null || all === 0) return null;
-  const more = all - tokens.length;
-  return lines(
-    'Access tokens to revoke, for good:',
-    list(...tokens.map(tokenText), more > 0 && `and ${numberText(more)} more.`),
-  );
-}
-
-function tokenText({ id, user, description, scope, application }: NamedToken): string {
-  const what = description === '' ? 'without a description' : `"${description}"`;
-  const kind = application === null ? '' : `, of the application ${application}`;
-  return `token ${id} of ${user ?? 'nobody'}: ${what}, scope ${scope}${kind}`;
-}
-
-function stepsOf(plan: LockdownPlan, description: TargetDescription): string[] {
-  const { switches, users, lifetimes } = plan;
-  return [
-    ...switches.map((lock) => settingText(lock) + cautionOf(lock.name, description)),
-    ...(users.length > 0
-      ? [
-          `Deactivate ${countText(users.length, 'user')}: ${namesText(
-            users.map(({ name }) => name),
-            SHOWN,
-          )}.`,
-        ]
-      : []),
-    ...localSteps(plan.local).before,
-    'Save to a file what is there: users, tokens, settings, and what was done in the last hour.',
-    ...revocationSteps(plan),
-    ...localSteps(plan.local).after,
-    ...lifetimes.map(settingText),
-    'Check that every way in is closed.',
-  ];
-}
-
-function revocationSteps({ revocation, counted }: LockdownPlan): string[] {
-  if (revocation === null) return ['No user matches now. Nothing to revoke.'];
-  const { reach } = revocation;
-  if (!counted) {
-    const kinds = [
-      ...(reach.refreshTokens ? ['refresh tokens'] : []),
-      'access tokens',
-      ...(reach.authorizationCodes ? ['authorization codes'] : []),
-      ...(reach.sessions ? ['sessions'] : []),
-    ];
-    return [`Revoke or end all ${kinds.join(', ')}. They are counted when this step runs.`];
-  }
-  const { accessTokens, refreshTokens, authorizationCodes, sessions } = amountsOf(revocation);
-  const again = ', and any that are made before this step runs';
-  const expired = expiredText(revocation.refreshTokensExpired);
-  return [
-    ...(reach.authorizationCodes
-      ? [`Delete ${countText(authorizationCodes, 'authorization code')}${again}.`]
-      : []),
-    ...(reach.refreshTokens
-      ? [`Revoke ${countText(refreshTokens, 'refresh token')}${expired}${again}.`]
-      : []),
-    `Revoke ${countText(accessTokens, 'access token')}${again}.`,
-    ...(reach.sessions ? [`End ${countText(sessions, 'session')}.`] : []),
-  ];
-}
-
-function settingText({ name, before, locked }: Lock): string {
-  if (before === locked) return `Keep ${name} at ${valueText(locked)}.`;
-  return `Set ${name} from ${valueText(before)} to ${valueText(locked)}.`;
-}

@@ -20,9 +20,9 @@ import type { TargetDescription } from '../../operations/ports/target.ts';
 import { requireMayChange } from '../../operations/visibility.ts';
 import { accessParts, notCovered } from '../../reports/access-lines.ts';
 import { type Document, lines, list, would } from '../../reports/document.ts';
-import type { MaybeMade, Report } from '../../reports/result.ts';
+import type { MaybeMade } from '../../reports/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
-import { type ChangeRequest, change, type Ending, notMade } from '../change/change.ts';
+import { type ChangeRequest, type Ending, notMade, type PlannedChange } from '../change/change.ts';
 import { runLine, stepAmount, stepLines, unfinishedWork } from '../change/ending.ts';
 import type { ChangeFlags, LocalFlags } from '../flags.ts';
 import { planDocument } from '../revocation/revocation-plan.ts';
@@ -44,12 +44,10 @@ export interface OffboardingRequest extends ChangeRequest<ChangeFlags & LocalFla
   readonly asked?: AskedDirectory;
 }
 
-/**
- * Plans, confirms, ends all access and reports.
- *
- * @throws TokenctlError `not_confirmed`, and the errors of the operations.
- */
-export async function offboardingFlow(request: OffboardingRequest): Promise<Report<OffboardingJson>> {
+/** Plans the end of all access of users. Throws as the operations do. */
+export async function offboardingFlow(
+  request: OffboardingRequest,
+): Promise<PlannedChange<UserOffboardingReport, OffboardingJson>> {
   const { runtime, flags } = request;
   const read = await runtime.readTarget();
   const { description } = read;
@@ -78,7 +76,7 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
         )
       : null;
   const ended = (found: Found) => offboardingEnding(found, { plan, description });
-  return await change<UserOffboardingReport, OffboardingJson>(request, {
+  return {
     plan: [
       ...(answer === undefined ? [] : answerDocument(answer)),
       lines(
@@ -121,7 +119,7 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
         accessPaths,
       }),
     }),
-  });
+  };
 }
 
 /** Refuses names that are another user's since the directory was compared. */

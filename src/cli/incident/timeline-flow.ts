@@ -22,7 +22,7 @@ export interface TimelineJson {
   readonly items: readonly TimelineItem[];
 }
 
-export interface TimelineRequest extends Pick<ContextRun<null>, 'runtime' | 'context' | 'several'> {
+export interface TimelineRequest extends Pick<ContextRun, 'runtime' | 'context' | 'several'> {
   readonly flags: FlagsOf<typeof timelineFlags>;
 }
 

@@ -29,9 +29,16 @@ import { isSameController } from '../../operations/journal/journal.ts';
 import { endOfNow } from '../../operations/ports/clock.ts';
 import type { Evidence } from '../../operations/ports/evidence.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import type { MaybeMade, Report } from '../../reports/result.ts';
+import type { MaybeMade } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
-import { type Begun, type ChangeRequest, change, notMade, type PlannedChange } from '../change/change.ts';
+import {
+  type Asked,
+  type Begun,
+  type ChangeRequest,
+  notMade,
+  type PlannedChange,
+  type Question,
+} from '../change/change.ts';
 import { type FlagsOf, instantOf } from '../flags.ts';
 import {
   type AnyPlan,
@@ -88,7 +95,7 @@ interface CleaningPlanJson extends MaybeMade<Pick<Investigation, 'subject' | 'si
 }
 
 /** What `incident clean` prints with `--json`. Where nothing was cleaned, the members of the report are null. */
-export interface CleaningJson extends MaybeMade<Omit<CleaningReport, 'left' | 'later'>> {
+interface CleaningJson extends MaybeMade<Omit<CleaningReport, 'left' | 'later'>> {
   readonly dryRun: boolean;
   readonly plan: CleaningPlanJson;
   /** The ids of planned items that remain, when read again; null if that was not reached. */
@@ -107,12 +114,21 @@ export interface CleanRequest extends ChangeRequest<FlagsOf<typeof cleanFlags>> 
   readonly isPicked?: boolean;
 }
 
+/** The change that a cleaning, or the undoing of one, is. */
+export type CleaningChange = PlannedChange<Cleaned, CleaningJson, Question | null>;
+
+/** What was agreed to, and what became of it. */
+export interface Cleaned {
+  readonly plan: AnyPlan;
+  readonly report: CleaningReport;
+}
+
 /**
- * Plans, confirms, cleans, reads again and reports.
+ * Investigates again, and plans a cleaning or the undoing of one.
  *
- * @throws TokenctlError `usage`, `not_confirmed`, and the errors of the operations.
+ * @throws TokenctlError `usage`, and the errors of the operations.
  */
-export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJson>> {
+export async function cleanFlow(request: CleanRequest): Promise<CleaningChange> {
   const { runtime, flags } = request;
   const { from, incident } = flags;
   if (flags.undo !== undefined) return await undoFlow(request, flags.undo);
@@ -126,44 +142,36 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
   if (saved !== undefined) requireSameController(saved, description);
   const since = flags.since && instantOf(flags.since, (await runtime.targetClock()).now());
   const theft = await theftBeginning(runtime, { since, saved, incident });
-  const opened = await openCleaning(runtime, flags['rest-context']);
-  const { evidence, ways, restProblem, ownTokens, close } = opened;
-  try {
-    const now = await investigateAgain(request, { evidence, saved, since: theft.at });
-    const { investigation, left } = chosen(now, saved);
-    const marks = await marksFor(request, now.incident, description);
-    const planned = planCleaning(investigation, {
-      selection: { items: flags.item, rules: flags.rule },
-      ways,
-      restProblem,
-      ownTokens,
-      ...marks,
-      found: now.items,
-    });
-    const histories = await readIncidentHistories(await runtime.auditLog());
-    const incidents = histories.ofController(description).flatMap((each) => each.incidents);
-    const whole = await withoutOtherIntruders(planned, { evidence, suspects: suspectsIn(incidents) });
-    // With --yes, nothing asks a second time.
-    const plan = flags.yes === true && flags.irreversible !== true ? reversible(whole) : whole;
-    return await change(
-      request,
-      cleaningChange(plan, {
-        description,
-        beginning: [
-          ...notReadText(now),
-          theft.text,
-          ...left,
-          ...notFoundText(marks, now),
-          ...othersText(investigation, flags),
-        ],
-        isPicked: request.isPicked === true,
-        confirmed: () => confirmedPlan(request, plan),
-        clean: (begun, confirmed) => clean({ ...begun, plan: confirmed, evidence }),
-      }),
-    );
-  } finally {
-    await close();
-  }
+  const { evidence, ...ways } = await openCleaning(runtime, flags['rest-context']);
+  const now = await investigateAgain(request, { evidence, saved, since: theft.at });
+  const { investigation, left } = chosen(now, saved);
+  const marks = await marksFor(request, now.incident, description);
+  const planned = planCleaning(investigation, {
+    selection: { items: flags.item, rules: flags.rule },
+    ...ways,
+    ...marks,
+    found: now.items,
+  });
+  const histories = await readIncidentHistories(await runtime.auditLog());
+  const incidents = histories.ofController(description).flatMap((each) => each.incidents);
+  const whole = await withoutOtherIntruders(planned, { evidence, suspects: suspectsIn(incidents) });
+  // With --yes, nothing asks a second time.
+  const plan = flags.yes === true && flags.irreversible !== true ? reversible(whole) : whole;
+  const isAskedTwice = flags.yes !== true && request.isPicked !== true;
+  return cleaningChange(plan, {
+    description,
+    beginning: [
+      ...notReadText(now),
+      theft.text,
+      ...left,
+      ...notFoundText(marks, now),
+      ...othersText(investigation, flags),
+    ],
+    isPicked: request.isPicked === true,
+    further: isAskedTwice ? furtherQuestion(plan) : undefined,
+    rest: reversible(plan),
+    clean: (begun, agreed) => clean({ ...begun, plan: agreed, evidence }),
+  });
 }
 
 /** What people said of the items of the incident that is cleaned; nothing without one. */
@@ -176,49 +184,34 @@ async function marksFor(
   return id === null ? {} : await marksOf({ log: await runtime.auditLog(), description, incident: id });
 }
 
-/** The plan, less what cannot be undone unless that is confirmed on its own. */
-async function confirmedPlan(request: CleanRequest, plan: CleaningPlan): Promise<CleaningPlan> {
+/** What cannot be undone is asked on its own, unless there is nothing else. */
+function furtherQuestion(plan: CleaningPlan): Asked | undefined {
   const final = plan.clean.filter(isIrreversible);
-  const isAsked = final.length < plan.clean.length && request.isPicked !== true;
-  if (request.flags.yes === true || final.length === 0 || !isAsked) return plan;
-  try {
-    const first = plan.clean.length - final.length;
-    await request.confirmation.confirm({
-      plan: irreversibleDocument(final),
-      part: 'question 2 of 2: what cannot be undone',
-      // Not the number alone: that was the answer to the first question.
-      type: `${final.length} for good`,
-      act: `also do what cannot be undone to ${countText(final.length, 'item')}`,
-      otherwise: 'clean the rest only',
-      note: `Whatever you answer, the ${countText(first, 'item')} of question 1 ${first === 1 ? 'is' : 'are'} cleaned now. Without this answer, what is listed here is left as it is.`,
-    });
-    return plan;
-  } catch (error) {
-    if (!(error instanceof TokenctlError) || error.code !== 'not_confirmed') throw error;
-    return reversible(plan);
-  }
+  const first = plan.clean.length - final.length;
+  if (final.length === 0 || first === 0) return undefined;
+  return {
+    plan: irreversibleDocument(final),
+    part: 'question 2 of 2: what cannot be undone',
+    // Not the number alone: that was the answer to the first question.
+    type: `${final.length} for good`,
+    act: `also do what cannot be undone to ${countText(final.length, 'item')}`,
+    note: `Whatever you answer, the ${countText(first, 'item')} of question 1 ${first === 1 ? 'is' : 'are'} cleaned now. Without this answer, what is listed here is left as it is.`,
+  };
 }
 
-/** Undoes a cleaning: plans, confirms, acts, reads again and reports. */
-async function undoFlow(request: CleanRequest, run: string): Promise<Report<CleaningJson>> {
+/** Plans the undoing of a cleaning. */
+async function undoFlow(request: CleanRequest, run: string): Promise<CleaningChange> {
   const { runtime, flags } = request;
-  const { evidence, ways, restProblem, close } = await openCleaning(runtime, flags['rest-context']);
-  try {
-    const [log, description] = [await runtime.auditLog(), await runtime.description()];
-    const plan = await planUndo({ log, description, evidence, run, items: flags.item, ways, restProblem });
-    return await change(
-      request,
-      cleaningChange(plan, {
-        description,
-        beginning: [],
-        isPicked: request.isPicked === true,
-        confirmed: async () => plan,
-        clean: (opened, confirmed) => undoCleaning({ ...opened, plan: confirmed, evidence }),
-      }),
-    );
-  } finally {
-    await close();
-  }
+  const { evidence, ways, restProblem } = await openCleaning(runtime, flags['rest-context']);
+  const [log, description] = [await runtime.auditLog(), await runtime.description()];
+  const plan = await planUndo({ log, description, evidence, run, items: flags.item, ways, restProblem });
+  return cleaningChange(plan, {
+    description,
+    beginning: [],
+    isPicked: request.isPicked === true,
+    rest: plan,
+    clean: (begun, agreed) => undoCleaning({ ...begun, plan: agreed, evidence }),
+  });
 }
 
 /** What a cleaning, or the undoing of one, shows, does and reports. */
@@ -229,37 +222,38 @@ function cleaningChange<Plan extends AnyPlan>(
     /** From when on it cleans, as sentences. */
     readonly beginning: readonly string[];
     readonly isPicked: boolean;
-    /** The plan as far as it is confirmed. */
-    readonly confirmed: () => Promise<Plan>;
-    readonly clean: (opened: Begun, confirmed: Plan) => Promise<CleaningReport>;
+    readonly further?: Asked | undefined;
+    /** The plan without what is asked further. */
+    readonly rest: Plan;
+    readonly clean: (begun: Begun, agreed: Plan) => Promise<CleaningReport>;
   },
-): PlannedChange<CleaningReport, CleaningJson> {
-  const { description, beginning, isPicked } = options;
+): CleaningChange {
+  const { description, beginning, isPicked, further, rest } = options;
   const document = planDocument(plan, { beginning, isBrief: isPicked });
-  let confirmed = plan;
   return {
     plan: document,
     question: questionOf(plan),
+    further,
     require: () => requireMayClean(description),
     nothing: () => ({ document, failure: nothingFailure(plan) }),
-    act: async (begin) => {
-      confirmed = await options.confirmed();
-      return await options.clean(await begin(), confirmed);
+    act: async (begin, isWhole) => {
+      const agreed = isWhole ? plan : rest;
+      return { plan: agreed, report: await options.clean(await begin(), agreed) };
     },
-    ended: (done) => cleaningEnding(confirmed, done, { isBrief: isPicked }),
+    ended: (done) => cleaningEnding(done.plan, done.report, { isBrief: isPicked }),
     json: ({ dryRun, done }) => ({
       dryRun,
-      plan: planJson(confirmed),
-      ...(done ?? notMade('result steps interrupted stopped run')),
-      left: done?.left?.map(({ id }) => id) ?? null,
-      later: done?.later?.map(({ id }) => id) ?? null,
-      counts: done === null ? null : countsOf(confirmed, done),
+      plan: planJson(done?.plan ?? plan),
+      ...(done?.report ?? notMade('result steps interrupted stopped run')),
+      left: done?.report.left?.map(({ id }) => id) ?? null,
+      later: done?.report.later?.map(({ id }) => id) ?? null,
+      counts: done === null ? null : countsOf(done.plan, done.report),
     }),
   };
 }
 
 /** What is asked first: about what can be undone, or about the rest where there is nothing else. */
-function questionOf(plan: AnyPlan): PlannedChange<CleaningReport, CleaningJson>['question'] {
+function questionOf(plan: AnyPlan): Question | null {
   const first = plan.clean.filter((planned) => !isIrreversible(planned)).length;
   const number = first === 0 ? plan.clean.length : first;
   if (number === 0) return null;

@@ -1,37 +1,20 @@
 import { errorNamingContext, resultNamingContext } from '../../app/named-context.ts';
-import type { Progress, ProgressView, Runtime, ShowProgress } from '../../app/runtime.ts';
-import { contextOf } from '../../config/contexts.ts';
-import { readSecret } from '../../config/secrets.ts';
+import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Secret } from '../../domain/secret.ts';
-import type { Target } from '../../operations/ports/target.ts';
-import { documentText, lines } from '../../reports/document.ts';
-import { type Report, type Result, report } from '../../reports/result.ts';
-import type { Screen } from '../../reports/tables/text.ts';
+import type { Result } from '../../reports/result.ts';
+import { firstStep, type Planned, type Step, type Waiting } from '../change/change.ts';
 import type { Confirmation } from '../change/confirmation.ts';
+import type { PlanFlags } from '../flags.ts';
 import { writeNotice } from '../output/streams.ts';
-import {
-  type ContextOutcome,
-  changeToJson,
-  contextHeading,
-  credentialText,
-  type MultiContextOutcome,
-  multiContextFailure,
-  outcomeTable,
-  problemOf,
-  problemPart,
-  reportOf,
-  type SeveralContextsJson,
-  totalOf,
-} from './context-outcomes.ts';
-import { JointConfirmation } from './joint-confirmation.ts';
-import { multiContextListing, multiContextStream } from './joint-output.ts';
+import type { ContextOutcome } from './context-outcomes.ts';
+import { type AskedContext, jointQuestion, requireAtMost } from './joint-question.ts';
+import { multiContextResult } from './joint-result.ts';
+import { MultiContextProgress, WaitingNotice } from './progress-of-all.ts';
+import { SharedCredentials } from './shared-credentials.ts';
 
 /** The part of a command that runs in one context. */
-export interface ContextRun<Asking extends Confirmation | null> {
+export interface ContextRun {
   readonly runtime: Runtime;
-  /** Null for a command that changes nothing. */
-  readonly confirmation: Asking;
   /** The context's name; empty if no context is selected. */
   readonly context: string;
   /** All contexts in which the command runs. */
@@ -40,352 +23,271 @@ export interface ContextRun<Asking extends Confirmation | null> {
   readonly several: boolean;
 }
 
-/** A command that runs in several contexts. */
-export interface MultiContextRequest<Asking extends Confirmation | null> {
+/** Several contexts, and the run that they share. */
+interface Several {
   readonly runtime: Runtime;
   readonly contexts: readonly string[];
-  readonly confirmation: Asking;
+}
+
+/** A context, or a component of one. */
+interface Member extends ContextRun {
+  /** Whether it comes after the other components: revoking a gateway token also cuts off the controller behind it. */
+  readonly isGateway: boolean;
+}
+
+/**
+ * Runs a command that changes nothing in several contexts at once. A failure in one context does not stop the others.
+ *
+ * @returns One result for all contexts; its failure names the contexts in which the command did not complete.
+ * @throws TokenctlError The common error if no context has a result.
+ */
+export async function multiContextFlow({
+  work,
+  ...several
+}: Several & { readonly work: (member: ContextRun) => Promise<Result> }): Promise<Result> {
+  const open = opening(several, null);
+  const waiting = new WaitingNotice(several.contexts, false);
+  const outcomes = await inAll(several.contexts, async (context) => {
+    const ended = await inAll(await attempt(context, () => open(context)), async (member) => {
+      if (!('runtime' in member)) return [member];
+      return await attempt(member.context, async () => [
+        { context: member.context, result: resultNamingContext(await work(member), member.context) },
+      ]);
+    });
+    waiting.ended(context, ended);
+    return ended;
+  });
+  waiting.stop();
+  return multiContextResult({ outcomes, changes: false });
+}
+
+/** A change in several contexts. */
+interface MultiContextChange extends Several {
+  readonly flags: PlanFlags;
   /** The maximum number of tokens to revoke in all contexts together. */
   readonly atMost: number | undefined;
   /** Whether the credential in use may be revoked as well. */
   readonly includeOwn: boolean;
-  readonly work: (member: ContextRun<Asking>) => Promise<Result>;
+  readonly confirmation: Pick<Confirmation, 'asks' | 'confirm'>;
+  readonly plan: (member: ContextRun) => Promise<Planned<unknown>>;
 }
 
+/** Where a part of a change is made. */
+interface Place {
+  readonly context: string;
+  /** Whether it comes after the other components. */
+  readonly isLast: boolean;
+}
+
+/** A change in one context, or in a component: at a step of it, or failed. */
+interface Part extends Place {
+  readonly step?: Step<unknown> | undefined;
+  readonly error?: unknown;
+}
+
+/** A part that is being planned. */
+interface Planning extends Place {
+  readonly part: Promise<Part>;
+}
+
+/** The parts of a context, once it is known whether it has components. */
+type Opening = Promise<readonly Planning[]>;
+
 /**
- * Runs a command in several contexts at once, each with its own plan and outcome. A failure in one context does not
- * stop the others. One answer confirms all plans.
+ * Plans a change in several contexts at once, asks one question about all of the plans, and makes the change in all of them. A failure in
+ * one context does not stop the others.
  *
- * @returns One result for all contexts; its failure names the contexts in which the command did not complete.
+ * @returns As {@link multiContextFlow}.
  * @throws TokenctlError `not_confirmed`, `interrupted` or `plan_too_large` if the plans were not confirmed; the common
  * error if no context has a result.
  */
-export async function multiContextFlow<Asking extends Confirmation | null>(
-  request: MultiContextRequest<Asking>,
-): Promise<Result> {
-  const { runtime, contexts, confirmation, atMost, includeOwn, work } = request;
-  const progress = new MultiContextProgress(runtime.progress);
-  const joint = confirmation === null ? null : new JointConfirmation({ contexts, confirmation, atMost });
-  const credentials = confirmation === null ? null : new SharedCredentials(runtime, contexts);
-
-  async function attempt(
-    label: string,
-    act: () => Promise<readonly ContextOutcome[]>,
-  ): Promise<readonly ContextOutcome[]> {
-    try {
-      const outcomes = await act();
-      joint?.ended(label);
-      return outcomes;
-    } catch (error) {
-      joint?.ended(label, error);
-      return [{ context: label, error: errorNamingContext(error, label) }];
-    }
-  }
-
-  function workIn(
-    place: Runtime,
-    label: string,
-    before: Promise<unknown> = Promise.resolve(),
-  ): Promise<readonly ContextOutcome[]> {
-    return attempt(label, async () => {
-      const asking = (joint === null ? null : confirmAfter(before, joint.member(label))) as Asking;
-      const result = await work({
-        runtime: place,
-        confirmation: asking,
-        context: label,
-        contexts,
-        several: true,
-      });
-      return [{ context: label, result: resultNamingContext(result, label) }];
+export async function multiContextChange(request: MultiContextChange): Promise<Result> {
+  const { runtime, contexts, flags, includeOwn, confirmation, atMost, plan } = request;
+  const credentials = new SharedCredentials(runtime, contexts);
+  const open = opening(request, credentials);
+  const waiting = new WaitingNotice(contexts, true);
+  const openings = contexts.map(async (context): Opening => {
+    const members = await attempt(context, () => open(context));
+    return members.map((member) => {
+      if (!('runtime' in member))
+        return { isLast: false, ...member, part: Promise.resolve({ isLast: false, ...member }) };
+      const { context: label, isGateway, runtime: here } = member;
+      const place = { context: label, isLast: includeOwn && isGateway };
+      const part = stepIn(place, async () => firstStep({ runtime: here, flags }, await plan(member)));
+      return { ...place, part };
     });
-  }
-
-  function workInContext(context: string): Promise<readonly ContextOutcome[]> {
-    return attempt(context, async () => {
-      const place = runtime.in({ context, progress: progress.member(context) });
-      await credentials?.find(context, place);
-      const components = await place.components();
-      if (components.length < 2) return await workIn(place, context);
-      const parts = components.map((component) => ({ component, label: `${context}/${component}` }));
-      joint?.split(
-        context,
-        parts.map(({ label }) => label),
-      );
-      const open = ({ component, label }: (typeof parts)[number]) =>
-        runtime.in({ context, component, label, progress: progress.member(label) });
-      const [gateway, ...behind] = parts;
-      const others = behind.map((part) => workIn(open(part), part.label));
-      // Revoking a gateway token also cuts off the controller behind it, so the gateway comes last with --include-own.
-      const first =
-        gateway && workIn(open(gateway), gateway.label, includeOwn ? Promise.all(others) : undefined);
-      return (await Promise.all([first ?? [], ...others])).flat();
-    });
-  }
-
-  const waiting = new WaitingNotice(contexts, confirmation !== null);
-  const outcomes = (
-    await Promise.all(
-      contexts.map(async (context) => {
-        const ended = await workInContext(context);
-        waiting.ended(context, ended);
-        return ended;
-      }),
-    )
-  ).flat();
+  });
+  const ended = (place: number, parts: readonly Part[]) => {
+    if (!parts.some(waits)) waiting.ended(contexts[place] ?? '', parts.map(outcomeOf));
+    return parts;
+  };
+  const parts =
+    confirmation.asks || atMost !== undefined
+      ? await together(request, { openings, ended })
+      : await apart(request, { openings, ended });
   waiting.stop();
-  if (joint?.refusal !== undefined) throw joint.refusal;
-  const error = commonError(outcomes);
-  if (error !== undefined) throw error;
-  return multiContextResult({
-    outcomes: credentials === null ? outcomes : await credentials.explain(outcomes),
-    changes: confirmation !== null,
-  });
+  const outcomes = parts.map(outcomeOf);
+  return multiContextResult({ outcomes: await credentials.explain(outcomes), changes: true });
 }
 
-/** How long nothing ends before it is said which contexts the result still waits for. */
-const NOTICE_AFTER_MS = 3_000;
-const MOST_NAMED = 10;
-
-/** Says on stderr what has ended and which contexts the result still waits for: one that is silent has a name at once. */
-class WaitingNotice {
-  readonly #open: Set<string>;
-  readonly #failed: string[] = [];
-  readonly #of: number;
-  readonly #changes: boolean;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(contexts: readonly string[], changes: boolean) {
-    this.#open = new Set(contexts);
-    this.#of = contexts.length;
-    this.#changes = changes;
-  }
-
-  ended(context: string, outcomes: readonly ContextOutcome[]): void {
-    this.#open.delete(context);
-    if (outcomes.some((outcome) => problemOf(outcome) !== undefined)) this.#failed.push(context);
-    this.stop();
-    if (this.#open.size > 0) this.#timer = setTimeout(() => this.#show(), NOTICE_AFTER_MS).unref();
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
-
-  #show(): void {
-    const [open, failed] = [this.#open.size, this.#failed.length];
-    // A list is read when it is printed: what has ended was opened, and may fail yet.
-    const done = this.#changes ? `Done in ${this.#of - open - failed} of ${this.#of} contexts. ` : '';
-    const notDone = failed === 0 ? '' : `Not completed: ${someOf(this.#failed)}. `;
-    writeNotice(`${done}${notDone}Waiting for ${open} of ${this.#of} contexts: ${someOf([...this.#open])}`);
-  }
-}
-
-/** The first names of a list, and how many more there are. */
-function someOf(names: readonly string[]): string {
-  const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
-  return `${names.slice(0, MOST_NAMED).join(', ')}${more}`;
-}
-
-/** A token of a REST context that was valid in the database of another context, before the change. */
-interface SharedToken {
-  readonly token: Secret;
-  readonly context: string;
-  /** The context of the database, and the target to ask again. */
-  readonly databaseContext: string;
-  readonly target: Target;
+/** The parts of all contexts, and what is told when those of one have ended: by the place of the context. */
+interface Parts {
+  readonly openings: readonly Opening[];
+  readonly ended: (place: number, parts: readonly Part[]) => readonly Part[];
 }
 
 /**
- * The tokens with which REST contexts of a change authenticate, as far as the database of another of its contexts has them:
- * a change of all tokens there revokes these as well, and what the REST context then cannot do is done.
+ * Asks about all plans once each context has one, has nothing to do, or has failed; then goes on in all. What a context asks after that
+ * is asked together again.
  */
-class SharedCredentials {
-  readonly #tokens: readonly { readonly context: string; readonly token: Secret }[];
-  readonly #shared: SharedToken[] = [];
-
-  constructor({ configuration, environment }: Runtime, contexts: readonly string[]) {
-    this.#tokens = contexts.flatMap((name) => {
-      const context = contextOf(configuration, name);
-      if (context.database !== undefined || context.token === undefined) return [];
-      // What is wrong with a credential is said by the context itself.
-      try {
-        return [{ context: name, token: readSecret(context.token, environment) }];
-      } catch {
-        return [];
-      }
-    });
-  }
-
-  /** Before a change: which of the tokens the database of this context has. Nothing over REST, or without the right to read. */
-  async find(databaseContext: string, place: Runtime): Promise<void> {
-    if (this.#tokens.length === 0) return;
-    if (contextOf(place.configuration, databaseContext).database === undefined) return;
+async function together(
+  { contexts, confirmation, atMost }: MultiContextChange,
+  { openings, ended }: Parts,
+): Promise<readonly Part[]> {
+  let all = await allPlanned(contexts, { openings, ended });
+  for (let round = 0; ; round += 1) {
+    const asked = all.flat().flatMap((part) => askedOf(part));
+    const failed = all
+      .flat()
+      .flatMap(({ context, error }) => (error === undefined ? [] : [{ context, error }]));
+    if (asked.length === 0) return all.flat();
     try {
-      const target = await place.target();
-      const values = this.#tokens.map(({ token }) => token);
-      for await (const { index, live } of target.identify(values)) {
-        const known = this.#tokens[index];
-        if (live && known !== undefined) this.#shared.push({ ...known, databaseContext, target });
-      }
+      requireAtMost(asked, { atMost, failed });
+      await confirmation.confirm(jointQuestion(asked, failed));
     } catch (error) {
-      if (!(error instanceof TokenctlError)) throw error;
+      if (round === 0) throw error;
+      return all.flat().map((part) => (waits(part) ? { ...part, step: undefined, error } : part));
     }
+    all = await Promise.all(all.map(async (parts, place) => ended(place, await inTurn(parts, goOn))));
   }
+}
 
-  /** After a change: names the contexts whose token the change revoked through the database of another context. */
-  async explain(outcomes: readonly ContextOutcome[]): Promise<readonly ContextOutcome[]> {
-    const revokedBy = new Map<string, string>();
-    for (const { context, databaseContext, target, token } of this.#shared) {
-      if (await isRevoked(target, token)) revokedBy.set(context, databaseContext);
-    }
-    return outcomes.map((outcome) => {
-      const by = revokedBy.get(outcome.context.split('/')[0] ?? '');
-      return by === undefined ? outcome : { ...outcome, credentialRevokedBy: by };
+/** Where nobody is asked, no context waits for the others: an unreachable one does not delay a lockdown. The plans are shown in order. */
+async function apart(
+  { confirmation }: MultiContextChange,
+  { openings, ended }: Parts,
+): Promise<readonly Part[]> {
+  const show = async (part: Part) => {
+    const asked = askedOf(part);
+    if (asked.length > 0) await confirmation.confirm(jointQuestion(asked));
+  };
+  const showAll = async () => {
+    for (const opening of openings) for (const { part } of await opening) await show(await part);
+  };
+  const all = openings.map(async (opening, place) => {
+    const parts = await inTurn(await opening, async (planning) => {
+      let part = await goOn(await planning.part);
+      while (waits(part)) {
+        await show(part);
+        part = await goOn(part);
+      }
+      return part;
     });
-  }
-}
-
-/** Whether the database does not have a token any more; false if it could not be asked. */
-async function isRevoked(target: Target, token: Secret): Promise<boolean> {
-  try {
-    for await (const { live } of target.identify([token])) if (live) return false;
-    return true;
-  } catch (error) {
-    if (error instanceof TokenctlError) return false;
-    throw error;
-  }
-}
-
-/** Confirms as usual, then waits for `before` to settle. */
-function confirmAfter(before: Promise<unknown>, confirmation: Confirmation): Confirmation {
-  return {
-    asks: confirmation.asks,
-    async confirm(question) {
-      await confirmation.confirm(question);
-      await before;
-    },
-  };
-}
-
-/** The error that all contexts share, or a usage error in any of them; undefined if a context has a result. */
-function commonError(outcomes: readonly ContextOutcome[]): unknown {
-  if (outcomes.some(({ result }) => result !== undefined)) return undefined;
-  const errors = outcomes.map(({ error }) => error);
-  const usage = errors.find((error) => error instanceof TokenctlError && error.code === 'usage');
-  if (usage !== undefined) return usage;
-  const [first] = errors;
-  const same = errors.every(
-    (error) =>
-      error instanceof TokenctlError &&
-      first instanceof TokenctlError &&
-      error.code === first.code &&
-      error.message === first.message,
-  );
-  return same ? first : undefined;
-}
-
-/** Joins the results of several contexts, as the same kind of result that the command returns in one context. */
-function multiContextResult(run: MultiContextOutcome): Result {
-  const { outcomes, changes } = run;
-  if (outcomes.every(({ result }) => result === undefined)) {
-    const errors = new Map(outcomes.map(({ context, error }) => [context, error]));
-    throw multiContextFailure(errors, { contexts: [...errors.keys()], changes });
-  }
-  const kinds = new Set(run.outcomes.map(({ result }) => result?.kind));
-  if (kinds.has('listing')) {
-    return multiContextListing(run, ({ result }) => (result?.kind === 'listing' ? result : undefined));
-  }
-  return kinds.has('streamed') ? multiContextStream(run) : multiContextReport(run);
-}
-
-/**
- * Joins the reports of several contexts. The JSON has `contexts` and `total`. Each context has its name, its `state` (`done`
- * or an error code), `result` (what the command prints in one context) and, after a failure, `error`. One without the named
- * user or application is `not_found`, with a `message`.
- */
-function multiContextReport(run: MultiContextOutcome): Report<SeveralContextsJson> {
-  const { outcomes, changes } = run;
-  const problems = new Map<string, unknown>();
-  for (const outcome of outcomes) {
-    const problem = problemOf(outcome);
-    if (problem !== undefined) problems.set(outcome.context, problem);
-  }
-  const rows = outcomes.map((outcome) => reportOf(outcome)?.csv);
-  return report({
-    json: { contexts: outcomes.map(memberJson), total: totalOf(outcomes) },
-    text: (screen) => jointText(run, screen),
-    verbatim: outcomes.some((each) => reportOf(each)?.verbatim === true),
-    ...(rows.some((csv) => csv !== undefined) && {
-      csv: multiContextListing(run, (outcome) => reportOf(outcome)?.csv),
-    }),
-    failure: multiContextFailure(problems, { contexts: outcomes.map(({ context }) => context), changes }),
+    return ended(place, parts);
   });
+  const [parts] = await Promise.all([inAll(all, (each) => each), showAll()]);
+  return parts;
 }
 
-function memberJson(outcome: ContextOutcome): SeveralContextsJson['contexts'][number] {
-  return {
-    context: outcome.context,
-    result: reportOf(outcome)?.json,
-    ...changeToJson(outcome),
+/** When to name the contexts whose plans are missing. */
+const NOTICE_AFTER_MS = 2_000;
+
+/** The parts of each context, once all are planned. Who is waited for is said once the first plan is there. */
+async function allPlanned(
+  contexts: readonly string[],
+  { openings, ended }: Parts,
+): Promise<readonly (readonly Part[])[]> {
+  const missing = new Set(contexts);
+  let timer: NodeJS.Timeout | undefined;
+  const tell = () => writeNotice(`Waiting for the plans of: ${[...missing].join(', ')}`);
+  const planned = await Promise.all(
+    openings.map(async (opening, place) => {
+      const plannings = await opening;
+      missing.delete(contexts[place] ?? '');
+      for (const { context } of plannings) missing.add(context);
+      const parts = plannings.map(async (planning) => {
+        const part = await planning.part;
+        missing.delete(planning.context);
+        if (waits(part)) timer ??= setTimeout(tell, NOTICE_AFTER_MS).unref();
+        return part;
+      });
+      return ended(place, await Promise.all(parts));
+    }),
+  );
+  clearTimeout(timer);
+  return planned;
+}
+
+/** Works on all at once, and on the last one after the others. */
+async function inTurn<Item extends { readonly isLast: boolean }>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Part>,
+): Promise<readonly Part[]> {
+  const others = Promise.all(items.map((item) => (item.isLast ? undefined : work(item))));
+  return await Promise.all(items.map(async (item, place) => (await others)[place] ?? (await work(item))));
+}
+
+function waits(part: Part): part is Part & { readonly step: Waiting<unknown> } {
+  return part.step !== undefined && 'asked' in part.step;
+}
+
+function askedOf(part: Part): readonly AskedContext[] {
+  return waits(part) ? [{ context: part.context, asked: part.step.asked }] : [];
+}
+
+/** The next step of a part that waits; any other part as it is. */
+async function goOn(part: Part): Promise<Part> {
+  return waits(part) ? await stepIn(part, part.step.goOn) : part;
+}
+
+async function stepIn({ context, isLast }: Place, step: () => Promise<Step<unknown>>): Promise<Part> {
+  try {
+    return { context, isLast, step: await step() };
+  } catch (error) {
+    return { context, isLast, error: errorNamingContext(error, context) };
+  }
+}
+
+function outcomeOf({ context, step, error }: Part): ContextOutcome {
+  if (step === undefined || 'asked' in step) return { context, error };
+  return { context, result: resultNamingContext(step.report, context) };
+}
+
+/** What opens a context: its components, or itself. */
+function opening({ runtime, contexts }: Several, credentials: SharedCredentials | null) {
+  const progress = new MultiContextProgress(runtime.progress);
+  return async (context: string): Promise<readonly Member[]> => {
+    const place = runtime.in({ context, progress: progress.member(context) });
+    await credentials?.find(context, place);
+    const components = await place.components();
+    const common = { contexts, several: true };
+    if (components.length < 2) return [{ ...common, runtime: place, context, isGateway: false }];
+    return components.map((component) => {
+      const label = `${context}/${component}`;
+      const part = runtime.in({ context, component, label, progress: progress.member(label) });
+      return { ...common, runtime: part, context: label, isGateway: component === 'gateway' };
+    });
   };
 }
 
-/** The reports under a heading each. After a change, the table of all contexts comes last, which also has the failures. */
-async function jointText({ outcomes, changes }: MultiContextOutcome, screen: Screen): Promise<string> {
-  const parts: string[] = [];
-  for (const outcome of outcomes) {
-    const text = await reportOf(outcome)?.text(screen);
-    const heading = contextHeading(outcome.context);
-    if (text !== undefined) parts.push(documentText([heading], screen.paint) + text);
-    else if (!changes) parts.push(documentText([heading, problemPart(problemOf(outcome))], screen.paint));
-  }
-  if (changes) {
-    const { tableLines } = await import('../../reports/tables/table.ts');
-    let table = '';
-    for await (const block of tableLines(outcomeTable(outcomes), screen)) table += block;
-    parts.push(table + documentText([lines(outcomes.map(credentialText))], screen.paint));
-  }
-  return parts.join('\n');
-}
-
-/** Shows the progress in several contexts on one line: the sum of all contexts that have started. */
-class MultiContextProgress {
-  readonly #show: ShowProgress;
-  readonly #latest = new Map<string, Progress>();
-  #view: ProgressView | undefined;
-  #open = 0;
-
-  constructor(show: ShowProgress) {
-    this.#show = show;
-  }
-
-  member(context: string): ShowProgress {
-    return (verb) => {
-      this.#open += 1;
-      return {
-        step: (progress) => {
-          this.#view ??= this.#show(verb);
-          this.#latest.set(context, progress);
-          this.#view.step(sumOf([...this.#latest.values()]));
-        },
-        end: () => {
-          this.#open -= 1;
-          if (this.#open > 0) return;
-          this.#view?.end();
-          this.#view = undefined;
-        },
-      };
-    };
+/** What was made, or one outcome with why it was not. */
+async function attempt<Made>(
+  context: string,
+  make: () => Promise<readonly Made[]>,
+): Promise<readonly (Made | Pick<ContextOutcome, 'context' | 'error'>)[]> {
+  try {
+    return await make();
+  } catch (error) {
+    return [{ context, error: errorNamingContext(error, context) }];
   }
 }
 
-function sumOf(all: readonly Progress[]): Progress {
-  const sum = (of: (progress: Progress) => number) => all.reduce((total, each) => total + of(each), 0);
-  return {
-    done: sum(({ done }) => done),
-    total: sum(({ total }) => total),
-    failed: sum(({ failed }) => failed),
-  };
+/** Works on all at once. */
+async function inAll<Item, Made>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<readonly Made[]>,
+): Promise<readonly Made[]> {
+  return (await Promise.all(items.map(work))).flat();
 }
 
 /**

@@ -13,7 +13,7 @@ import { type Document, lines, list } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countOf, countsText, timeText } from '../../reports/tables/text.ts';
 import { type AnyPlan, approvalPath, readApproval } from '../change/approval.ts';
-import { type ChangeRequest, change } from '../change/change.ts';
+import type { ChangeRequest, Planned, PlannedChange } from '../change/change.ts';
 import { runLine } from '../change/ending.ts';
 import { readAnyPlan } from '../change/plan-file.ts';
 import { tally } from '../change/plan-text.ts';
@@ -191,15 +191,15 @@ function measureLines(plan: Extract<AnyPlan, { readonly format: 'tokenctl-lockdo
 }
 
 /**
- * Signs the approval of a plan with the key of the caller: shown, confirmed, recorded in the audit log, written to a new
- * file. Changes no controller. Does nothing if there is a valid approval already.
+ * Plans the approval of a plan, signed with the key of the caller: recorded in the audit log, then written to a new file.
+ * Changes no controller. Does nothing if there is a valid approval already.
  *
  * @throws TokenctlError `not_approved` for a key or a person that may not approve it, `plan_outdated` for one that was
- * applied, `audit_unavailable`, `configuration`, `not_confirmed`
+ * applied, `audit_unavailable`, `configuration`
  */
 export async function approvePlan(
   request: ChangeRequest<ApproveFlags> & { readonly path: string },
-): Promise<Report<ApprovedPlanJson>> {
+): Promise<Planned<ApprovedPlanJson>> {
   const { runtime, path, flags } = request;
   const plan = readAnyPlan(path, 'The plan');
   const output = flags.output ?? approvalPath(path);
@@ -236,7 +236,7 @@ export async function approvePlan(
   }
   requireNewFile(output);
   const command = plan.format === 'tokenctl-plan' ? 'tokens revoke' : 'incident lockdown';
-  return await change(request, {
+  const change: PlannedChange<{ readonly approval: Approval; readonly run: string }, ApprovedPlanJson> = {
     plan: planDocument(plan),
     question: { act: `approve this plan as ${approval.by}`, type: plan.digest.slice(0, 6) },
     async act() {
@@ -264,7 +264,8 @@ export async function approvePlan(
       unchanged: false,
       run: done?.run ?? null,
     }),
-  });
+  };
+  return change;
 }
 
 function ownKey(runtime: Runtime, flag: string | undefined) {

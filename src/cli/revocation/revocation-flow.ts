@@ -12,11 +12,10 @@ import {
 } from '../../operations/revocation/revoke-tokens.ts';
 import type { SavedPlan } from '../../operations/revocation/saved-plan.ts';
 import { notCovered } from '../../reports/access-lines.ts';
-import type { MaybeMade, Report } from '../../reports/result.ts';
+import type { MaybeMade } from '../../reports/result.ts';
 import { needsTwoPersons, revocationGuard } from '../change/approval.ts';
 import {
   type ChangeRequest,
-  change,
   notMade,
   type Outcome,
   type PlanFileJson,
@@ -62,11 +61,13 @@ export interface RevocationRequest extends ChangeRequest<RevocationFlags> {
 }
 
 /**
- * Plans, confirms, revokes and reports.
+ * Plans a revocation.
  *
- * @throws TokenctlError `not_confirmed`, `plan_too_large`, and the errors of the operations
+ * @throws TokenctlError `plan_too_large`, and the errors of the operations.
  */
-export async function revocationFlow(request: RevocationRequest): Promise<Report<RevocationJson>> {
+export async function revocationFlow(
+  request: RevocationRequest,
+): Promise<PlannedChange<RevocationReport, RevocationJson>> {
   const { runtime, flags, selection } = request;
   const { 'include-own': includeOwn = false } = flags;
   const read = await runtime.readTarget();
@@ -82,18 +83,18 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
     violating: await violatingOf(request),
     atMost: flags['at-most'],
   });
-  return await change(request, {
+  return {
     ...revocationChange(plan, { description, saved }),
     save: (path) => writePlanFile(runtime, { path, plan, includeOwn, flags }),
     act: async (begin) => revokeTokens({ ...(await begin()), plan, selector }),
-  });
+  };
 }
 
 /** What a revocation shows, does and reports. */
 export function revocationChange(
   plan: RevocationPlan,
   { description, saved }: { readonly description: TargetDescription; readonly saved?: SavedPlan | undefined },
-): PlannedChange<RevocationReport, RevocationJson> {
+): Omit<PlannedChange<RevocationReport, RevocationJson>, 'after'> {
   const amounts = amountsOf(plan);
   // What is left of a plan needs the approval that the whole plan needed.
   const inPlan = (saved?.accessTokens.length ?? 0) + (saved?.refreshTokens.length ?? 0);

@@ -9,7 +9,7 @@ import type { TargetDescription } from '../../operations/ports/target.ts';
 import { accessParts } from '../../reports/access-lines.ts';
 import { type Document, facts, type Line, lines, type Part, warning, would } from '../../reports/document.ts';
 import { countText, numberText, timeText } from '../../reports/tables/text.ts';
-import type { Question } from '../change/confirmation.ts';
+import type { Question } from '../change/change.ts';
 import { idsText, placeText, tally } from '../change/plan-text.ts';
 
 export function planDocument(plan: RevocationPlan, description: TargetDescription): Document {
@@ -99,7 +99,7 @@ function keptLines({ kept, absentIds, ownTokenIds, saved }: RevocationPlan): Lin
 }
 
 /** The answer to type, which is the number of access tokens or, without any, of the other items; and the action as a phrase. */
-export function questionFor(amounts: Amounts): Omit<Question, 'plan'> {
+export function questionFor(amounts: Amounts): Question {
   const { accessTokens, refreshTokens, authorizationCodes, sessions } = amounts;
   const first = [accessTokens, refreshTokens, authorizationCodes, sessions].find((amount) => amount > 0) ?? 0;
   return { act: actText(amounts), type: String(first), tokens: accessTokens };

@@ -6,7 +6,7 @@ import { countRevived } from '../../operations/tokens/list-refresh-tokens.ts';
 import { facts, lines, type Part, type Text, would } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, secondsText } from '../../reports/tables/text.ts';
-import { type ChangeRequest, change } from '../change/change.ts';
+import type { ChangeRequest, PlannedChange } from '../change/change.ts';
 import type { LifetimeFlags } from './settings-flags.ts';
 import { delayText, lifetimeCautionText, type SettingsHold } from './settings-result.ts';
 
@@ -52,13 +52,15 @@ export async function lifetimeStatus(runtime: Runtime): Promise<Report<LifetimeJ
 }
 
 /**
- * Sets lifetimes: a dry run, the confirmation, the change. Lifetimes without a flag keep their values: a controller
+ * Plans new lifetimes, by a dry run. Lifetimes without a flag keep their values: a controller
  * stores an incomplete set as it is, and then refuses every refresh.
  *
- * @throws TokenctlError `not_confirmed`, and the errors of the operations
+ * @throws TokenctlError as the operations do.
  */
-export async function lifetimeFlow(request: ChangeRequest<LifetimeFlags>): Promise<Report<LifetimeJson>> {
-  const { runtime, flags } = request;
+export async function lifetimeFlow({
+  runtime,
+  flags,
+}: ChangeRequest<LifetimeFlags>): Promise<PlannedChange<{ readonly changed: boolean }, LifetimeJson>> {
   const target = await runtime.target();
   const { [SETTING]: found } = await readSettings({ target });
   const after = merged(found, flags);
@@ -77,7 +79,7 @@ export async function lifetimeFlow(request: ChangeRequest<LifetimeFlags>): Promi
   });
   const remarks = lines(delayText(holds), lifetimeCautionText(dialect), revivedText(revived));
   const already = [lifetimeFacts(after), lines('Already set. Nothing was changed.')];
-  return await change(request, {
+  return {
     plan: preview.changed
       ? [lifetimeFacts(after, before, would`set at ${address} (context ${context}):`.text), remarks]
       : [lifetimeFacts(after)],
@@ -93,9 +95,9 @@ export async function lifetimeFlow(request: ChangeRequest<LifetimeFlags>): Promi
       changed: done?.changed ?? preview.changed,
       dryRun,
       holds,
-      applicationTokens: isCautious ? ('after_restart' as const) : holds,
+      applicationTokens: isCautious ? 'after_restart' : holds,
     }),
-  });
+  };
 }
 
 /** What a longer lifetime of refresh tokens does to expired ones, as a line; empty if nothing, and null is unknown. */

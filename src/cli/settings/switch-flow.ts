@@ -7,11 +7,12 @@ import { patternOf } from '../../domain/selector.ts';
 import { appliedAt } from '../../operations/access/check-paths.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { externalUserNames, planRevocation } from '../../operations/revocation/plan-revocation.ts';
+import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
 import { changeSetting, readSettings, refuseLockout } from '../../operations/settings/settings.ts';
 import { lines, would } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
-import { type ChangeRequest, change } from '../change/change.ts';
+import type { ChangeRequest, Planned, PlannedChange } from '../change/change.ts';
 import {
   createRescueToken,
   type Rescue,
@@ -89,15 +90,22 @@ export async function switchStatus<More extends object>({
   });
 }
 
+/** The change that a switch is. */
+type SwitchChange<More extends object> = PlannedChange<Switched, SwitchJson & More>;
+
+interface Switched {
+  readonly changed: boolean;
+  readonly rescue: Rescue | null;
+}
+
 /**
- * Makes the change as a dry run first, to find out whether it is needed and allowed, then asks for confirmation, makes it
- * and reports.
+ * Plans a change of a switch by a dry run, which says whether it is needed and allowed.
  *
- * @throws TokenctlError `lockout_refused`, `not_confirmed`, and whatever the operation throws
+ * @throws TokenctlError `lockout_refused`, and whatever the operation throws
  */
 export async function switchFlow<More extends object>(
   request: SwitchRequest<More>,
-): Promise<Report<SwitchJson & More>> {
+): Promise<SwitchChange<More>> {
   const { runtime, flags, setting, on } = request;
   const asked = { change: { [setting.setting]: on }, operation: setting.operation };
   const preview = await changeSetting({ ...(await runtime.dryRun()), ...asked, mayLockOut: true });
@@ -108,48 +116,45 @@ export async function switchFlow<More extends object>(
   const remarks = [cautionOf(request, description), delayText(holds), ...more];
   const act = setting.acts[side(on)];
   const state = setting.states[side(on)];
-  return await change<{ readonly changed: boolean; readonly rescue: Rescue | null }, SwitchJson & More>(
-    request,
-    {
-      plan: [
+  return {
+    plan: [
+      lines(
+        preview.changed
+          ? would`${act} at ${description.address} (context ${description.context}).`
+          : `${state} already.`,
+        rescueFile !== null && rescuePlanLine(rescueFile, description),
+        preview.changed && remarks,
+      ),
+    ],
+    question: preview.changed ? { act, type: setting.words[side(on)] } : null,
+    require: () => {
+      if (rescueFile === null) refuseLockout(asked.change, description);
+    },
+    nothing: () => ({ document: [lines(`${state} already. Nothing was changed.`, more)] }),
+    async act(begin) {
+      const rescue =
+        rescueFile === null ? null : await createRescueToken({ runtime, flags, file: rescueFile });
+      const { changed } = await changeSetting({ ...(await begin(rescue?.runtime)), ...asked });
+      return { changed, rescue };
+    },
+    ended: async ({ changed, rescue }) => ({
+      document: [
         lines(
-          preview.changed
-            ? would`${act} at ${description.address} (context ${description.context}).`
-            : `${state} already.`,
-          rescueFile !== null && rescuePlanLine(rescueFile, description),
-          preview.changed && remarks,
+          changed ? [`${state} now.`, ...remarks] : `${state} already. Nothing was changed.`,
+          await rescueLines(rescue),
         ),
       ],
-      question: preview.changed ? { act, type: setting.words[side(on)] } : null,
-      require: () => {
-        if (rescueFile === null) refuseLockout(asked.change, description);
-      },
-      nothing: () => ({ document: [lines(`${state} already. Nothing was changed.`, more)] }),
-      async act(begin) {
-        const rescue =
-          rescueFile === null ? null : await createRescueToken({ runtime, flags, file: rescueFile });
-        const { changed } = await changeSetting({ ...(await begin(rescue?.runtime)), ...asked });
-        return { changed, rescue };
-      },
-      ended: async ({ changed, rescue }) => ({
-        document: [
-          lines(
-            changed ? [`${state} now.`, ...remarks] : `${state} already. Nothing was changed.`,
-            await rescueLines(rescue),
-          ),
-        ],
-      }),
-      json: ({ dryRun, done }) => ({
-        setting: setting.setting,
-        enabled: on,
-        changed: done?.changed ?? preview.changed,
-        dryRun,
-        holds,
-        ...rescueJson(done?.rescue ?? null),
-        ...setting.more,
-      }),
-    },
-  );
+    }),
+    json: ({ dryRun, done }) => ({
+      setting: setting.setting,
+      enabled: on,
+      changed: done?.changed ?? preview.changed,
+      dryRun,
+      holds,
+      ...rescueJson(done?.rescue ?? null),
+      ...setting.more,
+    }),
+  };
 }
 
 /** The side effects of the change at this kind of target; empty without any. */
@@ -235,22 +240,31 @@ export async function externalTokensStatus(runtime: Runtime): Promise<Report<Ext
 /** Allows tokens to external users, and says whether a directory watches over them. */
 export async function allowExternalTokens(
   request: SwitchRequest<ExternalTokens>,
-): Promise<Report<ExternalTokensJson>> {
+): Promise<PlannedChange<Switched, ExternalTokensJson>> {
   const { sources, remarks } = await watchingSources(request.runtime);
-  const switched = await switchFlow({ ...request, remarks });
-  return { ...switched, json: { ...switched.json, sources } };
+  const change = await switchFlow<Omit<ExternalTokensJson, keyof SwitchJson>>({ ...request, remarks });
+  return { ...change, json: (outcome) => ({ ...change.json(outcome), sources }) };
 }
 
 /**
- * Denies tokens to external users. The setting does not affect existing tokens, so they are revoked with
- * `--revoke-existing` and counted without it. The setting changes first, so that no token is created in between.
+ * Plans to deny tokens to external users. The setting does not affect existing tokens, so they are revoked with
+ * `--revoke-existing` and counted without it. The setting changes first, so that no token is created in between: the revocation is a
+ * change of its own after it.
  */
 export async function denyExternalTokens(
   request: SwitchRequest<ExternalTokens>,
   revokeExisting: boolean,
-): Promise<Report<ExternalTokensJson>> {
+): Promise<Planned<ExternalTokensJson>> {
+  const change = await switchFlow<Omit<ExternalTokensJson, keyof SwitchJson>>(request);
+  return { ...change, after: (switched) => afterDenial(request, { switched, revokeExisting }) };
+}
+
+async function afterDenial(
+  request: SwitchRequest<ExternalTokens>,
+  done: { readonly switched: Report<ExternalTokensJson>; readonly revokeExisting: boolean },
+): Promise<Planned<ExternalTokensJson>> {
   const { runtime } = request;
-  const switched = await switchFlow(request);
+  const { switched, revokeExisting } = done;
   const { changed, dryRun, holds } = switched.json;
   const now = (await runtime.targetClock()).now();
   const set = changed ? now : await lastRecordedChange(runtime);
@@ -259,20 +273,22 @@ export async function denyExternalTokens(
   if (revokeExisting && users.length > 0) {
     const selection = { users: users.map((name) => ({ pattern: patternOf(name) })) };
     const revocation = await revocationFlow({ ...request, selection });
+    const issuedUntil = applied?.toISOString() ?? null;
     const still =
       applied === null
         ? ''
         : `\nA running controller may issue tokens to external users until ${untilText(applied)}.\n`;
-    return report({
-      json: {
-        ...switched.json,
-        revocation: revocation.json,
-        issuedUntil: applied?.toISOString() ?? null,
-      },
-      text: async (screen) => `${await switched.text(screen)}\n${await revocation.text(screen)}${still}`,
-      failure:
-        switched.failure ?? revocation.failure ?? (applied === null ? undefined : issuedFailure(applied)),
-    });
+    const following: PlannedChange<RevocationReport, ExternalTokensJson> = {
+      ...revocation,
+      json: (outcome) => ({ ...switched.json, revocation: revocation.json(outcome), issuedUntil }),
+      after: async ({ json, text, failure }) =>
+        report({
+          json,
+          text: async (screen) => `${await switched.text(screen)}\n${await text(screen)}${still}`,
+          failure: switched.failure ?? failure ?? (applied === null ? undefined : issuedFailure(applied)),
+        }),
+    };
+    return following;
   }
   const existing = await countExisting(runtime, users);
   return report({

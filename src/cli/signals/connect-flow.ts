@@ -17,9 +17,9 @@ import type { SignalStore } from '../../operations/ports/signals.ts';
 import type { EventStream } from '../../operations/ports/transmitters.ts';
 import { type ConnectedStream, connectStream, findStream } from '../../operations/signals/connect-stream.ts';
 import { pollStream } from '../../operations/signals/poll-stream.ts';
-import { type Document, facts, type Line, lines, list, would } from '../../reports/document.ts';
-import { type Report, report } from '../../reports/result.ts';
-import type { ChangeRequest } from '../change/change.ts';
+import { facts, type Line, lines, list, would } from '../../reports/document.ts';
+import { report } from '../../reports/result.ts';
+import type { ChangeRequest, Ending, Planned, PlannedChange } from '../change/change.ts';
 import { writeNotice } from '../output/streams.ts';
 import { withQueue } from './signal-view.ts';
 
@@ -51,45 +51,67 @@ export interface DisconnectionJson {
 const LOOK_MS = 500;
 
 /**
- * Connects to the transmitter with this issuer: creates the stream unless it is there, and has a verification event sent.
+ * Plans to connect to the transmitter with this issuer: to create the stream unless it is there, and to have a verification event sent.
  *
- * @throws TokenctlError `configuration`, `not_confirmed`, `audit_unavailable`, `partly_done` where the event does not arrive in
- * time, and as the transmitter and the queue.
+ * @throws TokenctlError `configuration`, and as the transmitter; its act `audit_unavailable`, and as the queue.
  */
 export async function connectFlow({
   issuer,
   waitSeconds,
   ...request
 }: ChangeRequest & { readonly issuer: string; readonly waitSeconds: number }): Promise<
-  Report<ConnectionJson>
+  Planned<ConnectionJson>
 > {
   const { runtime, flags } = request;
   const managed = await transmitterOf(runtime, issuer);
   const { name, api, settings, wanted } = managed;
+  const found = await findStream(api, settings);
+  const { needsSubjects } = await api.metadata();
+  const planned: ConnectionJson = {
+    ...{ transmitter: name, stream: found?.id ?? null, created: false, verified: null },
+    ...{ settings: [], withheld: [], needsSubjects },
+  };
   if (flags['dry-run'] === true) {
-    const found = await findStream(api, settings);
-    const { needsSubjects } = await api.metadata();
-    const json = { transmitter: name, stream: found?.id ?? null, created: false, verified: null };
     const document = [
       found === null ? creationPlan(managed) : lines(`The stream ${found.id} of ${name} exists.`),
       needsSubjects && lines(NEEDS_SUBJECTS),
     ];
-    return report({ json: { ...json, settings: [], withheld: [], needsSubjects }, document });
+    return report({ json: planned, document });
   }
-  const connected = await connectStream(api, {
-    ...{ settings, wanted },
-    async record(stream) {
-      if (stream === null) {
-        await request.confirmation.confirm({
-          ...{ plan: [creationPlan(managed)], act: 'create the stream', type: name },
-        });
-      }
-      await note(request, { managed, operation: 'signals.connect', stream });
+  const change: PlannedChange<Connection, ConnectionJson> = {
+    plan: [creationPlan(managed)],
+    isElsewhere: true,
+    question: found === null ? { act: 'create the stream', type: name } : 'unneeded',
+    async act() {
+      const connected = await connectStream(api, {
+        ...{ settings, wanted },
+        async record(stream) {
+          if (stream === null && found !== null) throw streamGone(name, found);
+          await note(request, { managed, operation: 'signals.connect', stream });
+        },
+      });
+      if (connected.settings.length > 0) return { ...connected, verified: null };
+      const verified = await verification(runtime, { managed, stream: connected.stream, waitSeconds });
+      return { ...connected, verified };
     },
+    ended: (done) => connectionEnding(name, done),
+    json: ({ done }) => {
+      if (done === null) return planned;
+      const { stream, isNew: created, verified, settings, withheld, needsSubjects } = done;
+      return { transmitter: name, stream: stream.id, created, verified, settings, withheld, needsSubjects };
+    },
+  };
+  return change;
+}
+
+/** A stream, and whether its verification event arrived; null where none was asked for. */
+type Connection = ConnectedStream & Pick<ConnectionJson, 'verified'>;
+
+/** Nobody agreed to a new one. */
+function streamGone(name: string, { id }: EventStream): TokenctlError {
+  return new TokenctlError('plan_outdated', `The stream ${id} of ${name} was deleted a moment ago`, {
+    hint: 'Run it again.',
   });
-  if (connected.settings.length > 0) return unfinished(name, connected);
-  const verified = await verification(runtime, { managed, stream: connected.stream, waitSeconds });
-  return connectionReport(name, connected, verified);
 }
 
 /** The transmitter of an issuer, or how to configure it. */
@@ -128,7 +150,7 @@ function creationPlan({ name, settings, wanted }: ManagedTransmitter) {
 
 /** Records what is done to a stream: before it, and after it with its id. */
 async function note(
-  { runtime, flags }: Pick<ChangeRequest, 'runtime' | 'flags'>,
+  { runtime, flags }: ChangeRequest,
   entry: {
     readonly managed: ManagedTransmitter;
     readonly operation: string;
@@ -190,93 +212,87 @@ function pollOnce(runtime: Runtime, name: string, store: SignalStore): () => Pro
   };
 }
 
-function unfinished(
+function connectionEnding(
   name: string,
-  { stream, isNew, settings, withheld, needsSubjects }: ConnectedStream,
-): Report<ConnectionJson> {
-  const wanted = settings.map(({ path, value }) => `${path}: ${value}`);
-  return report({
-    json: {
-      ...{ transmitter: name, stream: stream.id, created: isNew, verified: null },
-      ...{ settings, withheld, needsSubjects },
-    },
-    document: [
-      lines(
-        `${isNew ? 'Created the stream' : 'Found the stream'} ${stream.id}. It does not fit the configuration yet. Set in signals.transmitters.${name}:`,
-        list(...wanted),
-        'Then restart the receiver, and run this command again: it has a verification event sent.',
-        needsSubjects && NEEDS_SUBJECTS,
-      ),
-    ],
-    failure: new TokenctlError('partly_done', `The configuration of ${name} does not fit its stream yet`),
-  });
-}
-
-function connectionReport(
-  name: string,
-  { stream, isNew, withheld, needsSubjects }: ConnectedStream,
-  verified: boolean,
-): Report<ConnectionJson> {
+  { stream, isNew, settings, withheld, needsSubjects, verified }: Connection,
+): Ending {
+  if (verified === null) {
+    const wanted = settings.map(({ path, value }) => `${path}: ${value}`);
+    return {
+      document: [
+        lines(
+          `${isNew ? 'Created the stream' : 'Found the stream'} ${stream.id}. It does not fit the configuration yet. Set in signals.transmitters.${name}:`,
+          list(...wanted),
+          'Then restart the receiver, and run this command again: it has a verification event sent.',
+          needsSubjects && NEEDS_SUBJECTS,
+        ),
+      ],
+      failure: new TokenctlError('partly_done', `The configuration of ${name} does not fit its stream yet`),
+    };
+  }
   const failure = new TokenctlError('partly_done', `No verification event of ${name} arrived`, {
     hint: stream.method.endsWith('8936')
       ? 'Run it again, or look at the stream in the administration of the transmitter.'
       : `Check that \`tokenctl signals serve\` runs with the same queue, and that the transmitter reaches ${stream.endpoint ?? 'it'}.`,
   });
-  const document: Document = [
-    lines(
-      isNew ? `Created the stream ${stream.id}.` : `The stream ${stream.id} exists.`,
-      verified
-        ? 'A verification event arrived, was verified and recorded.'
-        : 'No verification event arrived.',
-      withheld.length > 0 && 'The transmitter does not send these events on it:',
-      list(...withheld),
-      needsSubjects && NEEDS_SUBJECTS,
-    ),
-  ];
-  return report({
-    json: {
-      ...{ transmitter: name, stream: stream.id, created: isNew, verified },
-      ...{ settings: [], withheld, needsSubjects },
-    },
-    document,
+  return {
+    document: [
+      lines(
+        isNew ? `Created the stream ${stream.id}.` : `The stream ${stream.id} exists.`,
+        verified
+          ? 'A verification event arrived, was verified and recorded.'
+          : 'No verification event arrived.',
+        withheld.length > 0 && 'The transmitter does not send these events on it:',
+        list(...withheld),
+        needsSubjects && NEEDS_SUBJECTS,
+      ),
+    ],
     failure: verified ? undefined : failure,
-  });
+  };
 }
 
 /**
- * Deletes the stream of a transmitter.
+ * Plans to delete the stream of a transmitter.
  *
- * @throws TokenctlError `not_found`, `not_confirmed`, `audit_unavailable`, and as the transmitter.
+ * @throws TokenctlError `not_found`, and as the transmitter; its act `audit_unavailable`.
  */
 export async function disconnectFlow({
   name,
   ...request
-}: ChangeRequest & { readonly name: string }): Promise<Report<DisconnectionJson>> {
-  const { runtime, confirmation, flags } = request;
+}: ChangeRequest & { readonly name: string }): Promise<Planned<DisconnectionJson>> {
+  const { runtime, flags } = request;
   const { configuration, environment } = runtime;
   const transmitter = transmitterNamed(requireSignals(configuration), name);
   const managed = managedTransmitter(name, transmitter, { environment, signal: runtime.stopSignal() });
   const stream = await findStream(managed.api, managed.settings);
-  const ending = (deleted: boolean, text: Line) =>
-    report({ json: { transmitter: name, stream: stream?.id ?? null, deleted }, document: [lines(text)] });
-  if (stream === null) return ending(false, `${name} has no stream: nothing to do.`);
-  const plan = [
-    facts(
-      [
-        ['stream', stream.id],
-        ['transmitter', name],
-      ],
-      would`delete a stream`.text,
-    ),
-  ];
+  const json = (deleted: boolean) => ({ transmitter: name, stream: stream?.id ?? null, deleted });
+  const only = (text: Line) => report({ json: json(false), document: [lines(text)] });
+  if (stream === null) return only(`${name} has no stream: nothing to do.`);
   if (flags['dry-run'] === true)
-    return ending(false, would`delete the stream ${stream.id}: ${name} would send no further events.`);
-  await confirmation.confirm({ plan, act: 'delete the stream', type: name });
-  await note(request, { managed, operation: 'signals.disconnect', stream: null });
-  await managed.api.delete(stream.id);
-  await note(request, { managed, operation: 'signals.disconnect', stream });
-  return ending(
-    true,
-    `Deleted the stream ${stream.id}. Remove ${name} from the configuration, or connect again.`,
-  );
+    return only(would`delete the stream ${stream.id}: ${name} would send no further events.`);
+  const change: PlannedChange<void, DisconnectionJson> = {
+    plan: [
+      facts(
+        [
+          ['stream', stream.id],
+          ['transmitter', name],
+        ],
+        would`delete a stream`.text,
+      ),
+    ],
+    isElsewhere: true,
+    question: { act: 'delete the stream', type: name },
+    async act() {
+      await note(request, { managed, operation: 'signals.disconnect', stream: null });
+      await managed.api.delete(stream.id);
+      await note(request, { managed, operation: 'signals.disconnect', stream });
+    },
+    ended: () => ({
+      document: [
+        lines(`Deleted the stream ${stream.id}. Remove ${name} from the configuration, or connect again.`),
+      ],
+    }),
+    json: () => json(true),
+  };
+  return change;
 }

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { subjectText } from '../../domain/signals/subject-identifier.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
 import type { Signal, SignalStore } from '../../operations/ports/signals.ts';
 import { type Document, facts, lines, would } from '../../reports/document.ts';
-import { type Report, report } from '../../reports/result.ts';
-import type { Confirmation } from '../change/confirmation.ts';
-import type { ChangeFlags } from '../flags.ts';
+import { report } from '../../reports/result.ts';
+import type { ChangeRequest, Planned, PlannedChange } from '../change/change.ts';
 import { SHOWN_DIGITS, type SignalJson, signalNamed, signalToJson, withQueue } from './signal-view.ts';
 
 /** What `signals release` and `signals dismiss` print with `--json`. */
@@ -20,47 +18,56 @@ export interface DecisionJson {
 }
 
 /** A decision about a held event. */
-interface Decision {
-  readonly runtime: Runtime;
-  readonly confirmation: Confirmation;
+interface Decision extends ChangeRequest {
   readonly id: string;
   readonly decision: 'released' | 'dismissed';
   /** With `released`: the user whom the event is about. */
   readonly user?: string | undefined;
-  readonly flags: ChangeFlags;
 }
 
 /**
- * Has a held event carried out, or ends it without an act. The decision is in the audit log before it is made.
+ * Plans to have a held event carried out, or to end it without an act. The decision is in the audit log before it is made.
  *
- * @throws TokenctlError `not_found`, `usage` for an event that is not held, `not_confirmed`, `audit_unavailable`, and as the queue
+ * @throws TokenctlError `not_found`, `usage` for an event that is not held, and as the queue; its act `audit_unavailable`, and `busy`
+ * where somebody else decided
  */
-export async function decideFlow(decision: Decision): Promise<Report<DecisionJson>> {
+export async function decideFlow(decision: Decision): Promise<Planned<DecisionJson>> {
   const { runtime, id, flags } = decision;
-  return await withQueue(runtime, async (store) => {
-    const signal = await signalNamed(store, id);
-    if (signal.state !== 'held')
-      throw new TokenctlError('usage', `The event ${id} is not held: ${signal.state}`, {
-        hint: signal.reason ?? undefined,
-      });
-    if (decision.decision === 'released' && signal.subject === null)
-      throw new TokenctlError('usage', `The event ${id} is about the stream, not about a user`, {
-        hint: 'Dismiss it once the stream is as you want it: `tokenctl signals status`.',
-      });
-    const user = decision.user ?? null;
-    if (flags['dry-run'] === true)
-      return result(signal, { decision: null, user, document: planOf(signal, decision) });
-    const short = signal.id.slice(0, SHOWN_DIGITS);
-    await decision.confirmation.confirm({
-      plan: planOf(signal, decision),
-      act: decision.decision === 'released' ? `carry out ${short}` : `dismiss ${short}`,
-      type: short,
+  const signal = await withQueue(runtime, (store) => signalNamed(store, id));
+  if (signal.state !== 'held')
+    throw new TokenctlError('usage', `The event ${id} is not held: ${signal.state}`, {
+      hint: signal.reason ?? undefined,
     });
-    return await decide(store, signal, decision);
-  });
+  if (decision.decision === 'released' && signal.subject === null)
+    throw new TokenctlError('usage', `The event ${id} is about the stream, not about a user`, {
+      hint: 'Dismiss it once the stream is as you want it: `tokenctl signals status`.',
+    });
+  const user = decision.user ?? null;
+  const plan = planOf(signal, decision);
+  const json = (made: DecisionJson['decision']) => ({ event: signalToJson(signal), decision: made, user });
+  if (flags['dry-run'] === true) return report({ json: json(null), document: plan });
+  const short = signal.id.slice(0, SHOWN_DIGITS);
+  const isReleased = decision.decision === 'released';
+  const change: PlannedChange<void, DecisionJson> = {
+    plan,
+    isElsewhere: true,
+    question: { act: isReleased ? `carry out ${short}` : `dismiss ${short}`, type: short },
+    act: () => withQueue(runtime, (store) => decide(store, signal, decision)),
+    ended: () => ({
+      document: [
+        lines(
+          isReleased
+            ? 'Released. The receiver, or the next run of signals-poll, carries it out: see `tokenctl signals list`.'
+            : 'Dismissed. Nothing is done for it.',
+        ),
+      ],
+    }),
+    json: () => json(decision.decision),
+  };
+  return change;
 }
 
-async function decide(store: SignalStore, signal: Signal, request: Decision): Promise<Report<DecisionJson>> {
+async function decide(store: SignalStore, signal: Signal, request: Decision): Promise<void> {
   const { runtime, decision, flags } = request;
   const user = request.user ?? null;
   const log = await runtime.auditLog();
@@ -89,18 +96,6 @@ async function decide(store: SignalStore, signal: Signal, request: Decision): Pr
     throw new TokenctlError('busy', `Somebody else decided about ${signal.id.slice(0, SHOWN_DIGITS)}`, {
       hint: 'Look at it with `tokenctl signals list`.',
     });
-  const text =
-    decision === 'released'
-      ? 'Released. The receiver, or the next run of signals-poll, carries it out: see `tokenctl signals list`.'
-      : 'Dismissed. Nothing is done for it.';
-  return result(signal, { decision, user, document: [lines(text)] });
-}
-
-function result(
-  signal: Signal,
-  { document, ...decided }: Pick<DecisionJson, 'decision' | 'user'> & { readonly document: Document },
-): Report<DecisionJson> {
-  return report({ json: { event: signalToJson(signal), ...decided }, document });
 }
 
 function planOf(signal: Signal, { decision, user }: Decision): Document {

@@ -13,9 +13,9 @@ import {
   sendOwnerNotices,
 } from '../../operations/token-audit/send-owner-notices.ts';
 import { bad, code, type Document, lines, list, would } from '../../reports/document.ts';
-import type { MaybeMade, Report } from '../../reports/result.ts';
+import type { MaybeMade } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
-import { type ChangeRequest, change, type Ending, notMade } from '../change/change.ts';
+import { type ChangeRequest, type Ending, notMade, type PlannedChange } from '../change/change.ts';
 import { firstOf, runLine, tookText, unfinishedWork } from '../change/ending.ts';
 import { noteLimit } from '../output/streams.ts';
 import type { OwnerNoticeFlags } from './audit-flags.ts';
@@ -51,15 +51,15 @@ export interface OwnerNoticesJson extends MaybeMade<SentReport> {
 }
 
 /**
- * Plans, confirms, sends each owner a mail and reports.
+ * Plans a mail to each owner.
  *
  * @throws TokenctlError `configuration` without a mail server, `not_found` for an owner of --show who would get no mail,
- * `not_confirmed`, and the errors of the operations
+ * and as the operations do
  */
-export async function ownerNoticesFlow(
-  request: ChangeRequest<OwnerNoticeFlags>,
-): Promise<Report<OwnerNoticesJson>> {
-  const { runtime, flags } = request;
+export async function ownerNoticesFlow({
+  runtime,
+  flags,
+}: ChangeRequest<OwnerNoticeFlags>): Promise<PlannedChange<OwnerNoticeReport, OwnerNoticesJson>> {
   const settings = requireOwnerNotices(runtime.configuration.ownerNotices);
   const configured = ownerNoticeRules(settings);
   const rules = { ...configured, atMost: Math.min(flags['at-most'] ?? configured.atMost, configured.atMost) };
@@ -70,7 +70,7 @@ export async function ownerNoticesFlow(
   const plan = await planOwnerNotices({ ...read, log, rules });
   const owners = plan.digests.length;
   const shown = flags['dry-run'] === true ? flags.show : undefined;
-  return await change(request, {
+  return {
     plan: planDocument(plan, description),
     preview: shown === undefined ? [] : shownMail(plan, { owner: shown, rules, description }),
     question:
@@ -95,7 +95,7 @@ export async function ownerNoticesFlow(
         ...(done === null ? nothing : sentReport(done)),
       };
     },
-  });
+  };
 }
 
 function sentReport({

@@ -4,10 +4,9 @@ import type { Token } from '../../domain/token.ts';
 import type { TargetDescription, TokenRequest } from '../../operations/ports/target.ts';
 import { createToken } from '../../operations/tokens/create-token.ts';
 import { lines, would } from '../../reports/document.ts';
-import type { Report } from '../../reports/result.ts';
 import { expiryText, secondsText } from '../../reports/tables/text.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
-import { type ChangeRequest, change } from '../change/change.ts';
+import type { ChangeRequest, PlannedChange } from '../change/change.ts';
 
 /** What `tokens create` prints with `--json`, unless it is a dry run. */
 export interface CreatedJson {
@@ -31,14 +30,14 @@ export interface CreationRequest extends ChangeRequest {
 }
 
 /**
- * Confirms, creates a token and writes its value to a new file, and nowhere else: it must not appear in a terminal or a
+ * Plans a token whose value is written to a new file, and nowhere else: it must not appear in a terminal or a
  * build log.
  *
- * @throws TokenctlError `usage` for the file, `partly_done` where the token exists and its value is lost
+ * @throws TokenctlError `usage` for the file and what the target would refuse; its act as {@link createIntoFile}
  */
 export async function creationFlow(
   creation: CreationRequest,
-): Promise<Report<CreatedJson | WouldCreateJson>> {
+): Promise<PlannedChange<Token, CreatedJson | WouldCreateJson>> {
   const { runtime, request, output } = creation;
   requireNewFile(output);
   const { address, identity, credential } = await runtime.description();
@@ -46,7 +45,7 @@ export async function creationFlow(
   requireLifetime(request, credential);
   const { scope, lifetime, user = identity.username } = request;
   const validFor = lifetime === undefined ? '' : `, valid for ${secondsText(lifetime)},`;
-  return await change<Token, CreatedJson | WouldCreateJson>(creation, {
+  return {
     plan: [
       lines(
         would`create a token of scope ${scope}${validFor} for ${user} at ${address} and write it to ${output}.`,
@@ -64,7 +63,7 @@ export async function creationFlow(
     }),
     json: ({ done }) =>
       done === null ? { dryRun: true, user, address, request, output } : { token: tokenToJson(done), output },
-  });
+  };
 }
 
 /** A database role cannot own a token. */
@@ -91,17 +90,12 @@ export function requireLifetime(
 }
 
 /**
- * Creates a token and writes its value to a new file, without confirmation.
+ * Creates a token and writes its value to a new file.
  *
  * @throws TokenctlError `usage` for the file, `partly_done` where the token exists and its value is lost, and
  * whatever the operation throws
  */
-export async function createIntoFile({
-  runtime,
-  flags,
-  request,
-  output,
-}: Omit<CreationRequest, 'confirmation'>): Promise<Token> {
+export async function createIntoFile({ runtime, flags, request, output }: CreationRequest): Promise<Token> {
   const opened = await runtime.change(flags);
   const { token } = await intoSecretFile(output, {
     make: () => createToken({ ...opened, request }),

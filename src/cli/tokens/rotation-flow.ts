@@ -12,10 +12,9 @@ import type { RevocationReport } from '../../operations/revocation/revocation-re
 import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
 import { requireMayChange } from '../../operations/visibility.ts';
 import { lines, list, would } from '../../reports/document.ts';
-import type { Report } from '../../reports/result.ts';
 import { expiryText, secondsText, timeText } from '../../reports/tables/text.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
-import { type ChangeRequest, change } from '../change/change.ts';
+import type { ChangeRequest, PlannedChange } from '../change/change.ts';
 import { placeText } from '../change/plan-text.ts';
 import { writeNotice } from '../output/streams.ts';
 import { useText } from '../rescue-token.ts';
@@ -53,7 +52,7 @@ interface RotationRequest extends ChangeRequest<RotationFlags> {
 const MAX_GRACE_MS = 86_400_000;
 
 /**
- * Confirms, creates the new token, tries it, waits for the grace time, and revokes the old token.
+ * Plans a rotation: to create the new token, try it, wait for the grace time, and revoke the old token.
  *
  * @throws TokenctlError `usage` for the file or a grace time above a day, `not_found` for an unknown token, `unsupported` for
  * a token of an application or, over REST, of another user; `partly_done` if the new token does not work: the old one is
@@ -61,7 +60,7 @@ const MAX_GRACE_MS = 86_400_000;
  */
 export async function rotationFlow(
   rotation: RotationRequest,
-): Promise<Report<RotatedJson | WouldRotateJson>> {
+): Promise<PlannedChange<Rotated, RotatedJson | WouldRotateJson>> {
   const { runtime, tokenId, flags } = rotation;
   const { grace = 0 } = flags;
   const output = absolutePath(flags.output, process.cwd(), runtime.environment);
@@ -81,7 +80,7 @@ export async function rotationFlow(
     ...(grace === 0 ? [] : [`Wait for ${secondsText(grace / 1000)}.`]),
     `Revoke token ${tokenId}.`,
   ];
-  return await change<Rotated, RotatedJson | WouldRotateJson>(rotation, {
+  return {
     plan: [
       lines(
         would`rotate token ${tokenId} of ${old.user?.username ?? ''}, scope ${old.scope}${described}.`,
@@ -124,7 +123,7 @@ export async function rotationFlow(
             tried: done.tried,
             revocation: done.revocation,
           },
-  });
+  };
 }
 
 /** A new token, and what became of the old one. */

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { cleanFlags, markFlags } from '../../cli/investigation/investigation-flags.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { account, commandOf, incidentId, type Prepared, type Typed } from '../command-line.ts';
+import {
+  account,
+  commandOf,
+  incidentId,
+  type Prepared,
+  type Preparing,
+  type Typed,
+} from '../command-line.ts';
 import type { Places } from '../places.ts';
 import { type CaseFile, CaseFiles } from './case-files.ts';
 import { type Decision, settle } from './settle-case.ts';
@@ -52,7 +59,7 @@ export const cleanSchema = z.strictObject({
  */
 export async function prepareCleaning(
   request: z.infer<typeof cleanSchema>,
-  places: Pick<Places, 'environment' | 'startedWith'>,
+  preparing: Preparing & { readonly places: Pick<Places, 'environment'> },
 ): Promise<Prepared> {
   const { incident, investigation, undo, items: named } = request;
   if ((investigation === undefined) === (undo === undefined)) {
@@ -60,20 +67,21 @@ export async function prepareCleaning(
   }
   const decisions = decisionsOf(request);
   requireOnce([named ?? [], ...decisions.map(({ items: some }) => some)].flat());
-  const files = new CaseFiles(places.environment, incident);
+  const files = new CaseFiles(preparing.places.environment, incident);
   const file = fileOf(files, investigation);
-  const marks = await Promise.all(decisions.map((each) => markCommand(each, request, places)));
+  const marks = await Promise.all(decisions.map((each) => markCommand(each, request, preparing)));
   const cleans = named !== undefined || decisions.length === 0;
-  const clean = cleans ? await cleanCommand(request, file?.path, places) : null;
+  const clean = cleans ? await cleanCommand(request, file?.path, preparing) : null;
   const unnamed = decisions.reduce((sum, each) => sum + Math.max(0, each.items.length - MAX_ITEMS_SHOWN), 0);
   return {
     command: `${[...marks, ...(clean === null ? [] : [clean.command])].join(' && ')}${unnamed === 0 ? '' : ` # and ${unnamed} more items to mark`}`,
-    flow: (plans) =>
-      settle({
-        ...{ incident, decisions, plans, files },
+    flags: clean?.flags ?? { 'dry-run': preparing.dryRun, reason: request.reason, ticket: request.ticket },
+    plan: (run) =>
+      settle(run, {
+        ...{ incident, decisions, files },
         saved: file === null ? null : files.investigation(file.name),
         ticket: request.ticket,
-        clean: clean === null ? null : plans ? clean.dryRun : clean.flags,
+        clean: clean?.flags ?? null,
       }),
   };
 }
@@ -96,7 +104,7 @@ function requireOnce(all: readonly string[]): void {
 async function markCommand(
   { as, items: some, reason, to }: Decision,
   request: z.infer<typeof cleanSchema>,
-  places: Pick<Places, 'startedWith'>,
+  preparing: Preparing,
 ): Promise<string> {
   const { incident, place, ticket } = request;
   const typed = {
@@ -105,14 +113,19 @@ async function markCommand(
     'handed-over': as === 'handed_over',
     to,
   };
-  const asked = { command: `incident mark ${incident}`, typed, request: { place, reason, ticket }, places };
+  const asked = {
+    command: `incident mark ${incident}`,
+    typed,
+    request: { place, reason, ticket },
+    ...preparing,
+  };
   return (await commandOf(markFlags, asked)).command;
 }
 
 async function cleanCommand(
   request: z.infer<typeof cleanSchema>,
   from: string | undefined,
-  places: Pick<Places, 'startedWith'>,
+  preparing: Preparing,
 ) {
   const { incident, undo, items: named, restContext } = request;
   const typed: Typed = {
@@ -129,7 +142,7 @@ async function cleanCommand(
       comment: `and ${more} more items`,
     }),
     request,
-    places,
+    ...preparing,
   });
 }
 

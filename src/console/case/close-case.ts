@@ -1,49 +1,47 @@
 /** The lift of a lockdown as the close of a case: what becomes of its users comes first, what a lift always says is folded. */
 
-import type { Confirmation, Question } from '../../cli/change/confirmation.ts';
-import { liftFlow } from '../../cli/incident/lift-flow.ts';
+import type { Runtime } from '../../app/runtime.ts';
+import type { Question } from '../../cli/change/change.ts';
+import { type LiftChange, liftFlow } from '../../cli/incident/lift-flow.ts';
 import { type Document, folded, type Line, lines, type Part, partsOf } from '../../reports/document.ts';
-import type { Report } from '../../reports/result.ts';
-import type { Flow } from '../operations.ts';
 import { wordOfCase } from './case-users.ts';
 import { closingOf } from './open-items.ts';
 
 /**
- * Closes the case of an incident, and with it the lockdowns of accounts that belong to it: their users stay deactivated. Of a closed
- * one, gives back what its lift left.
+ * Plans to close the case of an incident, and with it the lockdowns of accounts that belong to it: their users stay deactivated. Of a
+ * closed one, gives back what its lift left.
  */
-export function closeCase({
+export async function closeCase({
+  runtime,
   incident,
   alongside,
   flags,
 }: {
+  readonly runtime: Runtime;
   readonly incident: string;
   /** The ids of the incidents that are closed with it. */
   readonly alongside: readonly string[];
   readonly flags: Parameters<typeof liftFlow>[0]['flags'];
-}): (run: Parameters<Flow>[0]) => Promise<Report> {
-  return async (run) => {
-    const closes = await closingOf(run.runtime, incident);
-    const typed = typing(run.confirmation, await wordOfCase(run.runtime, incident));
-    if (closes === undefined) return await liftFlow({ ...run, confirmation: typed, incident, flags });
-    const confirmation = closing(typed);
-    const lifted = await liftFlow({ ...run, confirmation, incident, closes, keeping: alongside, flags });
-    const { document, failure } = lifted;
-    // What is not as it should be is said in whole.
-    return document === undefined || failure !== undefined
-      ? lifted
-      : { ...lifted, document: () => resultOf(document()) };
-  };
-}
-
-function typing(confirmation: Confirmation, type: string): Confirmation {
-  return { ...confirmation, confirm: (question) => confirmation.confirm({ ...question, type }) };
-}
-
-function closing(confirmation: Confirmation): Confirmation {
+}): Promise<LiftChange> {
+  const closes = await closingOf(runtime, incident);
+  const type = await wordOfCase(runtime, incident);
+  const keeping = closes === undefined ? [] : alongside;
+  const lift = await liftFlow({ runtime, incident, closes, keeping, flags });
+  if (lift.question === null) return lift;
+  if (closes === undefined) return { ...lift, question: { ...lift.question, type } };
+  const { plan, ...asked } = closingQuestion(lift.plan, lift.question);
   return {
-    ...confirmation,
-    confirm: (question) => confirmation.confirm({ ...question, ...closingQuestion(question) }),
+    ...lift,
+    plan,
+    question: { ...asked, type },
+    async after(made) {
+      await lift.after?.(made);
+      const { document, failure } = made;
+      // What is not as it should be is said in whole.
+      return document === undefined || failure !== undefined
+        ? made
+        : { ...made, document: () => resultOf(document()) };
+    },
   };
 }
 
@@ -51,7 +49,7 @@ function closing(confirmation: Confirmation): Confirmation {
 const MOST_NAMED = 3;
 
 /** What the close does to the users stands in the question: it is what people are in doubt about. */
-function closingQuestion({ plan, act }: Question): Pick<Question, 'plan' | 'act' | 'lift'> {
+function closingQuestion(plan: Document, question: Question): Question & { readonly plan: Document } {
   const accounts = partsOf(plan).flatMap((part) =>
     part.kind === 'lines' ? part.lines.flatMap((line) => detailsOf(line).account ?? []) : [],
   );
@@ -67,9 +65,8 @@ function closingQuestion({ plan, act }: Question): Pick<Question, 'plan' | 'act'
     return usual === true || (isNamed && names.length > 0 && account !== undefined);
   };
   return {
-    ...(names.length === 0
-      ? { act }
-      : { act: `close the case: ${stays}`, lift: { givesBack: false, stays } }),
+    ...question,
+    ...(names.length > 0 && { act: `close the case: ${stays}`, lift: { givesBack: false, stays } }),
     plan: partsOf(plan).flatMap((part, index) =>
       index === 0 && part.kind === 'lines' ? parted(part, isSaid) : [part],
     ),

@@ -1,9 +1,9 @@
 /** What somebody decided about the items of a case, as one change with one confirmation. */
 
-import type { Confirmation } from '../../cli/change/confirmation.ts';
+import type { Ending, PlannedChange } from '../../cli/change/change.ts';
 import { GO_ON } from '../../cli/change/ending.ts';
 import type { FlagsOf } from '../../cli/flags.ts';
-import { cleanFlow } from '../../cli/investigation/clean-flow.ts';
+import { type Cleaned, cleanFlow } from '../../cli/investigation/clean-flow.ts';
 import { investigateFlow } from '../../cli/investigation/investigate-flow.ts';
 import type { cleanFlags } from '../../cli/investigation/investigation-flags.ts';
 import { markFlow } from '../../cli/investigation/mark-flow.ts';
@@ -11,9 +11,8 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { describedSummary, type Investigation } from '../../domain/investigation/investigation.ts';
 import type { MarkKind } from '../../operations/incident/marked-items.ts';
 import { type Document, folded, type Line, lines, list, partsOf } from '../../reports/document.ts';
-import { type Report, report } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
-import { type Flow, problemOf } from '../operations.ts';
+import { problemOf, type Run } from '../operations.ts';
 import type { CaseFiles } from './case-files.ts';
 import { wordOfCase } from './case-users.ts';
 
@@ -34,8 +33,6 @@ interface Settling {
   readonly ticket: string | undefined;
   /** Those of `incident clean`; null where nothing is to be ended. */
   readonly clean: FlagsOf<typeof cleanFlags> | null;
-  /** Whether it is only planned. */
-  readonly plans: boolean;
   readonly files: CaseFiles;
 }
 
@@ -68,52 +65,72 @@ const SHORT_TITLES: typeof TITLES = {
 };
 
 /**
- * Plans all that was decided, asks once, and then does it in this order: what is said of items is recorded, each kind as an entry of
- * its own; then what is to be ended is cleaned, as `incident clean` does; then everything is investigated again, into a file of the case.
- * A record that fails ends it before anything is cleaned. A second try finds what is left.
+ * Plans all that was decided as one change with one question. It is done in this order: what is said of items is recorded, each kind as
+ * an entry of its own; then what is to be ended is cleaned, as `incident clean` does; then everything is investigated again, into a file of
+ * the case. A record that fails ends it before anything is cleaned. A second try finds what is left.
  *
- * @throws TokenctlError as `markFlow` and `cleanFlow`.
+ * @throws TokenctlError as `cleanFlow`; its act as `markFlow` and the cleaning.
  */
-export function settle(settling: Settling): Flow {
-  return async (run) => {
-    const { clean, plans, decisions } = settling;
-    const said: string[] = [];
-    let isAsked = false;
-    let isSaid = false;
-    const ask =
-      (asked: Settling): Confirmation['confirm'] =>
-      async ({ plan, act }) => {
-        const isUndo = asked.clean?.undo !== undefined;
-        const type = await wordOfCase(run.runtime, asked.incident);
-        const question = { act: isUndo ? act : actText(asked), type };
-        await run.confirmation.confirm({ ...question, plan: planOf(asked, plan) });
-        isAsked = true;
-        await recordDecisions(run, { ...asked, said }).catch((error: unknown) => {
-          if (said.length > 0) run.notify(`${saidText(said)} ${NOT_SAID}`);
-          throw error;
-        });
-        isSaid = true;
-      };
-    const confirmation = { ...run.confirmation, confirm: ask(settling) };
-    const cleaned =
-      clean === null
-        ? null
-        : await cleanFlow({ ...run, confirmation, flags: clean, isPicked: true }).catch((error: unknown) => {
-            if (isSaid && said.length > 0) run.notify(saidText(said));
-            throw error;
-          });
-    const made = cleaned?.document?.() ?? [];
-    if (plans) return { ...(cleaned ?? noneCleaned()), ...written([...made, ...decided(settling)]) };
-    // Nothing is left to clean, so that nothing was asked: what is said is recorded all the same.
-    if (!isAsked && decisions.length > 0) await ask({ ...settling, clean: null })({ ...ASKED, plan: made });
-    const again = isMade(cleaned) ? await investigateAgain(run, settling) : [];
-    const first = lines(said.length > 0 && saidText(said));
-    const done = cleaned ?? noneCleaned();
+export async function settle(run: Run, settling: Settling): Promise<PlannedChange<Settled, unknown>> {
+  const { runtime } = run;
+  const { clean, decisions, incident } = settling;
+  const cleaning = clean === null ? null : await cleanFlow({ runtime, flags: clean, isPicked: true });
+  const type = await wordOfCase(runtime, incident);
+  if (cleaning === null || cleaning.question === null) {
+    // Nothing is left to clean: what is said is recorded all the same.
+    const made = await cleaning?.nothing?.();
+    const nothing = { document: made?.document ?? [], failure: made?.failure };
+    const recording = { ...settling, clean: null };
     return {
-      ...done,
-      ...written([first, ...withoutSteps(made), ...again]),
-      failure: done.failure && withWayOn(done.failure),
+      plan: decisions.length === 0 ? nothing.document : planOf(recording, nothing.document),
+      isElsewhere: cleaning === null,
+      question: decisions.length === 0 ? null : { act: actText(recording), type },
+      nothing: () => ended(nothing, { said: [], again: [] }),
+      act: async () => ({ said: await recordDecisions(run, settling), cleaned: null, again: [] }),
+      ended: ({ said }) => ended(nothing, { said, again: [] }),
+      json: (outcome) => cleaning?.json({ ...outcome, done: null }) ?? { run: null },
     };
+  }
+  const { act } = cleaning.question;
+  return {
+    ...cleaning,
+    plan: planOf(settling, cleaning.plan),
+    question: { act: clean?.undo === undefined ? actText(settling) : act, type },
+    async act(begin, isWhole) {
+      const said = await recordDecisions(run, settling);
+      try {
+        const cleaned = await cleaning.act(begin, isWhole);
+        const again = cleaned.report.run === null ? [] : await investigateAgain(run, settling);
+        return { said, cleaned, again };
+      } catch (error) {
+        if (said.length > 0) run.notify(saidText(said));
+        throw error;
+      }
+    },
+    async ended(done) {
+      return ended(done.cleaned === null ? NOTHING : await cleaning.ended(done.cleaned), done);
+    },
+    json: ({ done, ...outcome }) => cleaning.json({ ...outcome, done: done?.cleaned ?? null }),
+  };
+}
+
+const NOTHING: Ending = { document: [] };
+
+/** What was recorded, what became of the cleaning, and what was found after it. */
+interface Settled {
+  readonly said: readonly string[];
+  readonly cleaned: Cleaned | null;
+  readonly again: Document;
+}
+
+function ended(
+  { document, failure, amount }: Ending,
+  { said, again }: Pick<Settled, 'said' | 'again'>,
+): Ending {
+  return {
+    amount,
+    document: [lines(said.length > 0 && saidText(said)), ...withoutSteps(document), ...again],
+    failure: failure && withWayOn(failure),
   };
 }
 
@@ -151,22 +168,6 @@ function saidText(said: readonly string[]): string {
 
 /** After a record that failed. */
 const NOT_SAID = 'The rest was not recorded, and nothing was ended.';
-
-const ASKED = { act: '', type: '' } as const;
-
-function noneCleaned(): Report {
-  return report({ json: { run: null }, document: [] });
-}
-
-function written(document: Document): Pick<Report, 'text' | 'document'> {
-  const { text, document: made } = report({ json: null, document });
-  return { text, document: made };
-}
-
-/** Whether a cleaning acted: then what the case has is older than that. */
-function isMade(cleaned: Report | null): boolean {
-  return (cleaned?.json as { readonly run?: string | null } | undefined)?.run != null;
-}
 
 /** All that the answer confirms, as a phrase: `end 3 items, keep 2 as honest work`. */
 function actText({ clean, decisions }: Settling): string {
@@ -215,26 +216,32 @@ function decided({ saved, decisions }: Settling): Document {
   );
 }
 
-/** Records what is said, each kind on its own, and each hand-over: it has a reason of its own. What was recorded is added to `said`. */
+/**
+ * Records what is said, each kind on its own, and each hand-over: it has a reason of its own.
+ *
+ * @returns What was recorded, as phrases. Where one fails, those before it are told.
+ */
 async function recordDecisions(
-  { runtime }: Parameters<Flow>[0],
-  { incident, decisions, ticket, said }: Settling & { readonly said: string[] },
-): Promise<void> {
+  { runtime, notify }: Run,
+  { incident, decisions, ticket }: Settling,
+): Promise<readonly string[]> {
+  const said: string[] = [];
   for (const { as, items, reason, to } of decisions) {
     const flags = {
       ...{ item: [...items], reason, ticket, to },
       ...{ 'by-hand': as === 'by_hand', 'handed-over': as === 'handed_over' },
     };
-    await markFlow({ runtime, incident, flags });
+    await markFlow({ runtime, incident, flags }).catch((error: unknown) => {
+      if (said.length > 0) notify(`${saidText(said)} ${NOT_SAID}`);
+      throw error;
+    });
     said.push(`${countText(items.length, 'item')} ${SAID[as](to)}`);
   }
+  return said;
 }
 
 /** The same investigation up to now. Where it fails, the case says that its last one is older than the cleaning. */
-async function investigateAgain(
-  { runtime }: Parameters<Flow>[0],
-  { incident, saved, files }: Settling,
-): Promise<Document> {
+async function investigateAgain({ runtime }: Run, { incident, saved, files }: Settling): Promise<Document> {
   if (saved === null) return [];
   const { subject } = saved;
   try {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { leakedFlow } from '../../cli/incident/leaked-flow.ts';
+import { leakedReport } from '../../cli/incident/leaked-flow.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { LeakedTokens } from '../../operations/revocation/find-leaked.ts';
 import { readLeaked } from '../../operations/revocation/leaked-input.ts';
@@ -32,7 +32,7 @@ export function serveValues(app: FastifyInstance, places: Places): void {
           hint: 'Run tokenctl tokens find --leaked - in a terminal: it records the use.',
         });
       const input = () => readLeaked(chunksOf(text));
-      return await leakedFlow({ runtime, confirmation: null, flags: { 'dry-run': true }, input });
+      return await leakedReport({ runtime, flags: { 'dry-run': true }, input });
     });
     return { found: json.found.map(({ kind, live, ids, user }) => ({ kind, live, ids, user })) };
   });

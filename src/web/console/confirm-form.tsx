@@ -28,7 +28,7 @@ export function ConfirmForm({
   // The dialog was open before there was anything to type.
   useEffect(() => field.current?.focus(), []);
   const [answer, setAnswer] = useState('');
-  const { act, type, note, digest, otherwise } = asked;
+  const { act, type, digest } = asked;
   const typed = answer.trim();
   const confirm = useMutation({
     mutationFn: () => call(`/api/operations/${id}/confirm`, { body: { digest, answer } }),
@@ -41,7 +41,6 @@ export function ConfirmForm({
         confirm.mutate();
       }}
     >
-      {note !== null && <p>{note}</p>}
       <FormGroup label={`Type ${type} to confirm`} fieldId="confirm-answer">
         <TextInput
           id="confirm-answer"
@@ -67,7 +66,7 @@ export function ConfirmForm({
           {sentence(act)}
         </Button>
         <Button variant="link" onClick={onCancel}>
-          {otherwise === null ? 'Cancel' : `No: ${otherwise}`}
+          Cancel
         </Button>
       </div>
     </Form>

@@ -86,7 +86,7 @@ function titleOf({ kind, place, state, asked, notices }: Operation): string {
   const what = kind === 'incident lift' ? liftTitle(asked) : (KINDS[kind] ?? kind);
   // Of several decisions, a part may have been recorded before.
   const isInPart = state === 'failed' && notices.some((text) => text.startsWith('Recorded: '));
-  const asking = state === 'asking' ? (asked?.part ?? asked?.lift?.stays ?? null) : null;
+  const asking = state === 'asking' ? (asked?.lift?.stays ?? null) : null;
   const step = asking ?? (isInPart ? 'carried out in part' : TITLES[state]);
   return `${what}${place === null ? '' : ` at ${place}`}: ${step}`;
 }
@@ -283,10 +283,7 @@ function Actions({
   const { id, state, asked } = operation;
   const cancel = useMutation({
     mutationFn: () => call(`/api/operations/${id}/cancel`, { body: {} }),
-    // What goes on without the answer is followed further.
-    onSuccess: () => {
-      if (asked?.otherwise == null) onClose();
-    },
+    onSuccess: onClose,
   });
   if (state === 'asking' && asked !== null) {
     return <ConfirmForm key={asked.digest} {...{ id, asked }} onCancel={() => cancel.mutate()} />;

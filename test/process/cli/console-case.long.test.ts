@@ -265,7 +265,7 @@ describe('a case in a console', () => {
     const asked = (await reached(begun.id, 'asking')).asked;
     expect(asked).toMatchObject({
       // As at its lockdown: what can be read aloud.
-      ...{ type: 'bob', part: null, note: null, otherwise: null },
+      type: 'bob',
       act: 'end 1 item, keep 1 as honest work, hand 1 over',
     });
     expect(asked?.plan).toContain(

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createRuntime } from '../../../src/app/runtime.ts';
-import type { Question } from '../../../src/cli/change/confirmation.ts';
+import { type Asked, carryOut } from '../../../src/cli/change/change.ts';
 import {
   basicAuthentication,
   externalTokens,
@@ -50,17 +50,13 @@ async function gateway() {
 
 /** Turns a switch, and back; the texts of the question, of the dry run and of the result of the first. */
 async function turned(runtime: ReturnType<typeof createRuntime>, setting: Switch, on: boolean) {
-  const asked: Question[] = [];
-  const confirmation = {
-    asks: true,
-    confirm: (question: Question) => {
-      asked.push(question);
-      return Promise.resolve();
-    },
-  };
+  const asked: Asked[] = [];
   const to = async (state: boolean, dryRun = false) => {
     const flags = { 'dry-run': dryRun };
-    const { text } = await switchFlow({ runtime, confirmation, flags, setting, on: state, several: false });
+    const planned = await switchFlow({ runtime, flags, setting, on: state, several: false });
+    const { text } = await carryOut({ runtime, flags }, planned, async (each) => {
+      asked.push(each);
+    });
     return await text(noScreen);
   };
   const preview = await to(on, true);

@@ -1,0 +1,159 @@
+import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
+import { amountsOf, type RevocationPlan } from '../../domain/plan.ts';
+import { cautionOf } from '../../operations/access/check-paths.ts';
+import { renamedText } from '../../operations/bound-names.ts';
+import { historyText } from '../../operations/incident/name-history.ts';
+import { valueText } from '../../operations/incident/plan-lift.ts';
+import type { LockdownPlan, NamedToken } from '../../operations/incident/plan-lockdown.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
+import {
+  type Document,
+  emphasized,
+  folded,
+  lines,
+  list,
+  type Part,
+  warning,
+  would,
+} from '../../reports/document.ts';
+import { countText, numberText } from '../../reports/tables/text.ts';
+import { placeLine } from '../change/plan-text.ts';
+import { expiredText } from '../revocation/revocation-plan.ts';
+import { localSteps, namesText } from './local-access.ts';
+
+/** What the names of a scope are of. */
+export function kindOf({ kind }: LockdownScope): 'user' | 'application' {
+  return kind === 'applications' ? 'application' : 'user';
+}
+
+/** User names to list. */
+const SHOWN = 8;
+
+/** What a lockdown would do, in order. */
+export function lockdownPlanDocument(
+  plan: LockdownPlan,
+  description: TargetDescription,
+  ends: string,
+): Document {
+  const { incident, continues, selection, usersKept, usersGone } = plan;
+  return [
+    lines(
+      would`lock down ${selection}, as ${incident}${continues ? ', an open incident' : ''}.`,
+      historyText(plan.names),
+      placeLine(description),
+      ends,
+    ),
+    stepsPart(plan, description),
+    tokensPart(plan),
+    lines(
+      plan.revocation?.kept.map(
+        ({ tokenId }) => warning`Kept: token ${tokenId}, which may be the credential of this context.`,
+      ),
+      usersKept.length > 0 && warning`Kept active: ${usersKept.join(', ')}.`,
+      usersGone.length > 0 && `Not found any more: ${usersGone.join(', ')}.`,
+      renamedText(kindOf(plan.scope), plan.renamed),
+    ),
+  ];
+}
+
+/** The steps. Those of a lockdown that only deactivates users and revokes are said in a line. */
+function stepsPart(plan: LockdownPlan, description: TargetDescription): Part {
+  const { before, after } = localSteps(plan.local);
+  const isUsual = [plan.switches, plan.lifetimes, before, after].every(({ length }) => length === 0);
+  const steps = stepsOf(plan, description).map((text, index) => `${index + 1}. ${text}`);
+  return folded(isUsual && usualText(plan), emphasized`Steps:`, list(...steps));
+}
+
+/** What a lockdown ends, with the numbers that are known. */
+function usualText({ users, revocation, counted }: LockdownPlan): string {
+  const deactivated = users.map(({ name }) => name);
+  const ends = revocation === null ? [] : counted ? amountTexts(revocation) : ['all tokens'];
+  const words = [
+    ...(deactivated.length === 0 ? [] : [`deactivates ${namesText(deactivated, SHOWN)}`]),
+    `ends ${ends.join(', ')}`,
+  ];
+  return words.join(', ').replace(/^./, (first) => first.toUpperCase());
+}
+
+function amountTexts(revocation: RevocationPlan): readonly string[] {
+  const { accessTokens, refreshTokens, authorizationCodes, sessions } = amountsOf(revocation);
+  const all = [
+    [accessTokens, 'access token'],
+    [refreshTokens, 'refresh token'],
+    [authorizationCodes, 'authorization code'],
+    [sessions, 'session'],
+  ] as const;
+  return all.flatMap(([count, what]) =>
+    count > 0 || what === 'access token' ? [countText(count, what)] : [],
+  );
+}
+
+/** Names the first tokens: with a stolen one may go one that something else works with. */
+function tokensPart({ tokens, revocation }: LockdownPlan): Part | null {
+  const all = revocation?.tokenIds.length ?? 0;
+  if (tokens === null || all === 0) return null;
+  const more = all - tokens.length;
+  return lines(
+    'Access tokens to revoke, for good:',
+    list(...tokens.map(tokenText), more > 0 && `and ${numberText(more)} more.`),
+  );
+}
+
+function tokenText({ id, user, description, scope, application }: NamedToken): string {
+  const what = description === '' ? 'without a description' : `"${description}"`;
+  const kind = application === null ? '' : `, of the application ${application}`;
+  return `token ${id} of ${user ?? 'nobody'}: ${what}, scope ${scope}${kind}`;
+}
+
+function stepsOf(plan: LockdownPlan, description: TargetDescription): string[] {
+  const { switches, users, lifetimes } = plan;
+  return [
+    ...switches.map((lock) => settingText(lock) + cautionOf(lock.name, description)),
+    ...(users.length > 0
+      ? [
+          `Deactivate ${countText(users.length, 'user')}: ${namesText(
+            users.map(({ name }) => name),
+            SHOWN,
+          )}.`,
+        ]
+      : []),
+    ...localSteps(plan.local).before,
+    'Save to a file what is there: users, tokens, settings, and what was done in the last hour.',
+    ...revocationSteps(plan),
+    ...localSteps(plan.local).after,
+    ...lifetimes.map(settingText),
+    'Check that every way in is closed.',
+  ];
+}
+
+function revocationSteps({ revocation, counted }: LockdownPlan): string[] {
+  if (revocation === null) return ['No user matches now. Nothing to revoke.'];
+  const { reach } = revocation;
+  if (!counted) {
+    const kinds = [
+      ...(reach.refreshTokens ? ['refresh tokens'] : []),
+      'access tokens',
+      ...(reach.authorizationCodes ? ['authorization codes'] : []),
+      ...(reach.sessions ? ['sessions'] : []),
+    ];
+    return [`Revoke or end all ${kinds.join(', ')}. They are counted when this step runs.`];
+  }
+  const { accessTokens, refreshTokens, authorizationCodes, sessions } = amountsOf(revocation);
+  const again = ', and any that are made before this step runs';
+  const expired = expiredText(revocation.refreshTokensExpired);
+  return [
+    ...(reach.authorizationCodes
+      ? [`Delete ${countText(authorizationCodes, 'authorization code')}${again}.`]
+      : []),
+    ...(reach.refreshTokens
+      ? [`Revoke ${countText(refreshTokens, 'refresh token')}${expired}${again}.`]
+      : []),
+    `Revoke ${countText(accessTokens, 'access token')}${again}.`,
+    ...(reach.sessions ? [`End ${countText(sessions, 'session')}.`] : []),
+  ];
+}
+
+function settingText({ name, before, locked }: Lock): string {
+  if (before === locked) return `Keep ${name} at ${valueText(locked)}.`;
+  return `Set ${name} from ${valueText(before)} to ${valueText(locked)}.`;
+}
