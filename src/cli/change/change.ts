@@ -112,8 +112,16 @@ export interface Waiting<Json> {
   readonly asked: Asked;
   /** Goes on once it is confirmed. */
   goOn(): Promise<Step<Json>>;
-  /** Goes on without the answer; absent where that is the end. */
-  readonly without?: () => Promise<Step<Json>>;
+  /** Goes on without the answer, or throws why it was not given; absent where that is the end. */
+  readonly without?: (refusal: Refusal) => Promise<Step<Json>>;
+}
+
+/** Why a question was not confirmed: another answer, or Ctrl-C. */
+type Refusal = TokenctlError & { readonly code: 'not_confirmed' | 'interrupted' };
+
+/** Whether an error says that a question was not confirmed. */
+export function isRefusal(error: unknown): error is Refusal {
+  return error instanceof TokenctlError && (error.code === 'not_confirmed' || error.code === 'interrupted');
 }
 
 const NO_FILE: PlanFileJson = { planFile: null, digest: null };
@@ -186,15 +194,32 @@ export async function firstStep<Json>(driven: Driven, planned: Planned<Json>): P
       onProgress: progress.step,
     });
     const done = await planned.act(begin, isWhole).finally(progress.end);
-    return await end(
-      report({ ...(await planned.ended(done)), json: planned.json({ dryRun, done, file: NO_FILE }) }),
-    );
+    const made = report({
+      ...(await planned.ended(done)),
+      json: planned.json({ dryRun, done, file: NO_FILE }),
+    });
+    const next = await end(made);
+    // What was done stands, whatever is answered about what follows.
+    const without = async (refusal: Refusal) => ({
+      report: { ...made, failure: made.failure ?? notMore(refusal) },
+    });
+    return 'asked' in next ? { without, ...next } : next;
   };
   if (question === 'unneeded') return await act(true);
   const ask = { asked: { plan, json: planned.planJson, ...question } };
   if (further === undefined) return { ...ask, goOn: () => act(true) };
-  const second = { asked: further, goOn: () => act(true), without: () => act(false) };
+  const without = async (refusal: Refusal) => {
+    if (refusal.code === 'interrupted') throw refusal;
+    return await act(false);
+  };
+  const second = { asked: further, goOn: () => act(true), without };
   return { ...ask, goOn: async () => second };
+}
+
+/** The failure of a change after which nothing more was confirmed. */
+function notMore({ code, cause }: Refusal): TokenctlError {
+  const what = code === 'interrupted' ? 'Interrupted' : 'Not confirmed';
+  return new TokenctlError(code, `${what}. Nothing more was changed.`, { cause });
 }
 
 /**
@@ -212,8 +237,7 @@ export async function carryOut<Json>(
   while (!('report' in step)) {
     const { asked, goOn, without }: Waiting<Json> = step;
     step = await confirm(asked).then(goOn, (error: unknown) => {
-      if (without !== undefined && error instanceof TokenctlError && error.code === 'not_confirmed')
-        return without();
+      if (without !== undefined && isRefusal(error)) return without(error);
       throw error;
     });
   }

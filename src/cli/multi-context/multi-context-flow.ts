@@ -2,7 +2,7 @@ import { errorNamingContext, resultNamingContext } from '../../app/named-context
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Result } from '../../reports/result.ts';
-import { firstStep, type Planned, type Step, type Waiting } from '../change/change.ts';
+import { firstStep, isRefusal, type Planned, type Step, type Waiting } from '../change/change.ts';
 import type { Confirmation } from '../change/confirmation.ts';
 import type { PlanFlags } from '../flags.ts';
 import { writeNotice } from '../output/streams.ts';
@@ -156,7 +156,7 @@ async function together(
       await confirmation.confirm(jointQuestion(asked, failed));
     } catch (error) {
       if (round === 0) throw error;
-      return all.flat().map((part) => (waits(part) ? { ...part, step: undefined, error } : part));
+      return await Promise.all(all.flat().map((part) => refused(part, error)));
     }
     all = await Promise.all(all.map(async (parts, place) => ended(place, await inTurn(parts, goOn))));
   }
@@ -167,25 +167,34 @@ async function apart(
   { confirmation }: MultiContextChange,
   { openings, ended }: Parts,
 ): Promise<readonly Part[]> {
-  const show = async (part: Part) => {
-    const asked = askedOf(part);
-    if (asked.length > 0) await confirmation.confirm(jointQuestion(asked));
-  };
   const showAll = async () => {
-    for (const opening of openings) for (const { part } of await opening) await show(await part);
+    for (const opening of openings) {
+      for (const { part } of await opening) {
+        const asked = askedOf(await part);
+        if (asked.length > 0) await confirmation.confirm(jointQuestion(asked));
+      }
+    }
   };
   const all = openings.map(async (opening, place) => {
     const parts = await inTurn(await opening, async (planning) => {
       let part = await goOn(await planning.part);
+      // A second question comes after the first act, and its plan after all that were shown.
       while (waits(part)) {
-        await show(part);
-        part = await goOn(part);
+        const { step } = part;
+        part = await stepIn(part, async () => {
+          await confirmation.confirm(jointQuestion([{ context: planning.context, asked: step.asked }]));
+          return await step.goOn();
+        });
       }
       return part;
     });
     return ended(place, parts);
   });
-  const [parts] = await Promise.all([inAll(all, (each) => each), showAll()]);
+  // What is under way is waited for, also where a plan cannot be shown.
+  const showing = Promise.allSettled([showAll()]);
+  const parts = await inAll(all, (each) => each);
+  const [shown] = await showing;
+  if (shown.status === 'rejected') throw shown.reason;
   return parts;
 }
 
@@ -238,6 +247,16 @@ function askedOf(part: Part): readonly AskedContext[] {
 /** The next step of a part that waits; any other part as it is. */
 async function goOn(part: Part): Promise<Part> {
   return waits(part) ? await stepIn(part, part.step.goOn) : part;
+}
+
+/** A part that waited and was not confirmed: what was done in it before stands. */
+async function refused(part: Part, error: unknown): Promise<Part> {
+  if (!waits(part)) return part;
+  const { without } = part.step;
+  return await stepIn(part, async () => {
+    if (without === undefined || !isRefusal(error)) throw error;
+    return await without(error);
+  });
 }
 
 async function stepIn({ context, isLast }: Place, step: () => Promise<Step<unknown>>): Promise<Part> {

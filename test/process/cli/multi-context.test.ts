@@ -250,6 +250,28 @@ describe('changing', () => {
     expect(typed.code).toBe(0);
   });
 
+  test('what was done before a second question stands where that is not confirmed', async () => {
+    const place = home(GROUPS);
+    for (const service of services().slice(0, 2)) await service.addExternal('fred', 1);
+    for (const [context, question] of [
+      ['s1', 'Type 1 to revoke 1 token'],
+      ['east', 'Type 2 to do all of this in 2 contexts'],
+    ] as const) {
+      await place.run(['settings', 'external-tokens', 'allow', '--context', context, '--yes']);
+      const args = ['settings', 'external-tokens', 'deny', '--revoke-existing', '--context', context];
+      const { screen, code } = await typedInto(args, {
+        home: place.folder,
+        question: 'Type deny to',
+        answer: 'deny',
+        next: { question, answer: 'no' },
+      });
+      expect(screen).toContain('New tokens for external users are denied now.');
+      expect(screen).toContain('Not confirmed. Nothing more was changed.');
+      expect(code).toBe(2);
+    }
+    await place.run(['tokens', 'revoke', '--user', 'fred', '--context', 'east', '--yes']);
+  });
+
   test('a token is named by its number in one context only', async () => {
     const place = home(GROUPS);
     const run = await place.run(['tokens', 'revoke', '--id', '1', '--context', 'east', '--yes']);
