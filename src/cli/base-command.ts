@@ -182,16 +182,14 @@ abstract class TokenctlCommand extends Command {
   ): Promise<Report<Json>> {
     const confirmation = await this.confirmation(flags, options);
     const { one, several } = await this.#contexts(flags);
-    if (one !== undefined) {
-      const { carryOut } = await import('./change/change.ts');
+    const { carryOut, firstStep } = await import('./change/change.ts');
+    if (one !== undefined)
       return await carryOut({ ...one, flags }, await plan(one), (asked) => confirmation.confirm(asked));
-    }
-    const { multiContextChange } = await import('./multi-context/multi-context-flow.ts');
-    const joined = await multiContextChange({
+    const { multiContextFlow } = await import('./multi-context/multi-context-flow.ts');
+    const joined = await multiContextFlow({
       ...several,
-      ...{ flags, confirmation, plan },
-      atMost: flags['at-most'],
-      includeOwn: flags['include-own'] === true,
+      asking: { confirmation, atMost: flags['at-most'], includeOwn: flags['include-own'] === true },
+      step: async (member) => await firstStep({ runtime: member.runtime, flags }, await plan(member)),
     });
     // What several contexts print has a schema of its own.
     return joined as Report<Json>;
@@ -219,7 +217,8 @@ abstract class TokenctlCommand extends Command {
     if (one !== undefined) return await work(one);
     const { multiContextFlow } = await import('./multi-context/multi-context-flow.ts');
     // What several contexts print has a schema of its own.
-    return (await multiContextFlow({ ...several, work })) as Of;
+    const step = async (member: ContextRun) => ({ report: await work(member) });
+    return (await multiContextFlow({ ...several, asking: null, step })) as Of;
   }
 
   /** The selected contexts: one, or several. */

@@ -5,7 +5,7 @@ import type { Directory } from '../../operations/ports/directory.ts';
 import { requireMayChange } from '../../operations/visibility.ts';
 import { lines } from '../../reports/document.ts';
 import { report } from '../../reports/result.ts';
-import { notMade, type Planned, type PlannedChange } from '../change/change.ts';
+import { notMade, type Planned } from '../change/change.ts';
 import {
   answerDocument,
   type OffboardingJson,
@@ -55,12 +55,11 @@ export async function goneUsersFlow(
     ),
   ];
   if (dryRun) return report({ json, document });
-  const recorded: PlannedChange<void, OffboardingJson> = {
+  return {
     plan: document,
     question: 'unneeded',
     act: async (begin) => await recordAnswer(await begin(), asked),
     ended: () => ({ document }),
     json: () => json,
   };
-  return recorded;
 }

@@ -2,9 +2,8 @@ import { errorNamingContext, resultNamingContext } from '../../app/named-context
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Result } from '../../reports/result.ts';
-import { firstStep, isRefusal, type Planned, type Step, type Waiting } from '../change/change.ts';
+import { type Asked, isRefusal, type Step, type Waiting } from '../change/change.ts';
 import type { Confirmation } from '../change/confirmation.ts';
-import type { PlanFlags } from '../flags.ts';
 import { writeNotice } from '../output/streams.ts';
 import type { ContextOutcome } from './context-outcomes.ts';
 import { type AskedContext, jointQuestion, requireAtMost } from './joint-question.ts';
@@ -23,69 +22,40 @@ export interface ContextRun {
   readonly several: boolean;
 }
 
-/** Several contexts, and the run that they share. */
-interface Several {
+/** A command in several contexts. */
+interface MultiContextRequest {
   readonly runtime: Runtime;
   readonly contexts: readonly string[];
+  /** How a change is confirmed; null for a command that changes nothing. */
+  readonly asking: Asking | null;
+  /** The first step in a context, or the result of a command that changes nothing. */
+  readonly step: (member: ContextRun) => Promise<FirstStep>;
 }
 
-/** A context, or a component of one. */
-interface Member extends ContextRun {
-  /** Whether it comes after the other components: revoking a gateway token also cuts off the controller behind it. */
-  readonly isGateway: boolean;
-}
-
-/**
- * Runs a command that changes nothing in several contexts at once. A failure in one context does not stop the others.
- *
- * @returns One result for all contexts; its failure names the contexts in which the command did not complete.
- * @throws TokenctlError The common error if no context has a result.
- */
-export async function multiContextFlow({
-  work,
-  ...several
-}: Several & { readonly work: (member: ContextRun) => Promise<Result> }): Promise<Result> {
-  const open = opening(several, null);
-  const waiting = new WaitingNotice(several.contexts, false);
-  const outcomes = await inAll(several.contexts, async (context) => {
-    const ended = await inAll(await attempt(context, () => open(context)), async (member) => {
-      if (!('runtime' in member)) return [member];
-      return await attempt(member.context, async () => [
-        { context: member.context, result: resultNamingContext(await work(member), member.context) },
-      ]);
-    });
-    waiting.ended(context, ended);
-    return ended;
-  });
-  waiting.stop();
-  return multiContextResult({ outcomes, changes: false });
-}
-
-/** A change in several contexts. */
-interface MultiContextChange extends Several {
-  readonly flags: PlanFlags;
+interface Asking {
+  readonly confirmation: Pick<Confirmation, 'asks' | 'confirm'>;
   /** The maximum number of tokens to revoke in all contexts together. */
   readonly atMost: number | undefined;
   /** Whether the credential in use may be revoked as well. */
   readonly includeOwn: boolean;
-  readonly confirmation: Pick<Confirmation, 'asks' | 'confirm'>;
-  readonly plan: (member: ContextRun) => Promise<Planned<unknown>>;
 }
 
-/** Where a part of a change is made. */
+type FirstStep = Step<unknown> | { readonly report: Result };
+
+/** Where a part of a command is done. */
 interface Place {
   readonly context: string;
   /** Whether it comes after the other components. */
   readonly isLast: boolean;
 }
 
-/** A change in one context, or in a component: at a step of it, or failed. */
+/** A command in one context, or in a component: at a step of it, or failed. */
 interface Part extends Place {
-  readonly step?: Step<unknown> | undefined;
+  readonly step?: FirstStep | undefined;
   readonly error?: unknown;
 }
 
-/** A part that is being planned. */
+/** A part that is at its first step. */
 interface Planning extends Place {
   readonly part: Promise<Part>;
 }
@@ -94,44 +64,57 @@ interface Planning extends Place {
 type Opening = Promise<readonly Planning[]>;
 
 /**
- * Plans a change in several contexts at once, asks one question about all of the plans, and makes the change in all of them. A failure in
- * one context does not stop the others.
+ * Runs a command in several contexts at once. A change is planned in all of them, one question is asked about all of the plans, and then
+ * it is made. A failure in one context does not stop the others.
  *
- * @returns As {@link multiContextFlow}.
+ * @returns One result for all contexts; its failure names the contexts in which the command did not complete.
  * @throws TokenctlError `not_confirmed`, `interrupted` or `plan_too_large` if the plans were not confirmed; the common
  * error if no context has a result.
  */
-export async function multiContextChange(request: MultiContextChange): Promise<Result> {
-  const { runtime, contexts, flags, includeOwn, confirmation, atMost, plan } = request;
-  const credentials = new SharedCredentials(runtime, contexts);
-  const open = opening(request, credentials);
-  const waiting = new WaitingNotice(contexts, true);
+export async function multiContextFlow(request: MultiContextRequest): Promise<Result> {
+  const { runtime, contexts, asking, step } = request;
+  const changes = asking !== null;
+  const credentials = changes ? new SharedCredentials(runtime, contexts) : null;
+  const progress = new MultiContextProgress(runtime.progress);
+  const waiting = new WaitingNotice(contexts, changes);
+  const at = (place: Place, here: Runtime): Planning => ({
+    ...place,
+    part: stepIn(place, () => step({ runtime: here, context: place.context, contexts, several: true })),
+  });
   const openings = contexts.map(async (context): Opening => {
-    const members = await attempt(context, () => open(context));
-    return members.map((member) => {
-      if (!('runtime' in member))
-        return { isLast: false, ...member, part: Promise.resolve({ isLast: false, ...member }) };
-      const { context: label, isGateway, runtime: here } = member;
-      const place = { context: label, isLast: includeOwn && isGateway };
-      const part = stepIn(place, async () => firstStep({ runtime: here, flags }, await plan(member)));
-      return { ...place, part };
-    });
+    try {
+      const whole = runtime.in({ context, progress: progress.member(context) });
+      await credentials?.find(context, whole);
+      const components = await whole.components();
+      if (components.length < 2) return [at({ context, isLast: false }, whole)];
+      return components.map((component) => {
+        const label = `${context}/${component}`;
+        // Revoking a gateway token also cuts off the controller behind it.
+        const isLast = asking?.includeOwn === true && component === 'gateway';
+        const here = runtime.in({ context, component, label, progress: progress.member(label) });
+        return at({ context: label, isLast }, here);
+      });
+    } catch (error) {
+      const place = { context, isLast: false };
+      return [{ ...place, part: stepIn(place, () => Promise.reject(error)) }];
+    }
   });
   const ended = (place: number, parts: readonly Part[]) => {
     if (!parts.some(waits)) waiting.ended(contexts[place] ?? '', parts.map(outcomeOf));
     return parts;
   };
   const parts =
-    confirmation.asks || atMost !== undefined
-      ? await together(request, { openings, ended })
-      : await apart(request, { openings, ended });
+    asking !== null && (asking.confirmation.asks || asking.atMost !== undefined)
+      ? await together(asking, { contexts, openings, ended })
+      : await apart(asking, { contexts, openings, ended });
   waiting.stop();
   const outcomes = parts.map(outcomeOf);
-  return multiContextResult({ outcomes: await credentials.explain(outcomes), changes: true });
+  return multiContextResult({ outcomes: (await credentials?.explain(outcomes)) ?? outcomes, changes });
 }
 
 /** The parts of all contexts, and what is told when those of one have ended: by the place of the context. */
 interface Parts {
+  readonly contexts: readonly string[];
   readonly openings: readonly Opening[];
   readonly ended: (place: number, parts: readonly Part[]) => readonly Part[];
 }
@@ -141,10 +124,10 @@ interface Parts {
  * is asked together again.
  */
 async function together(
-  { contexts, confirmation, atMost }: MultiContextChange,
-  { openings, ended }: Parts,
+  { confirmation, atMost }: Asking,
+  { ended, ...parts }: Parts,
 ): Promise<readonly Part[]> {
-  let all = await allPlanned(contexts, { openings, ended });
+  let all = await allPlanned({ ended, ...parts });
   for (let round = 0; ; round += 1) {
     const asked = all.flat().flatMap((part) => askedOf(part));
     const failed = all
@@ -163,15 +146,13 @@ async function together(
 }
 
 /** Where nobody is asked, no context waits for the others: an unreachable one does not delay a lockdown. The plans are shown in order. */
-async function apart(
-  { confirmation }: MultiContextChange,
-  { openings, ended }: Parts,
-): Promise<readonly Part[]> {
+async function apart(asking: Asking | null, { openings, ended }: Parts): Promise<readonly Part[]> {
+  const show = async (context: string, asked: Asked) =>
+    await asking?.confirmation.confirm(jointQuestion([{ context, asked }]));
   const showAll = async () => {
     for (const opening of openings) {
       for (const { part } of await opening) {
-        const asked = askedOf(await part);
-        if (asked.length > 0) await confirmation.confirm(jointQuestion(asked));
+        for (const { context, asked } of askedOf(await part)) await show(context, asked);
       }
     }
   };
@@ -182,7 +163,7 @@ async function apart(
       while (waits(part)) {
         const { step } = part;
         part = await stepIn(part, async () => {
-          await confirmation.confirm(jointQuestion([{ context: planning.context, asked: step.asked }]));
+          await show(planning.context, step.asked);
           return await step.goOn();
         });
       }
@@ -192,7 +173,7 @@ async function apart(
   });
   // What is under way is waited for, also where a plan cannot be shown.
   const showing = Promise.allSettled([showAll()]);
-  const parts = await inAll(all, (each) => each);
+  const parts = (await Promise.all(all)).flat();
   const [shown] = await showing;
   if (shown.status === 'rejected') throw shown.reason;
   return parts;
@@ -202,10 +183,7 @@ async function apart(
 const NOTICE_AFTER_MS = 2_000;
 
 /** The parts of each context, once all are planned. Who is waited for is said once the first plan is there. */
-async function allPlanned(
-  contexts: readonly string[],
-  { openings, ended }: Parts,
-): Promise<readonly (readonly Part[])[]> {
+async function allPlanned({ contexts, openings, ended }: Parts): Promise<readonly (readonly Part[])[]> {
   const missing = new Set(contexts);
   let timer: NodeJS.Timeout | undefined;
   const tell = () => writeNotice(`Waiting for the plans of: ${[...missing].join(', ')}`);
@@ -259,7 +237,7 @@ async function refused(part: Part, error: unknown): Promise<Part> {
   });
 }
 
-async function stepIn({ context, isLast }: Place, step: () => Promise<Step<unknown>>): Promise<Part> {
+async function stepIn({ context, isLast }: Place, step: () => Promise<FirstStep>): Promise<Part> {
   try {
     return { context, isLast, step: await step() };
   } catch (error) {
@@ -270,43 +248,6 @@ async function stepIn({ context, isLast }: Place, step: () => Promise<Step<unkno
 function outcomeOf({ context, step, error }: Part): ContextOutcome {
   if (step === undefined || 'asked' in step) return { context, error };
   return { context, result: resultNamingContext(step.report, context) };
-}
-
-/** What opens a context: its components, or itself. */
-function opening({ runtime, contexts }: Several, credentials: SharedCredentials | null) {
-  const progress = new MultiContextProgress(runtime.progress);
-  return async (context: string): Promise<readonly Member[]> => {
-    const place = runtime.in({ context, progress: progress.member(context) });
-    await credentials?.find(context, place);
-    const components = await place.components();
-    const common = { contexts, several: true };
-    if (components.length < 2) return [{ ...common, runtime: place, context, isGateway: false }];
-    return components.map((component) => {
-      const label = `${context}/${component}`;
-      const part = runtime.in({ context, component, label, progress: progress.member(label) });
-      return { ...common, runtime: part, context: label, isGateway: component === 'gateway' };
-    });
-  };
-}
-
-/** What was made, or one outcome with why it was not. */
-async function attempt<Made>(
-  context: string,
-  make: () => Promise<readonly Made[]>,
-): Promise<readonly (Made | Pick<ContextOutcome, 'context' | 'error'>)[]> {
-  try {
-    return await make();
-  } catch (error) {
-    return [{ context, error: errorNamingContext(error, context) }];
-  }
-}
-
-/** Works on all at once. */
-async function inAll<Item, Made>(
-  items: readonly Item[],
-  work: (item: Item) => Promise<readonly Made[]>,
-): Promise<readonly Made[]> {
-  return (await Promise.all(items.map(work))).flat();
 }
 
 /**

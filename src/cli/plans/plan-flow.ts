@@ -13,7 +13,7 @@ import { type Document, lines, list } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countOf, countsText, timeText } from '../../reports/tables/text.ts';
 import { type AnyPlan, approvalPath, readApproval } from '../change/approval.ts';
-import type { ChangeRequest, Planned, PlannedChange } from '../change/change.ts';
+import type { ChangeRequest, PlannedChange } from '../change/change.ts';
 import { runLine } from '../change/ending.ts';
 import { readAnyPlan } from '../change/plan-file.ts';
 import { tally } from '../change/plan-text.ts';
@@ -199,7 +199,10 @@ function measureLines(plan: Extract<AnyPlan, { readonly format: 'tokenctl-lockdo
  */
 export async function approvePlan(
   request: ChangeRequest<ApproveFlags> & { readonly path: string },
-): Promise<Planned<ApprovedPlanJson>> {
+): Promise<
+  | PlannedChange<{ readonly approval: Approval; readonly run: string }, ApprovedPlanJson>
+  | Report<ApprovedPlanJson>
+> {
   const { runtime, path, flags } = request;
   const plan = readAnyPlan(path, 'The plan');
   const output = flags.output ?? approvalPath(path);
@@ -236,7 +239,7 @@ export async function approvePlan(
   }
   requireNewFile(output);
   const command = plan.format === 'tokenctl-plan' ? 'tokens revoke' : 'incident lockdown';
-  const change: PlannedChange<{ readonly approval: Approval; readonly run: string }, ApprovedPlanJson> = {
+  return {
     plan: planDocument(plan),
     question: { act: `approve this plan as ${approval.by}`, type: plan.digest.slice(0, 6) },
     async act() {
@@ -265,7 +268,6 @@ export async function approvePlan(
       run: done?.run ?? null,
     }),
   };
-  return change;
 }
 
 function ownKey(runtime: Runtime, flag: string | undefined) {

@@ -18,8 +18,8 @@ import type { EventStream } from '../../operations/ports/transmitters.ts';
 import { type ConnectedStream, connectStream, findStream } from '../../operations/signals/connect-stream.ts';
 import { pollStream } from '../../operations/signals/poll-stream.ts';
 import { facts, type Line, lines, list, would } from '../../reports/document.ts';
-import { report } from '../../reports/result.ts';
-import type { ChangeRequest, Ending, Planned, PlannedChange } from '../change/change.ts';
+import { type Report, report } from '../../reports/result.ts';
+import type { ChangeRequest, Ending, PlannedChange } from '../change/change.ts';
 import { writeNotice } from '../output/streams.ts';
 import { withQueue } from './signal-view.ts';
 
@@ -60,7 +60,7 @@ export async function connectFlow({
   waitSeconds,
   ...request
 }: ChangeRequest & { readonly issuer: string; readonly waitSeconds: number }): Promise<
-  Planned<ConnectionJson>
+  PlannedChange<Connection, ConnectionJson> | Report<ConnectionJson>
 > {
   const { runtime, flags } = request;
   const managed = await transmitterOf(runtime, issuer);
@@ -78,7 +78,7 @@ export async function connectFlow({
     ];
     return report({ json: planned, document });
   }
-  const change: PlannedChange<Connection, ConnectionJson> = {
+  return {
     plan: [creationPlan(managed)],
     isElsewhere: true,
     question: found === null ? { act: 'create the stream', type: name } : 'unneeded',
@@ -101,7 +101,6 @@ export async function connectFlow({
       return { transmitter: name, stream: stream.id, created, verified, settings, withheld, needsSubjects };
     },
   };
-  return change;
 }
 
 /** A stream, and whether its verification event arrived; null where none was asked for. */
@@ -259,7 +258,9 @@ function connectionEnding(
 export async function disconnectFlow({
   name,
   ...request
-}: ChangeRequest & { readonly name: string }): Promise<Planned<DisconnectionJson>> {
+}: ChangeRequest & { readonly name: string }): Promise<
+  PlannedChange<void, DisconnectionJson> | Report<DisconnectionJson>
+> {
   const { runtime, flags } = request;
   const { configuration, environment } = runtime;
   const transmitter = transmitterNamed(requireSignals(configuration), name);
@@ -270,7 +271,7 @@ export async function disconnectFlow({
   if (stream === null) return only(`${name} has no stream: nothing to do.`);
   if (flags['dry-run'] === true)
     return only(would`delete the stream ${stream.id}: ${name} would send no further events.`);
-  const change: PlannedChange<void, DisconnectionJson> = {
+  return {
     plan: [
       facts(
         [
@@ -294,5 +295,4 @@ export async function disconnectFlow({
     }),
     json: () => json(true),
   };
-  return change;
 }

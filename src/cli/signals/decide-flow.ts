@@ -4,8 +4,8 @@ import { subjectText } from '../../domain/signals/subject-identifier.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
 import type { Signal, SignalStore } from '../../operations/ports/signals.ts';
 import { type Document, facts, lines, would } from '../../reports/document.ts';
-import { report } from '../../reports/result.ts';
-import type { ChangeRequest, Planned, PlannedChange } from '../change/change.ts';
+import { type Report, report } from '../../reports/result.ts';
+import type { ChangeRequest, PlannedChange } from '../change/change.ts';
 import { SHOWN_DIGITS, type SignalJson, signalNamed, signalToJson, withQueue } from './signal-view.ts';
 
 /** What `signals release` and `signals dismiss` print with `--json`. */
@@ -31,7 +31,9 @@ interface Decision extends ChangeRequest {
  * @throws TokenctlError `not_found`, `usage` for an event that is not held, and as the queue; its act `audit_unavailable`, and `busy`
  * where somebody else decided
  */
-export async function decideFlow(decision: Decision): Promise<Planned<DecisionJson>> {
+export async function decideFlow(
+  decision: Decision,
+): Promise<PlannedChange<void, DecisionJson> | Report<DecisionJson>> {
   const { runtime, id, flags } = decision;
   const signal = await withQueue(runtime, (store) => signalNamed(store, id));
   if (signal.state !== 'held')
@@ -48,7 +50,7 @@ export async function decideFlow(decision: Decision): Promise<Planned<DecisionJs
   if (flags['dry-run'] === true) return report({ json: json(null), document: plan });
   const short = signal.id.slice(0, SHOWN_DIGITS);
   const isReleased = decision.decision === 'released';
-  const change: PlannedChange<void, DecisionJson> = {
+  return {
     plan,
     isElsewhere: true,
     question: { act: isReleased ? `carry out ${short}` : `dismiss ${short}`, type: short },
@@ -64,7 +66,6 @@ export async function decideFlow(decision: Decision): Promise<Planned<DecisionJs
     }),
     json: () => json(decision.decision),
   };
-  return change;
 }
 
 async function decide(store: SignalStore, signal: Signal, request: Decision): Promise<void> {
