@@ -209,6 +209,18 @@ export interface EvidenceLimit {
     | 'not_listed'
     | 'honest_work';
   readonly text: string;
+  /** What the limit is that counts entries; absent for any other, and in a file of an earlier version. */
+  readonly entries?: NamelessEntries;
+}
+
+/** The entries of the period that name nobody, those of tokenctl too. */
+export interface NamelessEntries {
+  /** Null for more than are counted. */
+  readonly count: number | null;
+  /** What they lack, in the words of the stream. */
+  readonly lack: 'actor' | 'user';
+  /** Who writes such entries, and what else hides an actor. */
+  readonly why: string;
 }
 
 /** An entry without an actor that is about access, and that may be the actor's. */

@@ -5,6 +5,7 @@ import {
   type Limits,
   limit,
   missingEntryLimits,
+  namelessLimit,
   notSeen,
   type ReadEvidence,
   renamed,
@@ -53,11 +54,10 @@ function actorLimits({ withoutActor, description }: ReadEvidence, deleted: reado
   const { visibility } = description;
   const [was, its, it] = deleted.length === 1 ? ['was', 'its', 'it'] : ['were', 'their', 'they'];
   return [
-    withoutActor !== 0 &&
-      limit(
-        'no_actor',
-        `${withoutActor === null ? 'More than 2,000' : withoutActor} entries in the period name no user. Token endpoints, management commands and the gateway itself write them as _system. Entries of users who were deleted since have lost their actor. Direct SQL writes none.`,
-      ),
+    namelessLimit({
+      ...{ count: withoutActor, lack: 'user' },
+      why: 'Token endpoints, management commands and the gateway itself write them as _system. Entries of users who were deleted since have lost their actor. Direct SQL writes none.',
+    }),
     visibility.kind === 'all' &&
       deleted.length > 0 &&
       limit(

@@ -8,12 +8,14 @@ import type {
   Investigation,
   InvestigationItem,
   InvestigationSubject,
+  NamelessEntries,
 } from '../../domain/investigation/investigation.ts';
 import { nounsOf } from '../../domain/investigation/kinds.ts';
 import { type OtherSource, recordingGaps } from '../../domain/investigation/recording.ts';
 import type { MadeUser, MissingNumbers, StreamReach, Window } from '../ports/evidence.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import type { FollowedChain } from './follow-chain.ts';
+import { namelessText } from './unknowns.ts';
 
 /** What an investigation read, and what it could not read. */
 export interface ReadEvidence {
@@ -79,6 +81,11 @@ export function limit(name: EvidenceLimit['limit'], text: string): EvidenceLimit
   return { limit: name, text };
 }
 
+/** How many entries name nobody; nothing without any. */
+export function namelessLimit(entries: NamelessEntries): EvidenceLimit | false {
+  return entries.count !== 0 && { ...limit('no_actor', namelessText(entries)), entries };
+}
+
 /** How far the activity stream reaches, and what is missing in it. */
 function streamLimits({ extent, window, users, missingEntries }: ReadEvidence): Limits {
   const { enabled, oldest, switched } = extent;
@@ -127,11 +134,10 @@ export function missingEntryLimits(found: MissingNumbers | null): Limits {
 
 function actorLimits({ withoutActor, subject, names, chain, description }: ReadEvidence): Limits {
   return [
-    withoutActor !== 0 &&
-      limit(
-        'no_actor',
-        `${withoutActor === null ? 'More than 2,000' : withoutActor} entries in the period have no actor. Management commands, token endpoints and the controller itself write such entries. Direct SQL writes none. Over REST, a change of is_system_auditor has no actor.`,
-      ),
+    namelessLimit({
+      ...{ count: withoutActor, lack: 'actor' },
+      why: 'Management commands, token endpoints and the controller itself write such entries. Direct SQL writes none. Over REST, a change of is_system_auditor has no actor.',
+    }),
     ...renamed(subject, { names, chain }),
     limit('clock', clockText(description) ?? 'Times are those of the controller.'),
     notSeen(description),

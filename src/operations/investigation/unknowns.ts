@@ -1,6 +1,7 @@
 import type {
   EvidenceLimit,
   Investigation,
+  NamelessEntries,
   UnattributedEntry,
 } from '../../domain/investigation/investigation.ts';
 import { type OwnAct, ownActOf } from '../incident/own-acts.ts';
@@ -33,9 +34,6 @@ const GROUPS: readonly (readonly [title: string, limits: readonly Limit[]])[] = 
 const READ = 'What may have been read';
 const REST = 'Times, and the rest';
 
-/** The limit that counts all entries without an actor, those of tokenctl too: the number, its sentence, and who writes such entries. */
-const COUNTED = /^(\d+|More than 2,000) entries in the period (have no actor|name no user)\.?(.*)$/s;
-
 type Found = Pick<Investigation, 'limits' | 'mayHaveRead' | 'unattributed' | 'unattributedCount'>;
 
 /**
@@ -48,7 +46,7 @@ export function unknownsOf(investigations: readonly Found[], acts: readonly OwnA
   const limits = investigations.flatMap((found) => {
     const ours = found.unattributed.filter(isOurs).length;
     const access = (found.unattributedCount ?? found.unattributed.length) - ours;
-    return found.limits.map((each) => ({ ...each, text: withoutOurs(each.text, { ours, access }) }));
+    return found.limits.map((each) => ({ ...each, text: textOf(each, { ours, access }) }));
   });
   const textsOf = (kinds: readonly Limit[]) =>
     kinds.flatMap((kind) => limits.flatMap(({ limit, text }) => (limit === kind ? text : [])));
@@ -81,23 +79,31 @@ function withoutFractions(text: string): string {
   return text.replace(/(?<=T\d\d:\d\d:\d\d)\.\d+(?=Z)/g, '');
 }
 
-/** How many entries without an actor there are beside those of tokenctl, and how many are about access; empty for none. */
-function withoutOurs(
-  text: string,
-  { ours, access }: { readonly ours: number; readonly access: number },
-): string {
-  const [, number = '', lack = '', rest] = COUNTED.exec(text) ?? [];
-  if (rest === undefined) return text;
-  const left = number.startsWith('More') ? null : Math.max(0, Number(number) - ours);
+/** The runs of tokenctl among entries without an actor, and how many of the others are about access. */
+interface Told {
+  readonly ours: number;
+  readonly access: number;
+}
+
+function textOf({ text, entries }: EvidenceLimit, told: Told): string {
+  return entries === undefined ? text : namelessText(entries, told);
+}
+
+/** How many entries name nobody, and why; with what is known of them beside those of tokenctl. Empty where all are of tokenctl. */
+export function namelessText({ count, lack, why }: NamelessEntries, told?: Told): string {
+  const { ours = 0, access = 0 } = told ?? {};
+  const left = count === null ? null : Math.max(0, count - ours);
   if (left === 0) return '';
+  const [has, have] =
+    lack === 'actor' ? ['has no actor', 'have no actor'] : ['names no user', 'name no user'];
   const counted =
     left === 1
-      ? `1 entry in the period ${lack.replace('have', 'has').replace('name', 'names')}`
-      : `${left ?? number} entries in the period ${lack}`;
-  const about = aboutText(left, access);
+      ? `1 entry in the period ${has}`
+      : `${left ?? 'More than 2,000'} entries in the period ${have}`;
+  const about = told === undefined ? '' : aboutText(left, access);
   const beside =
     ours === 0 ? '' : ` ${ours} more ${ours === 1 ? 'is' : 'are'} tokenctl's own, by its audit log.`;
-  return `${counted}${about}.${rest}${beside}`;
+  return `${counted}${about}. ${why}${beside}`;
 }
 
 /** How many of the entries without an actor are about access; nothing is said where not all were read, and none of those is. */

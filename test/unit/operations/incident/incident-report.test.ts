@@ -621,7 +621,7 @@ describe('the report of an incident', () => {
           { limit: 'clock', text: 'Times are those of the controller.' },
           {
             limit: 'no_actor',
-            text: `${count} entries in the period have no actor. Direct SQL writes none.`,
+            ...{ text: '', entries: { count, lack: 'actor', why: 'Direct SQL writes none.' } },
           },
           { limit: 'stream_pruned', text: 'Cut off.' },
         ],
@@ -954,7 +954,7 @@ test('an investigation of an incident tells what people decided, and what tokenc
     items: [user(20), user(21), user(22), user(23)],
     unattributed: [entry(5, '2026-11-20T10:30:00.500Z'), entry(6, '2026-11-20T10:30:00.500Z')],
     unattributedCount: 2,
-    limits: [{ limit: 'no_actor', text: '2 entries in the period have no actor.' }],
+    limits: [{ limit: 'no_actor', text: '', entries: { count: 2, lack: 'actor', why: 'Why.' } }],
   });
   const mark = (id: number) => ({
     ...{ item: `user:${id}`, at: '2026-11-20T10:40:00.000Z', by: 'eve', seq: 9, why: 'on shift' },
