@@ -27,3 +27,14 @@ const THOUSANDS = /\B(?=(?:\d{3})+$)/g;
 export function numberText(value: number): string {
   return String(value).replace(THOUSANDS, ',');
 }
+
+/** The first of many texts, and how many more there are: `alice, bob and 3 more`; between semicolons `a; b; and 3 more`. */
+export function someOf(
+  texts: readonly (string | number)[],
+  most: number,
+  between: ', ' | '; ' = ', ',
+): string {
+  const named = texts.slice(0, most).join(between);
+  const more = texts.length - most;
+  return more > 0 ? `${named}${between === ', ' ? ' ' : between}and ${numberText(more)} more` : named;
+}

@@ -1,8 +1,9 @@
 import { standbyText } from '../../domain/claims.ts';
 import type { Tally } from '../../domain/plan.ts';
+import { someOf } from '../../domain/text.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import type { Line, Part } from '../../reports/document.ts';
-import { countText, numberText, printable } from '../../reports/tables/text.ts';
+import { countText, printable } from '../../reports/tables/text.ts';
 
 type Place = Pick<TargetDescription, 'address' | 'context' | 'identity' | 'standby'>;
 
@@ -42,8 +43,7 @@ export function tally(by: string, tallies: readonly Tally[], unit = 'token'): Pa
 
 /** The first ten ids, and the number of the rest. */
 export function idsText(ids: readonly number[]): string {
-  const rest = ids.length - 10;
-  return rest <= 0 ? ids.join(', ') : `${ids.slice(0, 10).join(', ')} and ${numberText(rest)} more`;
+  return someOf(ids, 10);
 }
 
 /** The answer that repeats a name; another one for a name that cannot be typed or is shown escaped. */

@@ -1,5 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { LocalMeasures, LockdownScope } from '../../domain/incident/incident.ts';
+import { someOf } from '../../domain/text.ts';
 import type { LocalAccessPlan } from '../../operations/incident/end-local-access.ts';
 import { countText } from '../../reports/tables/text.ts';
 import type { LocalFlags } from '../flags.ts';
@@ -41,10 +42,20 @@ export function localSteps(plan: LocalAccessPlan): {
   return {
     before: [
       ...(passwords.length > 0
-        ? [`Give ${namesText(passwords.map(({ username }) => username))} a random password that is not kept.`]
+        ? [
+            `Give ${someOf(
+              passwords.map(({ username }) => username),
+              SHOWN,
+            )} a random password that is not kept.`,
+          ]
         : []),
       ...(held.length > 0
-        ? [`Take ${countText(held.length, 'role')}: ${namesText(held.map(({ name }) => name))}.`]
+        ? [
+            `Take ${countText(held.length, 'role')}: ${someOf(
+              held.map(({ name }) => name),
+              SHOWN,
+            )}.`,
+          ]
         : []),
     ],
     after: [
@@ -58,10 +69,4 @@ export function localSteps(plan: LocalAccessPlan): {
       ),
     ],
   };
-}
-
-/** The first names of many, and how many more there are. */
-export function namesText(names: readonly string[], shown = SHOWN): string {
-  const more = names.length - shown;
-  return names.slice(0, shown).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }

@@ -1,5 +1,6 @@
 import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
 import { amountsOf, type RevocationPlan } from '../../domain/plan.ts';
+import { someOf } from '../../domain/text.ts';
 import { cautionOf } from '../../operations/access/check-paths.ts';
 import { renamedText } from '../../operations/bound-names.ts';
 import { historyText } from '../../operations/incident/name-history.ts';
@@ -19,7 +20,7 @@ import {
 import { countText, numberText } from '../../reports/tables/text.ts';
 import { placeLine } from '../change/plan-text.ts';
 import { expiredText } from '../revocation/revocation-plan.ts';
-import { localSteps, namesText } from './local-access.ts';
+import { localSteps } from './local-access.ts';
 
 /** What the names of a scope are of. */
 export function kindOf({ kind }: LockdownScope): 'user' | 'application' {
@@ -69,7 +70,7 @@ function usualText({ users, revocation, counted }: LockdownPlan): string {
   const deactivated = users.map(({ name }) => name);
   const ends = revocation === null ? [] : counted ? amountTexts(revocation) : ['all tokens'];
   const words = [
-    ...(deactivated.length === 0 ? [] : [`deactivates ${namesText(deactivated, SHOWN)}`]),
+    ...(deactivated.length === 0 ? [] : [`deactivates ${someOf(deactivated, SHOWN)}`]),
     `ends ${ends.join(', ')}`,
   ];
   return words.join(', ').replace(/^./, (first) => first.toUpperCase());
@@ -111,7 +112,7 @@ function stepsOf(plan: LockdownPlan, description: TargetDescription): string[] {
     ...switches.map((lock) => settingText(lock) + cautionOf(lock.name, description)),
     ...(users.length > 0
       ? [
-          `Deactivate ${countText(users.length, 'user')}: ${namesText(
+          `Deactivate ${countText(users.length, 'user')}: ${someOf(
             users.map(({ name }) => name),
             SHOWN,
           )}.`,

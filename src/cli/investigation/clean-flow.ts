@@ -8,6 +8,7 @@ import {
   isStillThere,
   remains,
 } from '../../domain/investigation/investigation.ts';
+import { someOf } from '../../domain/text.ts';
 import { type Marks, marksOf } from '../../operations/incident/marked-items.ts';
 import { readIncidentHistories } from '../../operations/incident/recorded-incidents.ts';
 import {
@@ -333,10 +334,9 @@ function notFoundText(
 function othersText({ items }: Investigation, { item, rule }: CleanRequest['flags']): string[] {
   const others = items.filter(isOtherChangeLeft);
   if (others.length === 0 || item !== undefined || rule !== undefined) return [];
-  const named = others.slice(0, MAX_OTHERS).map(({ summary, id }) => `${summary} [${id}]`);
-  const more = others.length > named.length ? `; and ${others.length - named.length} more` : '';
+  const named = others.map(({ summary, id }) => `${summary} [${id}]`);
   return [
-    `Left as ${others.length === 1 ? 'it is' : 'they are'}, with no access and no code by any rule: ${named.join('; ')}${more}. To clean one, add --item ID.`,
+    `Left as ${others.length === 1 ? 'it is' : 'they are'}, with no access and no code by any rule: ${someOf(named, MAX_OTHERS, '; ')}. To clean one, add --item ID.`,
   ];
 }
 

@@ -1,6 +1,7 @@
 import type { TokenctlError } from '../../domain/errors.ts';
 import { objectText } from '../../domain/investigation/collect-items.ts';
 import { shellWord } from '../../domain/remedies.ts';
+import { someOf } from '../../domain/text.ts';
 import { type CleaningReport, titleOf } from '../../operations/investigation/clean.ts';
 import { type CleaningPlan, isIrreversible } from '../../operations/investigation/plan-cleaning.ts';
 import type { UndoPlan } from '../../operations/investigation/plan-undo.ts';
@@ -106,15 +107,12 @@ function setBackText({ item: { changes = [] }, act }: Planned): Line | null {
   if (act.act !== 'restore' || act.to !== 'before') return null;
   const restored = new Set(act.fields.map(({ field }) => field));
   const meant = changes.filter(({ field }) => restored.has(field));
-  const texts = meant
-    .slice(0, MOST_FIELDS)
-    .map(({ field, hidden, before, after, isDefault }) =>
-      hidden
-        ? `${field}: hidden`
-        : `${field}: ${valueText(after)} -> back to ${isDefault === true ? 'its default' : valueText(before)}`,
-    );
-  const more = meant.length > MOST_FIELDS ? `; and ${meant.length - MOST_FIELDS} more` : '';
-  return texts.length === 0 ? null : { text: `${texts.join('; ')}${more}`, depth: 2 };
+  const texts = meant.map(({ field, hidden, before, after, isDefault }) =>
+    hidden
+      ? `${field}: hidden`
+      : `${field}: ${valueText(after)} -> back to ${isDefault === true ? 'its default' : valueText(before)}`,
+  );
+  return texts.length === 0 ? null : { text: someOf(texts, MOST_FIELDS, '; '), depth: 2 };
 }
 
 function actText(planned: Planned, { isBrief }: Detail): string {
@@ -220,9 +218,8 @@ function switchedOffText(plan: AnyPlan, done: CleaningReport): string {
     ({ item: { id }, act }) => act.act === 'disable' && !unended.has(id) && !failed.has(id),
   );
   if (off.length === 0) return '';
-  const named = off.slice(0, MOST_NAMED).map(({ item }) => objectText(item.object));
-  if (off.length > MOST_NAMED) named.push(`${off.length - MOST_NAMED} more`);
-  return `Switched off, not deleted: ${named.join(', ')}.`;
+  const named = off.map(({ item }) => objectText(item.object));
+  return `Switched off, not deleted: ${someOf(named, MOST_NAMED)}.`;
 }
 
 const MOST_NAMED = 20;

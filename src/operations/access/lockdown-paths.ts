@@ -3,6 +3,7 @@ import { lifetimeCaution } from '../../domain/dialect.ts';
 import type { Lock, LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { shellWord } from '../../domain/remedies.ts';
+import { someOf } from '../../domain/text.ts';
 import { knownEffect } from '../../domain/tried-versions.ts';
 import type { LocalAccessPlan } from '../incident/end-local-access.ts';
 import { wantedSwitches } from '../incident/lock-settings.ts';
@@ -132,13 +133,8 @@ export function localPathsLeft(
 }
 
 function names(users: readonly { readonly username: string }[]): string {
-  const more = users.length - SHOWN;
-  return (
-    users
-      .slice(0, SHOWN)
-      .map(({ username }) => username)
-      .join(', ') + (more > 0 ? ` and ${more} more` : '')
-  );
+  const all = users.map(({ username }) => username);
+  return someOf(all, SHOWN);
 }
 
 /** Names to list. */

@@ -8,6 +8,7 @@ import {
   untilText,
 } from '../../domain/access.ts';
 import { shellWord } from '../../domain/remedies.ts';
+import { someOf } from '../../domain/text.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
@@ -105,8 +106,7 @@ const SHOWN = 3;
 
 function stillOpen({ left, seconds }: Pick<SettledRequests, 'left' | 'seconds'>): AccessPath {
   const count = left.length;
-  const more = count > SHOWN ? ` and ${count - SHOWN} more` : '';
-  const shown = left.slice(0, SHOWN).map(transactionText).join(', ') + more;
+  const shown = someOf(left.map(transactionText), SHOWN);
   const [is, they] = count === 1 ? ['transaction is', 'It'] : ['transactions are', 'They'];
   const how = `${count} ${is} still open after a wait of ${seconds} s: ${shown}. ${they} can still add tokens or sessions.`;
   const [first] = left.flatMap(({ pid }) => pid ?? []);

@@ -8,6 +8,7 @@ import {
   isStillThere,
 } from '../../domain/investigation/investigation.ts';
 import { referenceId } from '../../domain/investigation/recorded-values.ts';
+import { someOf } from '../../domain/text.ts';
 import type { Evidence, RoleHolder } from '../ports/evidence.ts';
 
 /** The kinds of objects whose roles reach what is in them, by the field that says in which one it is. */
@@ -104,8 +105,7 @@ async function moveText({ field, before, after }: FieldChange, holders: ReadHold
   gained.sort(
     (a, b) => Number(b.includes('admin_role')) - Number(a.includes('admin_role')) || (a < b ? -1 : 1),
   );
-  const more = gained.length > MAX_NAMED ? `, and ${gained.length - MAX_NAMED} more` : '';
-  return `${moved} Users with a role there that they did not have before: ${gained.slice(0, MAX_NAMED).join(', ')}${more}.`;
+  return `${moved} Users with a role there that they did not have before: ${someOf(gained, MAX_NAMED)}.`;
 }
 
 function keyOf({ holder, role }: RoleHolder): string {

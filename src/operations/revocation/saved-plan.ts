@@ -12,6 +12,7 @@ import type { LockdownScope, Measures } from '../../domain/incident/incident.ts'
 import type { RevocationPlan, SavedPlanReference } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { selectionOf } from '../../domain/remedies.ts';
+import { someOf } from '../../domain/text.ts';
 import type { Token } from '../../domain/token.ts';
 import { pathsNotCovered } from '../access/not-covered.ts';
 import { entryTarget, isSameController, objectOf, textOf } from '../journal/journal.ts';
@@ -322,10 +323,9 @@ function requireApplicable(
 const NAMED = 5;
 
 function changedError(changed: readonly string[]): TokenctlError {
-  const more = changed.length > NAMED ? ` and ${changed.length - NAMED} more` : '';
   return new TokenctlError(
     'plan_outdated',
-    `The plan is outdated: ${changed.slice(0, NAMED).join(', ')}${more} is no longer the token of the plan`,
+    `The plan is outdated: ${someOf(changed, NAMED)} is no longer the token of the plan`,
     { hint: 'Make a new plan with --plan-out.', details: { changed } },
   );
 }

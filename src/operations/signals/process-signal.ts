@@ -1,6 +1,7 @@
 import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
 import { subjectText } from '../../domain/signals/subject-identifier.ts';
+import { someOf } from '../../domain/text.ts';
 import type { User } from '../../domain/token.ts';
 import { type NameHistory, NO_HISTORY, nameHistory } from '../incident/name-history.ts';
 import type { SnapshotFiles } from '../incident/snapshot.ts';
@@ -230,10 +231,9 @@ function marksOf(claims: readonly SignalClaim[]): Readonly<Record<string, string
   const [first] = claims;
   if (first === undefined) return {};
   const { transmitter, issuer, kinds } = first.signal;
-  const ids = claims.slice(0, MAX_MARKED).map(({ signal }) => signal.jti);
-  const more = claims.length > MAX_MARKED ? ` and ${claims.length - MAX_MARKED} more` : '';
+  const ids = claims.map(({ signal }) => signal.jti);
   return {
-    signal: `${ids.join(', ')}${more}`,
+    signal: someOf(ids, MAX_MARKED),
     signal_issuer: issuer,
     signal_kind: `${kinds.join(', ')} from ${transmitter}`,
   };

@@ -10,6 +10,7 @@ import {
   stateText,
 } from '../../domain/investigation/investigation.ts';
 import type { Severity } from '../../domain/policy/rule.ts';
+import { someOf } from '../../domain/text.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { type Document, lines, section } from '../document.ts';
 import { runSentence } from '../log-report.ts';
@@ -169,14 +170,13 @@ const MAX_VALUE = 80;
 /** What was changed from what to what; nothing for other acts. Values that may be secrets are not told. */
 function changesText({ act, changes }: Pick<InvestigationItem, 'act' | 'changes'>): string {
   if (act !== 'changed' || changes.length === 0) return '';
-  const named = changes.slice(0, MAX_FIELDS).map(({ field, before, after, hidden }) => {
+  const named = changes.map(({ field, before, after, hidden }) => {
     if (hidden) return `${field} (not shown)`;
     return before === undefined
       ? `${field}: ${valueText(after)}`
       : `${field} changed from ${valueText(before)} to ${valueText(after)}`;
   });
-  if (changes.length > MAX_FIELDS) named.push(`${changes.length - MAX_FIELDS} more`);
-  return ` (${named.join('; ')})`;
+  return ` (${someOf(named, MAX_FIELDS, '; ')})`;
 }
 
 /** What was set back, and what it was; the state in words for anything else that does not remain. */
@@ -184,15 +184,14 @@ export function overText(item: InvestigationItem): string {
   if (isSwitchedOff(item)) return `${stateText(item)}, not deleted`;
   if (item.state !== 'undone' || item.act !== 'changed' || item.changes.length === 0)
     return `${stateText(item)}${changesText(item)}`;
-  const named = item.changes.slice(0, MAX_FIELDS).map((change) => {
+  const named = item.changes.map((change) => {
     const { field, hidden, after, isDefault } = change;
     if (hidden) return `${field} (not shown)`;
     const back = 'now' in change ? change.now : change.before;
     const to = isDefault === true ? ' to its default' : back === undefined ? '' : ` to ${valueText(back)}`;
     return `${field}${to} (it was ${valueText(after)})`;
   });
-  if (item.changes.length > MAX_FIELDS) named.push(`${item.changes.length - MAX_FIELDS} more`);
-  return `set back: ${named.join('; ')}`;
+  return `set back: ${someOf(named, MAX_FIELDS, '; ')}`;
 }
 
 function valueText(value: unknown): string {

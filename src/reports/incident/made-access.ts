@@ -3,6 +3,7 @@ import {
   type InvestigationItem,
   isStillThere,
 } from '../../domain/investigation/investigation.ts';
+import { someOf } from '../../domain/text.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { CLOCKS_MS } from '../../operations/incident/own-acts.ts';
 import { secondText } from '../tables/text.ts';
@@ -49,9 +50,8 @@ export function openAfterText(
     ({ ended }) => ended === null || Date.parse(ended.at) > Date.parse(lockedAt),
   );
   if (later.length === 0) return '';
-  const named = later.slice(0, MAX_NAMED).map((each) => `${describedSummary(each.item)}, ${endText(each)}`);
-  if (later.length > MAX_NAMED) named.push(`${later.length - MAX_NAMED} more`);
-  return ` Not known to be ended by then, of what these accounts made: ${named.join('; ')}.`;
+  const named = later.map((each) => `${describedSummary(each.item)}, ${endText(each)}`);
+  return ` Not known to be ended by then, of what these accounts made: ${someOf(named, MAX_NAMED, '; ')}.`;
 }
 
 const MAX_NAMED = 20;

@@ -5,6 +5,7 @@ import {
   isStillThere,
   stateText,
 } from '../../domain/investigation/investigation.ts';
+import { someOf } from '../../domain/text.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { type Document, lines, list } from '../document.ts';
 import { countText, secondText } from '../tables/text.ts';
@@ -67,9 +68,8 @@ function isOwnersToken(item: InvestigationItem, investigations: readonly Investi
 
 /** No stolen token was given: whose work these are is not known. */
 function unsureText(items: readonly InvestigationItem[]): string {
-  const named = items.slice(0, MAX_UNSURE).map(describedSummary);
-  if (items.length > MAX_UNSURE) named.push(`${items.length - MAX_UNSURE} more`);
-  return `Not told apart: ${named.join('; ')}. They are tokens of the investigated account itself: the stolen one may be among them, as no stolen token was given, and the intruder may have made others.`;
+  const named = someOf(items.map(describedSummary), MAX_UNSURE, '; ');
+  return `Not told apart: ${named}. They are tokens of the investigated account itself: the stolen one may be among them, as no stolen token was given, and the intruder may have made others.`;
 }
 
 const MAX_UNSURE = 5;

@@ -9,6 +9,7 @@ import {
   stateText,
 } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
+import { someOf } from '../../domain/text.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { type HandedOver, type ItemMark, standingOf } from '../../operations/incident/marked-items.ts';
 import { type Document, lines, list, type Part } from '../document.ts';
@@ -153,9 +154,8 @@ function remainingText(last: Investigation, marked: Marked, honest: number): str
 
 /** Some of the items by name, each with what is said of it. */
 function namedOf<One extends Said>(some: readonly One[], text: (said: One) => string): string {
-  const named = some.slice(0, MAX_OTHERS).map((said) => `${said.item.summary}, ${text(said)}`);
-  if (some.length > MAX_OTHERS) named.push(`${numberText(some.length - MAX_OTHERS)} more`);
-  return named.join('; ');
+  const named = some.map((said) => `${said.item.summary}, ${text(said)}`);
+  return someOf(named, MAX_OTHERS, '; ');
 }
 
 /** What a mark said, and what the investigation after it found. */
@@ -247,11 +247,10 @@ function othersText(
   others: readonly InvestigationItem[],
   { handled, handedOver }: { readonly handled: number; readonly handedOver: number },
 ): string {
-  const named = others.slice(0, MAX_OTHERS).map(({ summary }) => summary);
-  if (others.length > MAX_OTHERS) named.push(`${numberText(others.length - MAX_OTHERS)} more`);
+  const summaries = others.map(({ summary }) => summary);
   const what = [...(handled > 0 ? ['was done by hand'] : []), ...(handedOver > 0 ? ['is handed over'] : [])];
   const but = what.length === 0 ? '' : `, but for what ${what.join(' or ')}`;
-  return `Nothing is known to remain that gives access or runs code${but}, by the investigation of ${madeAt}. ${countText(others.length, 'other change is', 'other changes are')} still there or not checked: ${named.join('; ')}. What it could not know is listed below.`;
+  return `Nothing is known to remain that gives access or runs code${but}, by the investigation of ${madeAt}. ${countText(others.length, 'other change is', 'other changes are')} still there or not checked: ${someOf(summaries, MAX_OTHERS, '; ')}. What it could not know is listed below.`;
 }
 
 /** What remains, with what to do about it; then what people dealt with by hand, and what they handed over. */
