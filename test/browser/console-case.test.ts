@@ -166,7 +166,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     expect(await optionsOf(/copy of production/)).toEqual(['Choose…', ...said]);
     expect(await optionsOf(/user mole/)).toEqual(['Choose…', 'Deactivate', ...said]);
     expect(await optionsOf(/application backdoor/)).toEqual(['Choose…', 'Delete for good', ...said]);
-    await items.getByText('description: "looked after by nobody" → back to ""').waitFor();
+    await items.getByText('description: "looked after by nobody" -> back to ""').waitFor();
     await items.getByRole('button', { name: /^Only by hand: how, for .*copy of production/ }).click();
     const link = page.getByRole('dialog').getByRole('link', { name: 'Open its page in the web interface' });
     expect(await link.getAttribute('href')).toBe(new URL('/inventories/2', stage.service.url).href);
@@ -219,7 +219,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await close();
     // What was said to be done by hand was read again: it is still there, and somebody else decides.
     const copy = items.getByRole('row', { name: /copy of production/ });
-    await copy.getByText(/^marked as done by hand .*, still there \d/).waitFor();
+    await copy.getByText(/^marked as done by hand by .*, still there at \d/).waitFor();
     await page.getByLabel('Which items').selectOption('all');
     await items
       .getByText(/^cleaned, verified/)

@@ -14,13 +14,14 @@ import {
   type LogEvidence,
   type UsersNow,
 } from '../../operations/incident/gather-report.ts';
+import type { HandedOver, ItemMark } from '../../operations/incident/marked-items.ts';
 import type { OwnWork, TheftBegan } from '../../operations/incident/own-work.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { htmlDocument, markdownDocument } from '../../reports/document-formats.ts';
 import { chainPicture } from '../../reports/incident/chain-picture.ts';
 import { incidentParts } from '../../reports/incident/incident-report.ts';
 import { combined } from '../../reports/incident/incident-timeline.ts';
-import { chainOf, leftOf } from '../../reports/incident/what-remains.ts';
+import { chainOf, openIn } from '../../reports/incident/what-remains.ts';
 import { requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { type FlagsOf, instantOf } from '../flags.ts';
@@ -31,7 +32,7 @@ import type { incidentReportFlags } from './incident-flags.ts';
 export interface IncidentReportJson
   extends Pick<
     IncidentReport,
-    'incident' | 'address' | 'runs' | 'lockdown' | 'cleaned' | 'undone' | 'evidence' | 'byHand' | 'handedOver'
+    'incident' | 'address' | 'runs' | 'lockdown' | 'cleaned' | 'undone' | 'evidence'
   > {
   readonly madeAt: Date;
   readonly investigations: readonly (Pick<Investigation, 'madeAt' | 'since' | 'until'> & {
@@ -42,6 +43,10 @@ export interface IncidentReportJson
   })[];
   /** The items that remained by the last investigation of each subject, without those dealt with by hand since or handed over; null without one. */
   readonly remaining: readonly InvestigationItem[] | null;
+  /** What people said that they dealt with by hand, which nothing here checked. */
+  readonly byHand: readonly ItemMark[];
+  /** What people handed over to others, who decide about it. */
+  readonly handedOver: readonly HandedOver[];
   /** When the theft began: as the report was asked, when the stolen token was made, or as the last cleaning was confirmed; null if none says it. */
   readonly began: TheftBegan | null;
   /** What counts as the owner's own work, and why; it is not among `remaining`. */
@@ -169,7 +174,7 @@ function jsonOf({
   usersNow: _users,
   ...gathered
 }: IncidentReport): IncidentReportJson {
-  const { incident, address, runs, lockdown, cleaned, undone, evidence, own, began } = gathered;
+  const { incident, address, runs, lockdown, cleaned, undone, evidence, own, began, marks } = gathered;
   return {
     incident,
     address,
@@ -185,9 +190,9 @@ function jsonOf({
       items: items.length,
       remaining: items.filter(isStillThere).length,
     })),
-    remaining: investigations.length === 0 ? null : leftOf(combined(investigations), gathered).remaining,
-    byHand: gathered.byHand,
-    handedOver: gathered.handedOver,
+    remaining: investigations.length === 0 ? null : openIn(combined(investigations), gathered),
+    byHand: [...marks.byHand.values()],
+    handedOver: [...marks.handedOver.values()],
     began,
     own: own.map(({ why, mark, item: { id, summary, first, last, state } }) => ({
       ...{ id, summary, first, last, state, why },

@@ -16,10 +16,10 @@ import {
   warning,
   would,
 } from '../../reports/document.ts';
+import { remedyText, setBackText } from '../../reports/incident/item-words.ts';
 import { countText, secondText } from '../../reports/tables/text.ts';
 import type { Ending } from '../change/change.ts';
 import { runLine, stepLines, unfinishedWork } from '../change/ending.ts';
-import { remedyText, valueText } from './investigation-text.ts';
 
 type Planned = CleaningPlan['clean'][number];
 type Kept = CleaningPlan['keep'][number];
@@ -82,12 +82,12 @@ export function irreversibleDocument(final: readonly Planned[]): Document {
 
 /** An act with whose work its item is, and the values that it sets back. */
 function wholeLines(planned: Planned): Lines {
-  return [`${actText(planned, { isBrief: false })}${whoseText(planned)}`, setBackText(planned)];
+  return [`${actText(planned, { isBrief: false })}${whoseText(planned)}`, setBackLine(planned)];
 }
 
 /** The same under a title that says that it cannot be undone. */
 function titledLines(planned: Planned): Lines {
-  return [`${actText(planned, { isBrief: true })}${whoseText(planned)}`, setBackText(planned)];
+  return [`${actText(planned, { isBrief: true })}${whoseText(planned)}`, setBackLine(planned)];
 }
 
 function whoseText({ item }: Planned): string {
@@ -96,23 +96,13 @@ function whoseText({ item }: Planned): string {
 
 /** What cannot be undone stands under a title that says so. */
 function briefLines(planned: Planned): Lines {
-  return [actText(planned, { isBrief: true }), setBackText(planned)];
+  return [actText(planned, { isBrief: true }), setBackLine(planned)];
 }
 
-/** The fields of one item that a plan shows. */
-const MOST_FIELDS = 5;
-
-/** What is now, and what is set back: a plan that restores an object does not delete it. */
-function setBackText({ item: { changes = [] }, act }: Planned): Line | null {
-  if (act.act !== 'restore' || act.to !== 'before') return null;
-  const restored = new Set(act.fields.map(({ field }) => field));
-  const meant = changes.filter(({ field }) => restored.has(field));
-  const texts = meant.map(({ field, hidden, before, after, isDefault }) =>
-    hidden
-      ? `${field}: hidden`
-      : `${field}: ${valueText(after)} -> back to ${isDefault === true ? 'its default' : valueText(before)}`,
-  );
-  return texts.length === 0 ? null : { text: someOf(texts, MOST_FIELDS, '; '), depth: 2 };
+/** The values that it sets back. */
+function setBackLine(planned: Planned): Line | null {
+  const text = setBackText(planned);
+  return text === null ? null : { text, depth: 2 };
 }
 
 function actText(planned: Planned, { isBrief }: Detail): string {

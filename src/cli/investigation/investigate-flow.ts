@@ -1,15 +1,11 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Incident } from '../../domain/incident/incident.ts';
-import {
-  type Investigation,
-  isOtherChangeLeft,
-  isStillThere,
-} from '../../domain/investigation/investigation.ts';
+import { type Investigation, isOtherChangeLeft } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { unreadSessions } from '../../operations/access/cached-sessions.ts';
+import { caseItems, isOpen, type KnownItems, NOTHING_KNOWN } from '../../operations/incident/case-items.ts';
 import { gatherRecord } from '../../operations/incident/gather-report.ts';
-import { marksOf } from '../../operations/incident/marked-items.ts';
 import { readIncidentHistories, requireIncident } from '../../operations/incident/recorded-incidents.ts';
 import { investigate } from '../../operations/investigation/investigate.ts';
 import { lines } from '../../reports/document.ts';
@@ -17,7 +13,7 @@ import { type Report, report } from '../../reports/result.ts';
 import { type FlagsOf, instantOf } from '../flags.ts';
 import { requireNewFile, writeInvestigationFile } from './investigation-file.ts';
 import type { investigateFlags } from './investigation-flags.ts';
-import { type CaseKnown, investigationDocument, NO_CASE_KNOWN } from './investigation-text.ts';
+import { investigationDocument } from './investigation-text.ts';
 
 export interface InvestigateRequest {
   readonly runtime: Runtime;
@@ -61,27 +57,23 @@ export async function investigateFlow(request: InvestigateRequest): Promise<Repo
 }
 
 /** What the audit log has of the incident that it belongs to. */
-async function knownOf(runtime: Runtime, { incident }: Investigation): Promise<CaseKnown> {
-  if (incident === null) return NO_CASE_KNOWN;
+async function knownOf(runtime: Runtime, { incident }: Investigation): Promise<KnownItems> {
+  if (incident === null) return NOTHING_KNOWN;
   const [log, description] = [await runtime.auditLog(), await runtime.description()];
-  const { ownActs } = await gatherRecord({ log, description, incident, investigations: [] });
-  return { marks: await marksOf({ log, description, incident }), ownActs };
+  return await gatherRecord({ log, description, incident, investigations: [] });
 }
 
 /** What to type next, where something remains that nobody decided about. */
 function nextText(
-  { items, target }: Investigation,
-  { out, known: { marks } }: { readonly out: string; readonly known: CaseKnown },
+  investigation: Investigation,
+  { out, known }: { readonly out: string; readonly known: KnownItems },
 ): string | false {
-  const isOpen = items.some(
-    (item) =>
-      isStillThere(item) &&
-      !isOtherChangeLeft(item) &&
-      !marks.honest.has(item.id) &&
-      !marks.handedOver.has(item.id),
+  const { target } = investigation;
+  const isLeft = caseItems(investigation, known).some(
+    (each) => isOpen(each) && !isOtherChangeLeft(each.item),
   );
   const command = `tokenctl incident clean --context ${shellWord(target.context)} --from ${shellWord(out)} --dry-run`;
-  return isOpen && `To see what a cleaning would do: ${command}`;
+  return isLeft && `To see what a cleaning would do: ${command}`;
 }
 
 /** Whose deeds: as the flags say, or the one user or application of the incident. */

@@ -1,28 +1,32 @@
 import {
   describedSummary,
-  type FieldChange,
   type Investigation,
   type InvestigationItem,
   type InvestigationSubject,
   type ItemGroup,
-  type ItemRemedy,
   isStillThere,
   isStolenToken,
   stateText,
+  whoText,
 } from '../../domain/investigation/investigation.ts';
 import { nounOf } from '../../domain/investigation/kinds.ts';
-import { type ItemMark, type Marks, standingOf } from '../../operations/incident/marked-items.ts';
+import {
+  type CaseItem,
+  caseItems,
+  type KnownItems,
+  NOTHING_KNOWN,
+} from '../../operations/incident/case-items.ts';
+import type { ItemMark } from '../../operations/incident/marked-items.ts';
 import type { OwnAct } from '../../operations/incident/own-acts.ts';
 import { type Unknowns, unknownsOf } from '../../operations/investigation/unknowns.ts';
 import { type Document, type Lines, lines, list, type Part } from '../../reports/document.ts';
+import { changeText, jobText, laterText, remedyText } from '../../reports/incident/item-words.ts';
 import { countText, numberText, secondText } from '../../reports/tables/text.ts';
 
 /** How many entries without an actor are shown. */
 const MAX_UNATTRIBUTED = 10;
 /** How many users of the chain, and items of one kind in a group, are listed without --all: an intruder can make thousands. */
 const MAX_OF_KIND = 20;
-/** The longest value in a line, in characters. */
-const MAX_VALUE = 100;
 
 const HEADINGS: Readonly<Record<ItemGroup, string>> = {
   ways_in: 'Ways in that remain',
@@ -31,36 +35,25 @@ const HEADINGS: Readonly<Record<ItemGroup, string>> = {
   other: 'Other changes',
 };
 
-/** What the audit log has of the incident that an investigation belongs to. */
-export interface CaseKnown {
-  readonly marks: Pick<Marks, 'honest' | 'byHand' | 'handedOver'>;
-  /** What runs of tokenctl did: its own entries of the activity stream are not the intruder's. */
-  readonly ownActs: readonly OwnAct[];
-}
-
-/** Without an incident, nobody has said anything of an item. */
-export const NO_CASE_KNOWN: CaseKnown = {
-  marks: { honest: new Map(), byHand: new Map(), handedOver: new Map() },
-  ownActs: [],
-};
-
 /** An investigation for people: the chain, the items that remain by group, what ran, what people said of items, what is not known. */
 export function investigationDocument(
   investigation: Investigation,
-  { all, known = NO_CASE_KNOWN }: { readonly all: boolean; readonly known?: CaseKnown },
+  { all, known = NOTHING_KNOWN }: { readonly all: boolean; readonly known?: KnownItems },
 ): Document {
-  const { items, chain, stream, target, since, until, madeAt } = investigation;
-  const { marks } = known;
-  const there = items.filter(isStillThere);
-  const decided = there.filter(({ id }) => marks.honest.has(id) || marks.handedOver.has(id));
-  const remaining = there.filter((item) => !decided.includes(item));
+  const { items, chain, stream, target, since, until } = investigation;
+  const { ownActs } = known;
+  const there = caseItems(investigation, known).filter(({ item }) => isStillThere(item));
+  const isDecided = ({ fate }: CaseItem) => fate === 'honest' || fate === 'handed_over';
+  const decided = there.filter(isDecided);
+  const decidedItems = new Set(decided.map(({ item }) => item));
+  const remaining = there.flatMap((each) => (isDecided(each) ? [] : each.item));
   const [stolen] = items.filter((item) => isStolenToken(item, investigation));
   const acts = items.length - (stolen === undefined ? 0 : 1);
   const left = remaining.length - (stolen !== undefined && isStillThere(stolen) ? 1 : 0);
   const dealtWith = items.filter(
     (item) => !isStillThere(item) && item.group !== 'ran' && item.group !== 'other',
   );
-  const unknowns = unknownsOf([investigation], known.ownActs);
+  const unknowns = unknownsOf([investigation], ownActs);
   return [
     lines(
       ...notReadText(investigation),
@@ -73,16 +66,16 @@ export function investigationDocument(
       chainLines(chain, all),
     ),
     beforeTokenPart(investigation, all),
-    groupPart('ways_in', remaining, all),
-    groupPart('code_later', remaining, all),
-    groupPart('ran', items, all),
-    groupPart('other', all ? items.filter((item) => !decided.includes(item)) : remaining, all),
-    decidedPart(decided, known),
-    seenAgainPart(remaining, { madeAt, known }),
+    groupPart('ways_in', remaining, { all, ownActs }),
+    groupPart('code_later', remaining, { all, ownActs }),
+    groupPart('ran', items, { all, ownActs }),
+    groupPart('other', all ? items.filter((item) => !decidedItems.has(item)) : remaining, { all, ownActs }),
+    decidedPart(decided),
+    seenAgainPart(there),
     lines(
       dealtWith.length > 0 &&
         (all
-          ? ['Deleted, undone or changed since:', ...dealtWith.flatMap(itemLines)]
+          ? ['Deleted, undone or changed since:', ...dealtWith.flatMap((item) => itemLines(item, ownActs))]
           : `Deleted, undone or changed since: ${numberText(dealtWith.length)}. Add --all to see them.`),
     ),
     unattributedPart(unknowns, all),
@@ -96,36 +89,30 @@ export function notReadText({ stream }: Pick<Investigation, 'stream'>): readonly
 }
 
 /** What people marked as honest work, or handed over; nothing without it. */
-function decidedPart(items: readonly InvestigationItem[], { marks }: CaseKnown): Part {
+function decidedPart(decided: readonly CaseItem[]): Part {
   return lines(
-    items.length > 0 && 'Still there, and marked. A mark says what its person says, and was not checked:',
+    decided.length > 0 && 'Still there, and marked. A mark says what its person says, and was not checked:',
     list(
-      ...items.map(({ id, summary }) => {
-        const handed = marks.handedOver.get(id);
-        const mark = handed ?? marks.honest.get(id);
-        const what = handed === undefined ? 'honest work' : `handed over to ${handed.to}`;
-        return `${summary} [${id}]: ${what}${mark === undefined ? '' : markText(mark)}`;
+      ...decided.map(({ item: { id, summary }, said: { honest, handedOver } }) => {
+        const what = honest === null ? `handed over to ${handedOver?.to}` : 'honest work';
+        return `${summary} [${id}]: ${what}${markText(honest ?? handedOver)}`;
       }),
     ),
   );
 }
 
 /** What somebody said to have dealt with by hand, and what is found there still. */
-function seenAgainPart(
-  items: readonly InvestigationItem[],
-  { madeAt, known }: { readonly madeAt: string; readonly known: CaseKnown },
-): Part {
-  const seen = items.flatMap((item) => {
-    const standing = standingOf(item, { madeAt, marks: known.marks });
-    return standing?.is === 'seen_again' ? [`${item.summary} [${item.id}]${markText(standing.mark)}`] : [];
-  });
+function seenAgainPart(there: readonly CaseItem[]): Part {
+  const seen = there.filter(({ fate }) => fate === 'seen_again');
   return lines(
     seen.length > 0 && 'Dealt with by hand, as its person said, but there still or not checked:',
-    list(...seen),
+    list(...seen.map(({ item, said }) => `${item.summary} [${item.id}]${markText(said.byHand)}`)),
   );
 }
 
-function markText({ by, at, why }: ItemMark): string {
+function markText(mark: ItemMark | null): string {
+  if (mark === null) return '';
+  const { by, at, why } = mark;
   return `, by ${by}, ${secondText(at)}${why === null ? '' : `: "${why}"`}`;
 }
 
@@ -186,7 +173,11 @@ function chainLines(chain: Investigation['chain'], all: boolean): string[] {
   ];
 }
 
-function groupPart(group: ItemGroup, items: readonly InvestigationItem[], all: boolean): Part {
+function groupPart(
+  group: ItemGroup,
+  items: readonly InvestigationItem[],
+  { all, ownActs }: { readonly all: boolean; readonly ownActs: readonly OwnAct[] },
+): Part {
   const some = items.filter((item) => item.group === group);
   if (some.length === 0) return lines(group !== 'other' && `${HEADINGS[group]}: 0.`);
   const byKind = [...Map.groupBy(some, ({ object }) => object.kind)];
@@ -194,7 +185,7 @@ function groupPart(group: ItemGroup, items: readonly InvestigationItem[], all: b
   const hidden = new Set(long.flatMap(([, each]) => each.slice(MAX_OF_KIND)));
   return lines(
     `${HEADINGS[group]}: ${numberText(some.length)}.`,
-    some.filter((item) => !hidden.has(item)).flatMap(itemLines),
+    some.filter((item) => !hidden.has(item)).flatMap((item) => itemLines(item, ownActs)),
     list(
       ...long.map(
         ([kind, each]) =>
@@ -204,71 +195,21 @@ function groupPart(group: ItemGroup, items: readonly InvestigationItem[], all: b
   );
 }
 
-function itemLines(item: InvestigationItem): readonly Lines[] {
-  const { id, summary, by, first, risk, state, stateReason, changes, changedSince, findings, job, remedy } =
-    item;
-  const who = by.length === 0 ? '' : ` by ${by.map(({ username }) => username).join(', ')}`;
+function itemLines(item: InvestigationItem, ownActs: readonly OwnAct[]): readonly Lines[] {
+  const { id, summary, first, risk, state, stateReason, changes, changedSince, findings, job, remedy } = item;
+  const who = whoText(item);
   const below = [
     findings[0]?.message,
     // Who gained access is said as well where something else is worse.
     ...findings.slice(1).flatMap(({ rule, message }) => (rule === 'moved' ? message : [])),
     job !== null && jobText(job),
     state !== 'there' && state !== 'running' && `Now: ${stateReason ?? `${state.replace('_', ' ')}.`}`,
-    ...(item.act === 'changed' ? changes.map(changeText) : []),
-    ...changedSince
-      .slice(0, 3)
-      .map(
-        (change) =>
-          `Changed since by ${change.by?.username ?? 'no recorded actor'}, ${secondText(change.at)}: ${change.operation}${change.fields.length === 0 ? '' : ` ${change.fields.join(', ')}`}`,
-      ),
+    ...(item.act === 'changed' ? changes.map((each) => changeText(each, { item })) : []),
+    ...changedSince.slice(0, 3).map((each) => `Changed since by ${laterText(each, { item, ownActs })}`),
     remedy !== null && remedyText(remedy),
   ];
   return [
-    { mark: risk ?? '-', text: `${summary}${who}, ${secondText(first)} [${id}]` },
+    { mark: risk ?? '-', text: `${summary}${who === '' ? '' : ` by ${who}`}, ${secondText(first)} [${id}]` },
     ...below.map((text) => text && { text, depth: 3 }),
   ];
-}
-
-/** What to do about an item, and how. */
-export function remedyText({ kind, text, isUntried }: ItemRemedy): string {
-  const how = { command: 'Run', call: 'Send', manual: 'By hand' }[kind];
-  return `${how}${isUntried === true ? ' (not tried on a controller)' : ''}: ${text}`;
-}
-
-function jobText({
-  status,
-  launchType,
-  credentials,
-  hosts,
-  template,
-}: NonNullable<InvestigationItem['job']>): string {
-  const parts = [
-    status,
-    ...(launchType === null ? [] : [launchType]),
-    ...(template?.name == null ? [] : [`from ${template.name}`]),
-    ...(hosts === null ? [] : [countText(hosts, 'host')]),
-    ...(credentials.length === 0 ? [] : [`credentials ${credentials.join(', ')}`]),
-  ];
-  return parts.join('; ');
-}
-
-const FIELD_STATES: Readonly<Record<FieldChange['state'], string>> = {
-  as_left: '',
-  left_in_part: ' (changed since by others, in force in part)',
-  as_before: ' (set back)',
-  changed: ' (changed since, not in force)',
-  not_reviewed: ' (changed since by others, not reviewed)',
-  unknown: ' (not checked)',
-};
-
-function changeText({ field, before, after, hidden, state }: FieldChange): string {
-  if (hidden) return `${field}: hidden${FIELD_STATES[state]}`;
-  const from = before === undefined ? '' : `${valueText(before)} -> `;
-  return `${field}: ${from}${valueText(after)}${FIELD_STATES[state]}`;
-}
-
-/** A recorded value, cut where it is long. */
-export function valueText(value: unknown): string {
-  const text = JSON.stringify(value ?? null);
-  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`;
 }

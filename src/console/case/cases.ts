@@ -10,8 +10,7 @@ import { controllerTime } from '../../domain/clock-difference.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { gatherRecord, type IncidentRecord } from '../../operations/incident/gather-report.ts';
 import { leftItems } from '../../operations/incident/left-items.ts';
-import { markKinds, marksOf } from '../../operations/incident/marked-items.ts';
-import { verifiedItems } from '../../operations/incident/verified-items.ts';
+import { markKinds } from '../../operations/incident/marked-items.ts';
 import type { RunAccount } from '../../operations/journal/run-account.ts';
 import { runSentence } from '../../reports/log-report.ts';
 import { noScreen } from '../../reports/tables/text.ts';
@@ -208,13 +207,11 @@ async function caseOf(
   const { aheadMs } = description;
   const ended = endingsOf(runtime, aheadMs);
   const record = await gatherRecord({ log, description, incident: id, investigations: [] });
-  const marks = await marksOf({ log, description, incident: id });
-  const cleaned = await verifiedItems({ log, description, incident: id });
   const lastRun = Math.max(...record.runs.map(ended));
   const cleanings = record.runs.filter(({ operation }) => operation.startsWith('incident.clean'));
   const lastCleaning = Math.max(...cleanings.map(ended));
   const investigations = files.investigations().map(({ name, path, began }) => ({
-    ...summaryOf(files.investigation(name), { name, path, marks, cleaned, ways }),
+    ...summaryOf(files.investigation(name), { ...record, name, path, ways }),
     /** Whether a cleaning, or the undoing of one, ended after it began: what it found may be gone since. */
     isOutdated: lastCleaning > began.getTime(),
   }));
@@ -244,11 +241,9 @@ async function caseOf(
       at: controllerTime({ at: run.ended, target: run.target }).toISOString(),
       sentence: runSentence(run, { whole: true }),
     })),
-    cleaned: record.cleaned,
-    marks: [...marks.honest.values()],
     investigations,
     /** What the last investigation found and nothing ended since, as far as it is known. */
-    open: lastFile === undefined ? [] : openItemsOf(files.investigation(lastFile.name), { marks, cleaned }),
+    open: lastFile === undefined ? [] : openItemsOf(files.investigation(lastFile.name), record),
     report: report && {
       path: report.path,
       /** By the clock of the controller, as all times of a case. */

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { investigateFlow } from '../../cli/investigation/investigate-flow.ts';
 import type { Environment } from '../../config/paths.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { NOTHING_KNOWN } from '../../operations/incident/case-items.ts';
 import { placeQuery } from '../command-line.ts';
 import { type Problem, problemOf } from '../operations.ts';
 import { inTurns, type Places } from '../places.ts';
@@ -11,12 +12,7 @@ import { CaseFiles } from './case-files.ts';
 import { NO_WAYS, shownOf, summaryOf } from './shown-investigation.ts';
 
 const AT_ONCE = 2;
-const NOTHING_KNOWN = {
-  marks: { honest: new Map(), byHand: new Map(), handedOver: new Map() },
-  cleaned: new Map(),
-  ways: NO_WAYS,
-  ownActs: [],
-};
+const KNOWN = { ...NOTHING_KNOWN, ways: NO_WAYS };
 
 /** Whose acts: a user, or the owner of a token. */
 const subject = {
@@ -54,8 +50,8 @@ export function serveInvestigations(app: FastifyInstance, { places }: { readonly
     const last = read.at(-1)?.found;
     return {
       underway: underway.get(key) ?? null,
-      investigations: read.map(({ found, ...file }) => summaryOf(found, { ...file, ...NOTHING_KNOWN })),
-      last: last === undefined ? null : shownOf(last, NOTHING_KNOWN),
+      investigations: read.map(({ found, ...file }) => summaryOf(found, { ...file, ...KNOWN })),
+      last: last === undefined ? null : shownOf(last, KNOWN),
     };
   });
   // With --read-only too: it asks the controller, and writes to the folder of the console.

@@ -1,12 +1,11 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { describedSummary, type Investigation } from '../../domain/investigation/investigation.ts';
-import { marksOf } from '../../operations/incident/marked-items.ts';
+import { caseItems, type KnownItems } from '../../operations/incident/case-items.ts';
+import { gatherRecord } from '../../operations/incident/gather-report.ts';
 import { readIncidentHistories, requireIncident } from '../../operations/incident/recorded-incidents.ts';
-import { verifiedItems } from '../../operations/incident/verified-items.ts';
 import { type Document, folded, lines, list } from '../../reports/document.ts';
 import { countText, secondText } from '../../reports/tables/text.ts';
 import { CaseFiles } from './case-files.ts';
-import { fateOf, type Known } from './shown-investigation.ts';
 
 /** The items of one fate that are named. */
 const MOST_NAMED = 10;
@@ -31,17 +30,16 @@ export interface OpenItems {
 }
 
 /** What an investigation found, and nothing is known to have ended. Each item is in one of them. */
-export function openItemsOf(
-  investigation: Investigation,
-  known: Pick<Known, 'marks' | 'cleaned'>,
-): readonly OpenItems[] {
-  const fates = Map.groupBy(investigation.items, (item) => fateOf(item, known, investigation));
+export function openItemsOf(investigation: Investigation, known: KnownItems): readonly OpenItems[] {
+  const fates = Map.groupBy(caseItems(investigation, known), ({ fate }) => fate);
   return (Object.keys(OPEN) as OpenFate[]).flatMap((fate) => {
     const found = fates.get(fate) ?? [];
-    const named = found.slice(0, MOST_NAMED).map((item) => {
-      const to = fate === 'handed_over' ? known.marks.handedOver.get(item.id)?.to : undefined;
-      return `${describedSummary(item)}${to === undefined ? '' : `, to ${to}`}`;
-    });
+    const named = found
+      .slice(0, MOST_NAMED)
+      .map(
+        ({ item, said }) =>
+          `${describedSummary(item)}${fate === 'handed_over' ? `, to ${said.handedOver?.to}` : ''}`,
+      );
     return found.length === 0 ? [] : [{ fate, what: OPEN[fate], count: found.length, named }];
   });
 }
@@ -69,9 +67,11 @@ export async function closingOf(runtime: Runtime, id: string): Promise<Document 
           : `${closes} What was done belongs to the case ${main}.`,
       ),
     ];
-  const of = { log, description, incident: incident.id };
   const investigation = files.investigation(last.name);
-  const open = openItemsOf(investigation, { marks: await marksOf(of), cleaned: await verifiedItems(of) });
+  const open = openItemsOf(
+    investigation,
+    await gatherRecord({ log, description, incident: incident.id, investigations: [] }),
+  );
   const by = `By its last investigation, of ${secondText(investigation.madeAt)},`;
   return [
     lines(

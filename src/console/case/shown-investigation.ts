@@ -1,6 +1,4 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { cleaningOf } from '../../domain/investigation/cleaning.ts';
-import { inDatabase } from '../../domain/investigation/cleaning-in-database.ts';
 import { objectText } from '../../domain/investigation/collect-items.ts';
 import {
   type BeforeToken,
@@ -8,29 +6,26 @@ import {
   type Investigation,
   type InvestigationItem,
   isStillThere,
-  isStolenToken,
   stateText,
 } from '../../domain/investigation/investigation.ts';
 import { objectPath } from '../../domain/investigation/kinds.ts';
-import { gatherRecord } from '../../operations/incident/gather-report.ts';
-import { type Marks, marksOf, standingOf } from '../../operations/incident/marked-items.ts';
-import { type OwnAct, ownActOf } from '../../operations/incident/own-acts.ts';
-import { verifiedItems } from '../../operations/incident/verified-items.ts';
 import {
-  isIrreversible,
-  neverCleaned,
-  notInDatabase,
-  takesNaming,
-} from '../../operations/investigation/plan-cleaning.ts';
+  type CaseItem,
+  caseItems,
+  type ItemFate,
+  isOpen,
+  type KnownItems,
+} from '../../operations/incident/case-items.ts';
+import { gatherRecord } from '../../operations/incident/gather-report.ts';
+import { endingOf, isIrreversible, takesNaming } from '../../operations/investigation/plan-cleaning.ts';
 import { unknownsOf } from '../../operations/investigation/unknowns.ts';
+import { itemFacts, labelOf, setBackText } from '../../reports/incident/item-words.ts';
 import type { Controller } from '../controllers.ts';
 import { controllerOfCase } from './case-controller.ts';
 import { CaseFiles } from './case-files.ts';
 
 /** The items of an investigation that the page gets; the file has all. */
 export const MAX_ITEMS = 2_000;
-/** The changes of an item that the page gets. */
-const MAX_CHANGES = 20;
 /** The items from before a stolen token was made that the page gets. */
 const MAX_BEFORE = 200;
 
@@ -54,61 +49,17 @@ export function waysOf({ places }: Pick<Controller, 'places'>, place: string): W
 }
 
 /** What is known of items beside an investigation. */
-export interface Known {
-  readonly marks: Marks;
-  /** When a cleaning verified that an item does not remain. */
-  readonly cleaned: ReadonlyMap<string, string>;
-  readonly ways: Ways;
-}
-
-/** What tokenctl itself did for the incident. */
-interface Own {
-  readonly ownActs: readonly OwnAct[];
-}
-
-/**
- * What an item is now, each counted once: cleaned and verified since, marked as honest work, dealt with by hand as a person says,
- * found again after somebody said that, left to others, there still or not checked, or gone, undone or finished. The stolen token is
- * none of these once it is gone.
- */
-type ItemFate =
-  | 'remains'
-  | 'seen_again'
-  | 'by_hand'
-  | 'handed_over'
-  | 'honest'
-  | 'cleaned'
-  | 'over'
-  | 'stolen';
-
-export function fateOf(
-  item: InvestigationItem,
-  { marks, cleaned }: Pick<Known, 'marks' | 'cleaned'>,
-  of: Investigation,
-): ItemFate {
-  const { madeAt } = of;
-  const isCleaned = cleanedAtOf(item, cleaned, madeAt) !== null;
-  if (isStolenToken(item, of) && (!isStillThere(item) || isCleaned)) return 'stolen';
-  if (isCleaned) return 'cleaned';
-  if (marks.honest.has(item.id)) return 'honest';
-  return standingOf(item, { madeAt, marks })?.is ?? 'over';
-}
-
-/** Why the console cleans an item in no way; null where it may. */
-function notCleanable(item: InvestigationItem, { isDatabaseOnly }: Ways): string | null {
-  if (!isStillThere(item)) return null;
-  return neverCleaned(item)?.why ?? (isDatabaseOnly ? notInDatabase(item) : null);
-}
+type Known = KnownItems & { readonly ways: Ways };
 
 /** An investigation in a list: what it found, counted. */
 export function summaryOf(
   investigation: Investigation,
-  { name, path, ...known }: { readonly name: string; readonly path: string } & Known,
+  { name, path, ways, ...known }: { readonly name: string; readonly path: string } & Known,
 ) {
   const { madeAt, since, until, subject, items, target, stream } = investigation;
-  const fates = Map.groupBy(items, (item) => fateOf(item, known, investigation));
-  const count = (fate: ItemFate) => fates.get(fate)?.length ?? 0;
-  const remaining = [...(fates.get('remains') ?? []), ...(fates.get('seen_again') ?? [])];
+  const all = caseItems(investigation, known);
+  const count = (fate: ItemFate) => all.filter((each) => each.fate === fate).length;
+  const remaining = all.filter(isOpen);
   return {
     ...{ name, path, madeAt, since, until, subject },
     context: target.context,
@@ -116,13 +67,11 @@ export function summaryOf(
     oldest: stream.oldest,
     entries: stream.read,
     /** What was done; the stolen token is not. */
-    items: items.filter((item) => !isStolenToken(item, investigation)).length,
+    items: all.filter(({ isStolen }) => !isStolen).length,
     /** How many were there or not checked when it was made; this does not change afterwards. */
     found: items.filter(isStillThere).length,
     /** What became of the items since, each counted once; `remaining` is what is to be cleaned, marked or done by hand. */
     remaining: remaining.length,
-    /** How many of these no cleaning ends. */
-    notCleanable: remaining.filter((item) => notCleanable(item, known.ways) !== null).length,
     /** How many of these somebody said before to have dealt with by hand. */
     seenAgain: count('seen_again'),
     byHand: count('by_hand'),
@@ -133,21 +82,8 @@ export function summaryOf(
   };
 }
 
-/**
- * When a cleaning verified that an item does not remain; null if none did, or an investigation after it found the item there or did not
- * check it.
- */
-function cleanedAtOf(
-  item: InvestigationItem,
-  cleaned: ReadonlyMap<string, string>,
-  madeAt: string,
-): string | null {
-  const at = cleaned.get(item.id);
-  return at !== undefined && (Date.parse(at) > Date.parse(madeAt) || !isStillThere(item)) ? at : null;
-}
-
 /** An investigation as the page shows it. */
-export type ShownInvestigation = Awaited<ReturnType<typeof shownInvestigation>>;
+export type ShownInvestigation = ReturnType<typeof shownOf>;
 
 export async function shownInvestigation(
   runtime: Runtime,
@@ -156,18 +92,16 @@ export async function shownInvestigation(
     ways,
     ...of
   }: { readonly place: string; readonly incident: string; readonly name: string; readonly ways: Ways },
-) {
+): Promise<ShownInvestigation> {
   const { incident } = of;
   const investigation = new CaseFiles(runtime.environment, incident).investigation(name);
   const [log, description] = [await runtime.auditLog(), await controllerOfCase(runtime, of)];
-  const marks = await marksOf({ log, description, incident });
-  const cleaned = await verifiedItems({ log, description, incident });
-  const { ownActs } = await gatherRecord({ log, description, incident, investigations: [] });
-  return shownOf(investigation, { marks, cleaned, ways, ownActs });
+  const known = await gatherRecord({ log, description, incident, investigations: [] });
+  return shownOf(investigation, { ...known, ways });
 }
 
 /** An investigation with what people said of its items, and what a cleaning verified since. */
-export function shownOf(investigation: Investigation, known: Known & Own) {
+export function shownOf(investigation: Investigation, known: Known) {
   const {
     items,
     unattributed: _unattributed,
@@ -181,6 +115,7 @@ export function shownOf(investigation: Investigation, known: Known & Own) {
   const most = items.toSorted((one, other) => Number(isStillThere(other)) - Number(isStillThere(one)));
   const shown = new Set(most.slice(0, MAX_ITEMS));
   const { groups, unattributedCount, ours } = unknownsOf([investigation], known.ownActs);
+  const all = caseItems(investigation, known);
   return {
     ...rest,
     total: items.length,
@@ -188,7 +123,9 @@ export function shownOf(investigation: Investigation, known: Known & Own) {
     beforeToken: beforeToken === undefined ? null : shownBefore(beforeToken),
     /** What is not known, the weightiest first; entries without an actor that are tokenctl's own are told apart. */
     unknowns: { groups, unattributedCount, ours },
-    items: items.filter((item) => shown.has(item)).map((item) => shownItem(item, investigation, known)),
+    items: all
+      .filter(({ item }) => shown.has(item))
+      .map((each) => shownItem(each, { of: investigation, known })),
   };
 }
 
@@ -198,52 +135,41 @@ function shownBefore({ madeAt, items, isWhole }: BeforeToken) {
   return { madeAt, isWhole, count: items.length, items: some };
 }
 
-function shownItem(item: InvestigationItem, of: Investigation, known: Known & Own) {
-  const { id, group, act, object, by, first, last, entryCount, state, stateReason, risk, remedy } = item;
-  const summary = describedSummary(item);
-  const { marks, cleaned, ways } = known;
-  const fate = fateOf(item, known, of);
+function shownItem(
+  each: CaseItem,
+  { of, known: { ways, ownActs } }: { readonly of: Investigation; readonly known: Known },
+) {
+  const { item, fate, said, isStolen } = each;
+  const { id, group, object, by, first, state, stateReason, risk, remedy } = item;
+  const ending = endingOf(item, ways);
+  const isEnded = ending !== null && 'act' in ending;
   return {
-    ...{ id, group, act, summary, first, last, entryCount, state, stateReason, risk, remedy, fate },
+    ...{ id, group, first, state, stateReason, risk, remedy, fate, isStolen },
+    summary: describedSummary(item),
     stateText: stateText(item),
     /** What it is about, in a few words. */
     name: shortName(object),
-    isStillThere: isStillThere(item),
-    /** The theft began with it, at the earliest when it was made. */
-    isStolen: isStolenToken(item, of),
     kind: object.kind,
     by: by.map(({ username }) => username),
     /** Whether it is to be cleaned, marked or done by hand. */
-    remains: fate === 'remains' || fate === 'seen_again',
-    /** When the investigation read it. */
-    readAt: of.madeAt,
-    cleanedAt: cleanedAtOf(item, cleaned, of.madeAt),
-    mark: marks.honest.get(id) ?? null,
+    remains: isOpen(each),
+    label: labelOf(each, of),
+    facts: itemFacts(each, ownActs).facts.map(([name, values]) => ({ name, values: [values].flat() })),
+    mark: said.honest,
     /** Who said that it was dealt with by hand; where it remains, it was found again since. */
-    handled: marks.byHand.get(id) ?? null,
+    handled: said.byHand,
     /** Who decides about it. */
-    handedOver: marks.handedOver.get(id) ?? null,
+    handedOver: said.handedOver,
     /** Why it cannot be cleaned here; null where it can be picked. */
-    notCleanable: notCleanable(item, ways),
+    notCleanable: ending !== null && 'why' in ending ? ending.why : null,
     /** What a cleaning does to end it; null where none may. */
-    ending: notCleanable(item, ways) === null ? endingOf(item, ways) : null,
+    ending: isEnded ? { act: ending.act.act, isForGood: isIrreversible(ending) } : null,
+    /** The values that this sets back; null where it does something else. */
+    setsBack: isEnded ? setBackText({ item, ...ending }) : null,
     page: pageOf(item, of, ways),
     /** Perhaps the work of somebody else: it is cleaned only where it is picked. */
     takesNaming: takesNaming(item, of),
-    findings: item.findings.map(({ rule, severity, message }) => ({ rule, severity, message })),
-    changes: item.changes.slice(0, MAX_CHANGES).map(({ field, before, after, hidden, state: now }) => ({
-      ...{ field, hidden, state: now },
-      ...(!hidden && { before: valueText(before), after: valueText(after) }),
-    })),
-    setsBack: setsBackOf(item),
-    changedSince: item.changedSince.slice(0, MAX_CHANGES).map(({ at, by: actor, operation, fields }) => ({
-      ...{ at, operation, fields },
-      by: actor?.username ?? ownActorOf({ at, operation, fields, object }, known.ownActs),
-    })),
-    job:
-      item.job === null
-        ? null
-        : { status: item.job.status, hosts: item.job.hosts, credentials: item.job.credentials },
+    rules: item.findings.map(({ rule }) => rule),
   };
 }
 
@@ -253,27 +179,6 @@ function shortName(object: InvestigationItem['object']): string {
   return id === null
     ? objectText(object)
     : objectText(object).replace(name === null ? /[()]/g : / \(\d+\)$/, '');
-}
-
-/** How a cleaning ends an item, and whether nothing gives that back; null where it does not. */
-function endingOf(item: InvestigationItem, { isDatabase }: Ways) {
-  const cleaning = cleaningOf(item);
-  if (cleaning === null || cleaning.act === 'manual') return null;
-  const direct = isDatabase ? inDatabase(item, cleaning) : cleaning;
-  const act = 'act' in direct ? direct : cleaning;
-  return { act: act.act, isForGood: isIrreversible({ act }) };
-}
-
-/** The fields that a cleaning sets back; null where it does something else. */
-function setsBackOf(item: InvestigationItem): readonly string[] | null {
-  const act = cleaningOf(item);
-  if (act?.act !== 'restore') return null;
-  return [...act.fields.map(({ field }) => field), ...(act.survey === null ? [] : ['survey_spec'])];
-}
-
-function ownActorOf(entry: Parameters<typeof ownActOf>[0], acts: readonly OwnAct[]): string | null {
-  const own = ownActOf(entry, acts);
-  return own === null ? null : `${own.by} by tokenctl, run ${own.run.slice(0, 8)}`;
 }
 
 /** Where a browser shows an object: the page of a web interface, or what a REST API says of it. */
@@ -297,13 +202,4 @@ function pageOf({ object }: InvestigationItem, { target }: Investigation, { rest
   if (section !== undefined) return { href: new URL(`/${section}/${id}`, rest).href, opens: 'web' };
   const path = objectPath(kind, id);
   return path === null ? null : { href: new URL(path, rest).href, opens: 'api' };
-}
-
-/** The characters of a value that the page gets. */
-const MAX_VALUE = 300;
-
-function valueText(value: unknown): string | null {
-  if (value === undefined) return null;
-  const text = JSON.stringify(value) ?? '';
-  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`;
 }

@@ -320,6 +320,11 @@ export function stateText({
   return object.kind === 'user' ? 'deactivated' : 'switched off';
 }
 
+/** Who did it, by name; empty where nobody is recorded. */
+export function whoText({ by }: Pick<InvestigationItem, 'by'>): string {
+  return by.map(({ username }) => username).join(', ');
+}
+
 const USER_FLAGS: Readonly<Record<string, string>> = {
   is_superuser: 'superuser',
   is_system_auditor: 'auditor',

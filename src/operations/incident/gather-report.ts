@@ -12,10 +12,12 @@ import { isSameController, objectsIn, textOf } from '../journal/journal.ts';
 import type { RunAccount } from '../journal/run-account.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
-import { type HandedOver, type ItemMark, marksOf } from './marked-items.ts';
-import { type OwnAct, OwnActs } from './own-acts.ts';
+import type { KnownItems } from './case-items.ts';
+import { marksOf } from './marked-items.ts';
+import { OwnActs } from './own-acts.ts';
 import { beganWith, type OwnWork, type TheftBegan, withoutOwnWork } from './own-work.ts';
 import { readIncidentHistories, requireIncident } from './recorded-incidents.ts';
+import { verifiedItems } from './verified-items.ts';
 
 /** What a lockdown said of itself when it ended, as the log has it. */
 interface RecordedLockdown {
@@ -38,7 +40,7 @@ export interface LogEvidence {
 }
 
 /** What the audit log has of an incident, with the investigations that are given. */
-export interface IncidentRecord {
+export interface IncidentRecord extends KnownItems {
   readonly incident: Incident;
   readonly address: string;
   /** What responders did, in the order in which it began. */
@@ -59,12 +61,6 @@ export interface IncidentRecord {
   readonly investigations: readonly Investigation[];
   /** What the investigations found of the owner's own work. */
   readonly own: readonly OwnWork[];
-  /** What people said that they dealt with by hand, which nothing here checked. */
-  readonly byHand: readonly ItemMark[];
-  /** What people handed over to others, who decide about it. */
-  readonly handedOver: readonly HandedOver[];
-  /** What these runs did to objects: entries of the activity stream about it are not the intruder's. */
-  readonly ownActs: readonly OwnAct[];
   /** As the report was asked, or else when the stolen token was made, or as the last cleaning was confirmed; null if none says it. */
   readonly began: TheftBegan | null;
 }
@@ -138,7 +134,8 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
     .map((each) => withUndone(each, undone));
   const { since: asked } = options;
   const began = asked === undefined ? beganWith(found, confirmed) : { at: asked.toISOString(), run: null };
-  const marks = await marksOf({ log, description, incident: incident.id });
+  const notes = { log, description, incident: incident.id };
+  const marks = await marksOf(notes);
   return {
     incident,
     address: history.address,
@@ -149,8 +146,8 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
     ownActs,
     began,
     ...withoutOwnWork(found, { marks: marks.honest, began }),
-    byHand: [...marks.byHand.values()],
-    handedOver: [...marks.handedOver.values()],
+    marks,
+    verified: await verifiedItems(notes),
   };
 }
 

@@ -1,5 +1,4 @@
 import { controllerTime } from '../../domain/clock-difference.ts';
-import { type InvestigationItem, isStillThere } from '../../domain/investigation/investigation.ts';
 import { type JournalOptions, textOf } from '../journal/journal.ts';
 import type { Entry } from '../ports/audit-log.ts';
 import { incidentNotes, incidentOfNote, type NotesOf, noteOnIncident } from './recorded-incidents.ts';
@@ -35,13 +34,12 @@ export interface ItemMark {
   readonly seq: number;
   /** As the mark says it; null where it does not. */
   readonly why: string | null;
+  /** Who decides about what is handed over: a person or a team. */
+  readonly to?: string;
 }
 
-/** Who decides about an item that was handed over. */
-export interface HandedOver extends ItemMark {
-  /** A person or a team. */
-  readonly to: string;
-}
+/** What was said of an item that was handed over. */
+export type HandedOver = ItemMark & Required<Pick<ItemMark, 'to'>>;
 
 /** What people said of the items of an incident, by the ids of the items. */
 export interface Marks {
@@ -125,25 +123,4 @@ export async function marksOf(options: NotesOf): Promise<Marks> {
 
 function itemsIn({ items, item }: Entry['data']): readonly string[] {
   return (Array.isArray(items) ? items : [item]).flatMap((each) => textOf(each) ?? []);
-}
-
-/** What is to be said of an item that is still there, or was not checked. */
-type Standing =
-  | { readonly is: 'remains'; readonly mark: null }
-  /** Dealt with by hand since the investigation; or before it, and still found there, or not checked. */
-  | { readonly is: 'by_hand' | 'seen_again'; readonly mark: ItemMark }
-  /** Whatever an investigation finds of it: somebody else decides. */
-  | { readonly is: 'handed_over'; readonly mark: HandedOver };
-
-/** What people said of an item, beside what the investigation found; null where it does not remain. */
-export function standingOf(
-  item: Pick<InvestigationItem, 'id' | 'state'>,
-  { madeAt, marks }: { readonly madeAt: string; readonly marks: Pick<Marks, 'byHand' | 'handedOver'> },
-): Standing | null {
-  if (!isStillThere(item)) return null;
-  const handedOver = marks.handedOver.get(item.id);
-  if (handedOver !== undefined) return { is: 'handed_over', mark: handedOver };
-  const byHand = marks.byHand.get(item.id);
-  if (byHand === undefined) return { is: 'remains', mark: null };
-  return { is: Date.parse(byHand.at) >= Date.parse(madeAt) ? 'by_hand' : 'seen_again', mark: byHand };
 }

@@ -5,7 +5,9 @@ import {
   type Investigation,
   type InvestigationItem,
   isOtherChangeLeft,
+  isStillThere,
   remains,
+  whoText,
 } from '../../domain/investigation/investigation.ts';
 import { nameField } from '../../domain/investigation/kinds.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
@@ -191,7 +193,7 @@ function isSelected({ id, findings }: InvestigationItem, { items, rules }: Clean
 const NOT_KNOWN = 'What it is now is not known.';
 
 /** Why no cleaning ends an item, whichever way it has; null where one may. Of an item that remains. */
-export function neverCleaned(item: InvestigationItem): KeptItem | null {
+function neverCleaned(item: InvestigationItem): KeptItem | null {
   const cleaning = cleaningOf(item);
   if (cleaning === null) return { item, reason: 'unknown', why: item.stateReason ?? NOT_KNOWN };
   if (cleaning.act === 'manual') return { item, reason: 'by_hand', why: cleaning.why };
@@ -203,12 +205,22 @@ export function neverCleaned(item: InvestigationItem): KeptItem | null {
   return { item, reason: 'changed_since', why: `Changed since by ${by}: decide by hand.` };
 }
 
-/** Why a database alone does not end an item that can be cleaned; null where it may. */
-export function notInDatabase(item: InvestigationItem): string | null {
+/**
+ * What ends an item, without asking how a context reaches the controller: by the tables where it is a database, and else over REST; or
+ * why nothing does. Null for an item that does not remain.
+ */
+export function endingOf(
+  item: InvestigationItem,
+  { isDatabase, isDatabaseOnly }: { readonly isDatabase: boolean; readonly isDatabaseOnly: boolean },
+): Pick<PlannedCleaning, 'act'> | { readonly why: string } | null {
+  if (!isStillThere(item)) return null;
   const cleaning = cleaningOf(item);
-  if (cleaning === null || cleaning.act === 'manual') return null;
-  const act = inDatabase(item, cleaning);
-  return 'why' in act ? act.why : null;
+  const never = neverCleaned(item);
+  if (never !== null || cleaning === null || cleaning.act === 'manual')
+    return { why: never?.why ?? NOT_KNOWN };
+  const direct = isDatabase ? inDatabase(item, cleaning) : cleaning;
+  if ('act' in direct) return { act: direct };
+  return isDatabaseOnly ? direct : { act: cleaning };
 }
 
 function decide(
@@ -233,10 +245,7 @@ function decide(
     return keep('own', 'It may be the credential of this context: revoke it last.');
   }
   if (isShared(item, context.investigation) && !isNamed) {
-    return keep(
-      'shared',
-      `Perhaps the work of ${item.by.map(({ username }) => username).join(', ')}: name it with --item to end it.`,
-    );
+    return keep('shared', `Perhaps the work of ${whoText(item)}: name it with --item to end it.`);
   }
   if (isUnrecordedUser(item) && !isNamed)
     return keep('shared', 'No entry says who made it: name it with --item to end it.');

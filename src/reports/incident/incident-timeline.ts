@@ -8,6 +8,7 @@ import {
   isStolenToken,
   isSwitchedOff,
   stateText,
+  whoText,
 } from '../../domain/investigation/investigation.ts';
 import type { Severity } from '../../domain/policy/rule.ts';
 import { someOf } from '../../domain/text.ts';
@@ -153,9 +154,9 @@ function beganAt({ began, target }: IncidentReport['runs'][number]): string {
 }
 
 function deedText(item: InvestigationItem): string {
-  const { by, entryCount, group, job, first, last } = item;
+  const { entryCount, group, job, first, last } = item;
   const summary = describedSummary(item);
-  const who = by.map(({ username }) => username).join(', ');
+  const who = whoText(item);
   const again =
     last === first ? '' : `, ${countText(entryCount, 'entry', 'entries')} until ${secondText(last)}`;
   const ended =

@@ -45,13 +45,12 @@ function isWayIn(item: InvestigationItem): boolean {
 }
 
 /** What of the ways in that the accounts made may be there still. */
-function waysText(items: readonly InvestigationItem[], { byHand, handedOver }: IncidentReport): string {
-  const said = new Set([...byHand, ...handedOver].map(({ item }) => item));
+function waysText(items: readonly InvestigationItem[], { marks }: IncidentReport): string {
   const ways = items.filter(isWayIn);
   const unknown = ways.filter(({ state }) => state === 'unknown').length;
   const there = ways.length - unknown;
   const code = items.filter((item) => item.group === 'code_later' && isStillThere(item)).length;
-  const marked = ways.filter(({ id }) => said.has(id)).length;
+  const marked = ways.filter(({ id }) => marks.byHand.has(id) || marks.handedOver.has(id)).length;
   return [
     there === 0
       ? 'no way in that these accounts made or changed is known to remain'

@@ -1,4 +1,4 @@
-import { isStillThere, stateText } from '../../domain/investigation/investigation.ts';
+import { isStillThere, stateText, whoText } from '../../domain/investigation/investigation.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import type { OwnWork } from '../../operations/incident/own-work.ts';
 import { type Document, lines, list, section } from '../document.ts';
@@ -50,7 +50,7 @@ function listed(title: string, some: readonly OwnWork[]): Document {
 }
 
 function workText({ item, mark }: OwnWork): string {
-  const who = item.by.map(({ username }) => username).join(', ');
+  const who = whoText(item);
   const state = stateOf(item);
   const by =
     mark === null

@@ -3,13 +3,14 @@ import {
   type Investigation,
   type InvestigationItem,
   isStillThere,
-  stateText,
+  whoText,
 } from '../../domain/investigation/investigation.ts';
 import { someOf } from '../../domain/text.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { type Document, lines, list } from '../document.ts';
 import { countText, secondText } from '../tables/text.ts';
 import { byRisk, bySubject, combined, stolenIn } from './incident-timeline.ts';
+import { foundText } from './item-words.ts';
 import { OWN_WORK } from './own-work.ts';
 import { isSerious, notInvestigated, subjectText } from './what-remains.ts';
 
@@ -76,13 +77,8 @@ const MAX_UNSURE = 5;
 
 /** The earliest beginning of the theft: no act of the intruder. */
 function stolenText(item: InvestigationItem): string {
-  const who = item.by.map(({ username }) => username).join(', ');
-  return `A token was stolen. The theft began not before ${secondText(item.first)}, when the token was made: ${who === '' ? '' : `${who} `}${describedSummary(item)}. That is not counted below. By the last investigation, it is ${nowText(item)}.`;
-}
-
-function nowText(item: InvestigationItem): string {
-  if (item.state === 'there') return 'still there';
-  return item.state === 'unknown' ? 'not checked' : stateText(item);
+  const who = whoText(item);
+  return `A token was stolen. The theft began not before ${secondText(item.first)}, when the token was made: ${who === '' ? '' : `${who} `}${describedSummary(item)}. That is not counted below. By the last investigation, it is ${foundText(item)}.`;
 }
 
 /** What an investigation goes by. */

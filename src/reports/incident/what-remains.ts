@@ -10,12 +10,13 @@ import {
 } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { someOf } from '../../domain/text.ts';
+import { type CaseItem, caseItems, isOpen } from '../../operations/incident/case-items.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
-import { type HandedOver, type ItemMark, standingOf } from '../../operations/incident/marked-items.ts';
 import { type Document, lines, list, type Part } from '../document.ts';
 import { countText, numberText, secondText } from '../tables/text.ts';
 import { type ChainNode, type ChainNote, chainNodes, STOLEN } from './chain-picture.ts';
 import { bySubject, combined, stolenIn } from './incident-timeline.ts';
+import { foundText, seenAgainText } from './item-words.ts';
 
 /** The most lines of what remains. */
 const MAX_ITEMS = 200;
@@ -42,82 +43,68 @@ export function isSerious({ risk }: Pick<InvestigationItem, 'risk'>): boolean {
   return risk === 'critical' || risk === 'high';
 }
 
-/** An item of which a person said something. */
-interface Said<Mark extends ItemMark = ItemMark> {
-  readonly item: InvestigationItem;
-  readonly mark: Mark;
-}
-
-/** What people said, as far as it is about what remains. */
-type Marked = Pick<IncidentReport, 'byHand' | 'handedOver'>;
-
 /** How many of the things that were found are marked as honest work; 0 where several accounts were investigated. */
 function honestIn({ own, investigations }: Pick<IncidentReport, 'own' | 'investigations'>): number {
   return bySubject(investigations).length > 1 ? 0 : own.filter(({ why }) => why === 'marked').length;
 }
 
-/** What is left of an investigation: each item once. */
-interface Left {
-  /** Those included that were dealt with by hand as a person said before, and that the investigation still found. */
-  readonly remaining: readonly InvestigationItem[];
-  readonly seenAgain: readonly Said[];
-  /** Dealt with by hand, which nobody investigated since. */
-  readonly handled: readonly Said[];
-  /** Others decide about these. */
-  readonly handedOver: readonly Said<HandedOver>[];
-  /** Dealt with by hand, and read again by the investigation, whatever it found. */
-  readonly readAgain: readonly Said[];
+/** What people said, as far as it is about what remains. */
+type Marked = Pick<IncidentReport, 'marks'>;
+
+/** What an investigation found, each item once. It speaks of its time: what a cleaning verified since does not count. */
+function itemsOf(found: Investigation, { marks }: Marked): readonly CaseItem[] {
+  return caseItems(found, { marks, verified: new Map() });
 }
 
-export function leftOf(found: Pick<Investigation, 'items' | 'madeAt'>, marked: Marked): Left {
-  const { items, madeAt } = found;
-  const byItem = <Mark extends ItemMark>(some: readonly Mark[]) =>
-    new Map(some.map((mark) => [mark.item, mark]));
-  const marks = { byHand: byItem(marked.byHand), handedOver: byItem(marked.handedOver) };
-  const all = items.flatMap((item) => {
-    const standing = standingOf(item, { madeAt, marks });
-    return standing === null ? [] : [{ item, ...standing }];
-  });
+/** What is open of an investigation, also what somebody said before to have dealt with by hand. */
+export function openIn(found: Investigation, marked: Marked): readonly InvestigationItem[] {
+  return itemsOf(found, marked).flatMap((each) => (isOpen(each) ? each.item : []));
+}
+
+/** What is left of an investigation. */
+interface Left {
+  readonly remaining: readonly InvestigationItem[];
+  /** Those that the investigation found though a person said before to have dealt with them. */
+  readonly seenAgain: readonly CaseItem[];
+  /** Dealt with by hand, which nobody investigated since. */
+  readonly handled: readonly CaseItem[];
+  /** Others decide about these. */
+  readonly handedOver: readonly CaseItem[];
+}
+
+function leftOf(items: readonly CaseItem[]): Left {
+  const of = (fate: CaseItem['fate']) => items.filter((each) => each.fate === fate);
   return {
-    remaining: all.flatMap(({ item, is }) => (is === 'remains' || is === 'seen_again' ? [item] : [])),
-    seenAgain: all.flatMap(({ item, is, mark }) => (is === 'seen_again' ? [{ item, mark }] : [])),
-    handled: all.flatMap(({ item, is, mark }) => (is === 'by_hand' ? [{ item, mark }] : [])),
-    handedOver: all.flatMap((each) =>
-      each.is === 'handed_over' ? [{ item: each.item, mark: each.mark }] : [],
-    ),
-    readAgain: items.flatMap((item) => {
-      const mark = marks.byHand.get(item.id);
-      return mark === undefined || Date.parse(mark.at) >= Date.parse(madeAt) ? [] : [{ item, mark }];
-    }),
+    remaining: items.flatMap((each) => (isOpen(each) ? each.item : [])),
+    ...{ seenAgain: of('seen_again'), handled: of('by_hand'), handedOver: of('handed_over') },
   };
 }
 
 /** Who made what: what people said of it is told from what remains, and the stolen token from what was done with it. */
 export function chainOf({
   investigations,
-  ...marked
-}: Pick<IncidentReport, 'investigations' | 'byHand' | 'handedOver'>): readonly ChainNode[] {
+  marks,
+}: Pick<IncidentReport, 'investigations' | 'marks'>): readonly ChainNode[] {
   const found = combined(investigations);
-  return chainNodes(found, { notes: notesOf(found, marked), stolen: stolenIn(investigations) });
+  const notes = itemsOf(found, { marks }).flatMap((each) => {
+    const note = noteOf(each);
+    return note === null ? [] : [[each.item.id, note] as const];
+  });
+  return chainNodes(found, { notes: new Map(notes), stolen: stolenIn(investigations) });
 }
 
-/** What a picture of the items says of those of which people said something, by their ids. */
-function notesOf(
-  found: Pick<Investigation, 'items' | 'madeAt'>,
-  marked: Marked,
-): ReadonlyMap<string, ChainNote> {
-  const { handled, handedOver, seenAgain } = leftOf(found, marked);
-  return new Map<string, ChainNote>([
-    ...handled.map(
-      ({ item }) => [item.id, { text: 'dealt with by hand, as its person says', isUnknown: true }] as const,
-    ),
-    ...handedOver.map(
-      ({ item, mark }) => [item.id, { text: `handed over to ${mark.to}`, isUnknown: false }] as const,
-    ),
-    ...seenAgain.map(
-      ({ item }) => [item.id, { text: 'marked as done by hand before', isUnknown: false }] as const,
-    ),
-  ]);
+/** What a picture says of an item of which people said something. */
+function noteOf({ fate, said }: CaseItem): ChainNote | null {
+  switch (fate) {
+    case 'by_hand':
+      return { text: 'dealt with by hand, as its person says', isUnknown: true };
+    case 'handed_over':
+      return { text: `handed over to ${said.handedOver?.to}`, isUnknown: false };
+    case 'seen_again':
+      return { text: 'marked as done by hand before', isUnknown: false };
+    default:
+      return null;
+  }
 }
 
 /** What remains of each subject, which is named where there are several. */
@@ -132,13 +119,13 @@ export function remainingTexts(report: IncidentReport): readonly string[] {
 }
 
 function remainingText(last: Investigation, marked: Marked, honest: number): string {
-  const left = leftOf(last, marked);
+  const left = leftOf(itemsOf(last, marked));
   const { handled, handedOver, seenAgain } = left;
   return [
     knownText(last, left, honest),
     ...(seenAgain.length === 0
       ? []
-      : [`Of these: ${namedOf(seenAgain, (said) => seenAgainText(said, last))}.`]),
+      : [`Of these: ${namedOf(seenAgain, (each) => seenAgainText(each, last))}.`]),
     ...(handled.length === 0
       ? []
       : [
@@ -147,28 +134,20 @@ function remainingText(last: Investigation, marked: Marked, honest: number): str
     ...(handedOver.length === 0
       ? []
       : [
-          `${countText(handedOver.length, 'thing is', 'things are')} left to others, who decide: ${namedOf(handedOver, ({ mark }) => handedOverText(mark))}.`,
+          `${countText(handedOver.length, 'thing is', 'things are')} left to others, who decide: ${namedOf(handedOver, handedOverText)}.`,
         ]),
   ].join(' ');
 }
 
 /** Some of the items by name, each with what is said of it. */
-function namedOf<One extends Said>(some: readonly One[], text: (said: One) => string): string {
-  const named = some.map((said) => `${said.item.summary}, ${text(said)}`);
+function namedOf(some: readonly CaseItem[], text: (each: CaseItem) => string): string {
+  const named = some.map((each) => `${each.item.summary}, ${text(each)}`);
   return someOf(named, MAX_OTHERS, '; ');
 }
 
-/** What a mark said, and what the investigation after it found. */
-function seenAgainText({ item, mark }: Said, { madeAt }: Pick<Investigation, 'madeAt'>): string {
-  return `marked as done by hand by ${mark.by} at ${secondText(mark.at)}, ${foundText(item)} at ${secondText(madeAt)}`;
-}
-
-function foundText(item: InvestigationItem): string {
-  if (item.state === 'there') return 'still there';
-  return item.state === 'unknown' ? 'not checked' : stateText(item);
-}
-
-function handedOverText({ to, by, at, why }: HandedOver): string {
+function handedOverText({ said: { handedOver } }: CaseItem): string {
+  if (handedOver === null) return '';
+  const { to, by, at, why } = handedOver;
   return `handed over to ${to} by ${by} at ${secondText(at)}${why === null ? '' : ` ("${why}")`}`;
 }
 
@@ -258,8 +237,12 @@ export function whatRemains(report: IncidentReport): Document {
   const { investigations, incident } = report;
   if (investigations.length === 0) return [lines(notInvestigated(incident))];
   const last = combined(investigations);
-  const { remaining, seenAgain, handled, handedOver, readAgain } = leftOf(last, report);
-  const again = new Map(seenAgain.map((said) => [said.item.id, seenAgainText(said, last)]));
+  const items = itemsOf(last, report);
+  const { remaining, seenAgain, handled, handedOver } = leftOf(items);
+  const again = new Map(seenAgain.map((each) => [each.item.id, seenAgainText(each, last)]));
+  const readAgain = items.filter(
+    ({ said: { byHand } }) => byHand !== null && Date.parse(byHand.at) < Date.parse(last.madeAt),
+  );
   const stolen = stolenIn(investigations);
   return [
     ...(remaining.length === 0
@@ -282,26 +265,22 @@ export function whatRemains(report: IncidentReport): Document {
     saidLines(
       'Dealt with by hand, as its person says. That was not checked:',
       handled,
-      ({ mark }) => `; said by ${mark.by}, ${secondText(mark.at)}`,
+      ({ said: { byHand } }) => `; said by ${byHand?.by}, ${secondText(byHand?.at ?? '')}`,
     ),
     saidLines(
       'Handed over, so that others decide about it:',
       handedOver,
-      ({ item, mark }) => `: ${handedOverText(mark)}; ${foundText(item)} at ${secondText(last.madeAt)}`,
+      (each) => `: ${handedOverText(each)}; ${foundText(each.item)} at ${secondText(last.madeAt)}`,
     ),
     saidLines(
       'Said to be dealt with by hand, and read again since:',
       readAgain,
-      (said) => `: ${seenAgainText(said, last)}`,
+      (each) => `: ${seenAgainText(each, last)}`,
     ),
   ];
 }
 
-function saidLines<One extends Said>(
-  title: string,
-  some: readonly One[],
-  text: (said: One) => string,
-): Part | null {
+function saidLines(title: string, some: readonly CaseItem[], text: (each: CaseItem) => string): Part | null {
   if (some.length === 0) return null;
-  return lines(title, list(...some.slice(0, MAX_ITEMS).map((said) => `${said.item.summary}${text(said)}`)));
+  return lines(title, list(...some.slice(0, MAX_ITEMS).map((each) => `${each.item.summary}${text(each)}`)));
 }

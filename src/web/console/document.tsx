@@ -1,21 +1,12 @@
 /** Plans, reports and histories of the commands, laid out as what they are: steps with their state, ways in, facts, counts. */
 import './case/case.css';
-import {
-  Button,
-  ClipboardCopy,
-  DescriptionList,
-  DescriptionListDescription,
-  DescriptionListGroup,
-  DescriptionListTerm,
-  Label,
-  type LabelProps,
-} from '@patternfly/react-core';
+import { Button, ClipboardCopy, DescriptionList, Label, type LabelProps } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import type { ShownLine, ShownPart } from '../../console/shown-document.ts';
 import { PlainTable } from '../shared/table.tsx';
 import type { Ended } from './api.ts';
 import { Printed } from './commands.tsx';
-import { Bars, Said, WithTimes } from './parts.tsx';
+import { Bars, Fact, Said, WithTimes } from './parts.tsx';
 
 /** The lines of a part that are drawn at first. */
 const MOST_LINES = 200;
@@ -83,14 +74,7 @@ function PartView({
             isCompact
             horizontalTermWidthModifier={{ default: '6.5rem', md: '10rem' }}
           >
-            {part.facts.map(({ name, values }) => (
-              <DescriptionListGroup key={name}>
-                <DescriptionListTerm>{name}</DescriptionListTerm>
-                <DescriptionListDescription>
-                  {values.length === 1 ? <Sentence text={values[0] ?? ''} /> : <TextList texts={values} />}
-                </DescriptionListDescription>
-              </DescriptionListGroup>
-            ))}
+            <TextFacts facts={part.facts} />
           </DescriptionList>
         </>
       );
@@ -119,6 +103,17 @@ function PartView({
     case 'code':
       return part.lines.map((line) => <Command key={line} command={line} />);
   }
+}
+
+/** Names and values, within a list of descriptions. */
+export function TextFacts({
+  facts,
+}: Pick<Extract<ShownPart, { readonly kind: 'facts' }>, 'facts'>): ReactNode {
+  return facts.map(({ name, values }) => (
+    <Fact key={name} term={name}>
+      {values.length === 1 ? <Sentence text={values[0] ?? ''} /> : <TextList texts={values} />}
+    </Fact>
+  ));
 }
 
 /** A sentence with what belongs to it: the lines under it that are marked or indented. */

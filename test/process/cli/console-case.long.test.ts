@@ -178,7 +178,7 @@ describe('a case in a console', () => {
       honest: 1,
       isOutdated: false,
     });
-    const cleaned = (await found()).items.filter(({ cleanedAt }) => cleanedAt !== null);
+    const cleaned = (await found()).items.filter(({ fate }) => fate === 'cleaned');
     expect(cleaned.length).toBeGreaterThan(0);
     expect(cleaned.every(({ remains }) => !remains)).toBe(true);
     // What became of an item does not change its place.

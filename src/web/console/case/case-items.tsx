@@ -23,7 +23,7 @@ import { ChainTree } from './case-tree.tsx';
 import { Cleanings } from './cleanings.tsx';
 import { Decide } from './decide.tsx';
 import { FoundText, Limits, OwnersWork } from './found-text.tsx';
-import { ItemDetails, SeenAgain, SetsBack, StolenLabel } from './item-details.tsx';
+import { ItemDetails, SeenAgain, StolenLabel } from './item-details.tsx';
 import { type Fate, FateCell, type Fates, type Receivers, UndoMark } from './item-fates.tsx';
 
 /** What is left to do about the last investigation of a case, and what cleanings did. */
@@ -270,7 +270,7 @@ function What({ item, onOpen }: { readonly item: Item; readonly onOpen: (item: I
           <SeenAgain item={item} />
         </div>
       )}
-      {item.remains && item.ending !== null && <SetsBack item={item} />}
+      {item.remains && item.setsBack !== null && <div className="hint">{item.setsBack}</div>}
       {item.takesNaming && <div className="hint">Perhaps the work of somebody else.</div>}
       {item.remains && item.notCleanable !== null && (
         <Button
@@ -298,12 +298,10 @@ function nothingText(items: readonly Item[]): string {
   return items.some(({ fate }) => MARKED.has(fate)) ? 'Nothing left to decide.' : 'None of these remained.';
 }
 
-function matches({ summary, id, by, findings }: Item, text: string): boolean {
+function matches({ summary, id, by, rules }: Item, text: string): boolean {
   const wanted = text.trim().toLowerCase();
   if (wanted === '') return true;
-  return [summary, id, ...by, ...findings.map(({ rule }) => rule)].some((each) =>
-    each.toLowerCase().includes(wanted),
-  );
+  return [summary, id, ...by, ...rules].some((each) => each.toLowerCase().includes(wanted));
 }
 
 function ItemDialog({

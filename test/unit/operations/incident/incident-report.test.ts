@@ -10,6 +10,7 @@ import type {
   Investigation,
   InvestigationItem,
 } from '../../../../src/domain/investigation/investigation.ts';
+import { NOTHING_KNOWN } from '../../../../src/operations/incident/case-items.ts';
 import { gatherReport, type IncidentReport } from '../../../../src/operations/incident/gather-report.ts';
 import { markItems } from '../../../../src/operations/incident/marked-items.ts';
 import type { OwnAct } from '../../../../src/operations/incident/own-acts.ts';
@@ -394,7 +395,7 @@ describe('the report of an incident', () => {
     expect(happened).toContain('acted from 2026-11-20T09:00:00Z to 2026-11-20T09:00:00Z: created 1 object.');
     expect(happened).not.toContain('high: created the access token');
     expect(await texts(parts, 'Timeline')).toMatch(/access token \(9\).* \(the stolen token, made here\)/);
-    const [, first] = chainOf({ investigations: [found('gone')], byHand: [], handedOver: [] });
+    const [, first] = chainOf({ investigations: [found('gone')], ...NOTHING_KNOWN });
     expect(first).toMatchObject({ text: 'created the access token (9) (the stolen token, made here)' });
     // One that is still there remains, whatever it is called.
     const alive = incidentParts(await at.report([found('there')]), PLACE);
@@ -714,7 +715,9 @@ describe('the report of an incident', () => {
     expect((await markItems({ ...handed, to: 'carol' })).changed).toEqual(['inventory:2']);
     for (const investigations of [[before], [before, after]]) {
       const report = await at.report(investigations);
-      expect(report.handedOver).toMatchObject([{ to: 'carol', why: 'their hosts', by: 'root' }]);
+      expect([...report.marks.handedOver.values()]).toMatchObject([
+        { to: 'carol', why: 'their hosts', by: 'root' },
+      ]);
       const parts = incidentParts(report, PLACE);
       const over = await texts(parts, 'Is it over?');
       expect(over).toContain('Not in full.');
@@ -732,9 +735,13 @@ describe('the report of an incident', () => {
     );
     // The last word counts: it was done by hand after all, and is taken back then.
     await markItems({ ...marking, as: 'by_hand', isMarked: true });
-    expect(await at.report([before])).toMatchObject({ handedOver: [], byHand: [{ item: 'inventory:2' }] });
+    const marked = async () => {
+      const { byHand, handedOver } = (await at.report([before])).marks;
+      return [[...byHand.keys()], [...handedOver.values()].map(({ to }) => to)];
+    };
+    expect(await marked()).toEqual([['inventory:2'], []]);
     await markItems(handed);
-    expect(await at.report([before])).toMatchObject({ handedOver: [{ to: 'platform team' }], byHand: [] });
+    expect(await marked()).toEqual([[], ['platform team']]);
     expect((await markItems({ ...marking, isMarked: false })).changed).toEqual(['inventory:2']);
     expect(await texts(incidentParts(await at.report([before]), PLACE), 'Is it over?')).toContain(
       'No. By the investigation of',
@@ -968,7 +975,7 @@ test('an investigation of an incident tells what people decided, and what tokenc
       byHand: new Map([['user:21', mark(21)]]),
       handedOver: new Map([['user:22', { ...mark(22), to: 'the platform team' }]]),
     },
-    ownActs: [ours],
+    ...{ ownActs: [ours], verified: new Map() },
   };
   const text = documentText(investigationDocument(found, { all: false, known }));
   expect(text).toContain('4 items: 2 remain, beside 2 that people decided about.');

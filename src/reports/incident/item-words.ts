@@ -1,0 +1,174 @@
+/** What is said of an item of an investigation, for terminals, reports and pages. */
+import {
+  type FieldChange,
+  type Investigation,
+  type InvestigationItem,
+  type ItemRemedy,
+  type LaterChange,
+  stateText,
+  whoText,
+} from '../../domain/investigation/investigation.ts';
+import { someOf } from '../../domain/text.ts';
+import type { CaseItem } from '../../operations/incident/case-items.ts';
+import type { ItemMark } from '../../operations/incident/marked-items.ts';
+import { type OwnAct, ownActOf } from '../../operations/incident/own-acts.ts';
+import type { PlannedCleaning } from '../../operations/investigation/plan-cleaning.ts';
+import { type Facts, facts } from '../document.ts';
+import { countText, secondText, type Tone } from '../tables/text.ts';
+
+/** The characters of a value in a line, and of one in the details of an item. */
+const MAX_VALUE = 100;
+const MAX_DETAIL = 300;
+/** The changes of an item in its details. */
+const MAX_CHANGES = 20;
+/** The fields of one item that a plan shows. */
+const MOST_FIELDS = 5;
+
+/** A recorded value, cut where it is long. */
+function valueText(value: unknown, most = MAX_VALUE): string {
+  const text = JSON.stringify(value ?? null);
+  return text.length <= most ? text : `${text.slice(0, most)}…`;
+}
+
+const FIELD_STATES: Readonly<Record<FieldChange['state'], string>> = {
+  as_left: '',
+  left_in_part: ' (changed since by others, in force in part)',
+  as_before: ' (set back)',
+  changed: ' (changed since, not in force)',
+  not_reviewed: ' (changed since by others, not reviewed)',
+  unknown: ' (not checked)',
+};
+
+/** A field of an item before and after, and what it is now; of a deleted object that says nothing. */
+export function changeText(
+  { field, before, after, hidden, state }: FieldChange,
+  { item, most }: { readonly item: Pick<InvestigationItem, 'state'>; readonly most?: number },
+): string {
+  const now = item.state === 'gone' ? '' : FIELD_STATES[state];
+  if (hidden) return `${field}: hidden${now}`;
+  const from = before === undefined ? '' : `${valueText(before, most)} -> `;
+  return `${field}: ${from}${valueText(after, most)}${now}`;
+}
+
+/** What is now, and what is set back: a plan that restores an object does not delete it. Null for another act. */
+export function setBackText({
+  item: { changes = [] },
+  act,
+}: Pick<PlannedCleaning, 'item' | 'act'>): string | null {
+  if (act.act !== 'restore' || act.to !== 'before') return null;
+  const restored = new Set(act.fields.map(({ field }) => field));
+  const texts = changes
+    .filter(({ field }) => restored.has(field))
+    .map(({ field, hidden, before, after, isDefault }) =>
+      hidden
+        ? `${field}: hidden`
+        : `${field}: ${valueText(after)} -> back to ${isDefault === true ? 'its default' : valueText(before)}`,
+    );
+  return texts.length === 0 ? null : someOf(texts, MOST_FIELDS, '; ');
+}
+
+/** Who changed the object after the actor, when and how. What a run of tokenctl did has no actor. */
+export function laterText(
+  { at, by, operation, fields }: LaterChange,
+  { item: { object }, ownActs }: { readonly item: InvestigationItem; readonly ownActs: readonly OwnAct[] },
+): string {
+  const own = by === null ? ownActOf({ at, operation, fields, object }, ownActs) : null;
+  const ours = own === null ? 'no recorded actor' : `${own.by} with tokenctl, run ${own.run.slice(0, 8)}`;
+  return `${by?.username ?? ours}, ${secondText(at)}: ${operation}${fields.length === 0 ? '' : ` ${fields.join(', ')}`}`;
+}
+
+/** How a job ran. */
+export function jobText(job: NonNullable<InvestigationItem['job']>): string {
+  const { status, launchType, credentials, hosts, template } = job;
+  const parts = [
+    status,
+    launchType,
+    template?.name != null && `from ${template.name}`,
+    hosts !== null && countText(hosts, 'host'),
+    credentials.length > 0 && `credentials ${credentials.join(', ')}`,
+  ];
+  return parts.filter(Boolean).join('; ');
+}
+
+/** What to do about an item, and how. */
+export function remedyText({ kind, text, isUntried }: ItemRemedy): string {
+  const how = { command: 'Run', call: 'Send', manual: 'By hand' }[kind];
+  return `${how}${isUntried === true ? ' (not tried on a controller)' : ''}: ${text}`;
+}
+
+/** What an investigation found of an item that may be there still. */
+export function foundText(item: InvestigationItem): string {
+  if (item.state === 'there') return 'still there';
+  return item.state === 'unknown' ? 'not checked' : stateText(item);
+}
+
+/** What somebody said to have done by hand, and what the investigation after it found. */
+export function seenAgainText(
+  { item, said: { byHand } }: Pick<CaseItem, 'item' | 'said'>,
+  { madeAt }: Pick<Investigation, 'madeAt'>,
+): string {
+  return `marked as done by hand by ${byHand?.by} at ${secondText(byHand?.at ?? '')}, ${foundText(item)} at ${secondText(madeAt)}`;
+}
+
+/** An item in a few words: what it is now, and what people said of it; neither hides the other. */
+export interface ItemLabel {
+  readonly text: string;
+  readonly tone: Tone;
+  /** What belongs to it, beside it. */
+  readonly more: string | null;
+}
+
+const STATES: Readonly<Record<InvestigationItem['state'], readonly [word: string, tone: Tone]>> = {
+  there: ['remains', 'bad'],
+  running: ['running', 'bad'],
+  unknown: ['not checked', 'warning'],
+  finished: ['finished', 'faint'],
+  undone: ['', 'faint'],
+  changed: ['changed since', 'good'],
+  gone: ['gone', 'good'],
+};
+
+/** The label of an item. */
+export function labelOf(each: CaseItem, of: Pick<Investigation, 'madeAt'>): ItemLabel {
+  const { item, fate, said, cleanedAt } = each;
+  const [known, tone] = STATES[item.state];
+  const word = known === '' ? stateText(item) : known;
+  const honest = said.honest === null ? '' : ' (honest)';
+  const label = (text: string, as: Tone, more: string | null = null) => ({ text, tone: as, more });
+  if (cleanedAt !== null) return label(`cleaned, verified${honest}`, 'good', cleanedAt);
+  switch (fate) {
+    case 'honest':
+      return label(item.state === 'there' ? 'honest work' : `${word}${honest}`, 'strong');
+    case 'by_hand':
+      return label('by hand, not checked', 'warning');
+    case 'handed_over':
+      return label('handed over', 'warning', `to ${said.handedOver?.to}`);
+    case 'seen_again':
+      return label(foundText(item), tone, seenAgainText(each, of));
+    default:
+      return label(`${word}${said.byHand === null ? '' : ', after it was dealt with by hand'}`, tone);
+  }
+}
+
+/** All that is known of an item beside what it is now, its risk and what to do about it. */
+export function itemFacts({ item, said, fate }: CaseItem, ownActs: readonly OwnAct[]): Facts {
+  const { findings, first, last, entryCount, job, changes, changedSince } = item;
+  const { honest, byHand, handedOver } = said;
+  const why = ({ why: text }: ItemMark) => (text === null ? '' : `${text}: `);
+  const entry = ({ by, at, seq }: ItemMark) => `by ${by}, ${secondText(at)}, entry ${seq} of the audit log`;
+  const next = fate === 'by_hand' ? '; the next investigation says what it finds' : '';
+  return facts([
+    ['Honest', honest && `${why(honest)}marked ${entry(honest)}`],
+    ['By hand', byHand && `${why(byHand)}marked as done ${entry(byHand)}${next}`],
+    ['Handed over', handedOver && `${why(handedOver)}to ${handedOver.to} ${entry(handedOver)}`],
+    ['Because', findings.map(({ message }) => message)],
+    ['By', whoText(item) || 'nobody is recorded'],
+    [
+      'When',
+      `${secondText(first)}${last === first ? '' : ` to ${secondText(last)}`}, ${countText(entryCount, 'entry', 'entries')} of the activity stream`,
+    ],
+    ['Job', job && jobText(job)],
+    ['Changed', changes.slice(0, MAX_CHANGES).map((each) => changeText(each, { item, most: MAX_DETAIL }))],
+    ['Since then', changedSince.slice(0, MAX_CHANGES).map((each) => laterText(each, { item, ownActs }))],
+  ]);
+}
