@@ -179,13 +179,9 @@ export interface CleaningCounts {
 
 /** Counts the planned items by what became of them. */
 export function countsOf(plan: AnyPlan, done: CleaningReport): CleaningCounts {
-  const { steps, left } = done;
   const planned = new Set(plan.clean.map(({ item }) => item.id));
-  const failed = new Set(
-    steps.flatMap(({ step, result }) => (result === 'done' || result === 'unchanged' ? [] : [step])),
-  );
   const byHand = new Set(leftOver(plan).map(({ item }) => item.id));
-  const remains = new Set(left?.map(({ id }) => id));
+  const { failed, remains } = unendedIn(done);
   const unended = [...planned].filter((id) => failed.has(id) || remains.has(id));
   const inPart = unended.filter((id) => !failed.has(id) && byHand.has(id)).length;
   const remaining = unended.length - inPart;
@@ -198,14 +194,20 @@ export function countsOf(plan: AnyPlan, done: CleaningReport): CleaningCounts {
   };
 }
 
+/** The ids of the items that were not done, and of those that remain, when read again. */
+function unendedIn({ steps, left }: CleaningReport) {
+  const failed = steps.filter(({ result }) => result !== 'done' && result !== 'unchanged');
+  return {
+    failed: new Set(failed.map(({ step }) => step)),
+    remains: new Set(left?.map(({ id }) => id)),
+  };
+}
+
 /** What was verified to be switched off only: it can be switched on again. Empty without any. */
 function switchedOffText(plan: AnyPlan, done: CleaningReport): string {
-  const unended = new Set(done.left?.map(({ id }) => id));
-  const failed = new Set(
-    done.steps.flatMap(({ step, result }) => (result === 'done' || result === 'unchanged' ? [] : [step])),
-  );
+  const { failed, remains } = unendedIn(done);
   const off = plan.clean.filter(
-    ({ item: { id }, act }) => act.act === 'disable' && !unended.has(id) && !failed.has(id),
+    ({ item: { id }, act }) => act.act === 'disable' && !remains.has(id) && !failed.has(id),
   );
   if (off.length === 0) return '';
   const named = off.map(({ item }) => objectText(item.object));

@@ -1,4 +1,5 @@
 import type { Runtime } from '../../app/runtime.ts';
+import { type ChainBranch, chainTree } from '../../domain/investigation/chain-tree.ts';
 import { objectText } from '../../domain/investigation/collect-items.ts';
 import {
   type BeforeToken,
@@ -19,6 +20,7 @@ import {
 import { gatherRecord } from '../../operations/incident/gather-report.ts';
 import { endingOf, isIrreversible, takesNaming } from '../../operations/investigation/plan-cleaning.ts';
 import { unknownsOf } from '../../operations/investigation/unknowns.ts';
+import { howText } from '../../reports/incident/chain-picture.ts';
 import { itemFacts, labelOf, setBackText } from '../../reports/incident/item-words.ts';
 import type { Controller } from '../controllers.ts';
 import { controllerOfCase } from './case-controller.ts';
@@ -116,8 +118,12 @@ export function shownOf(investigation: Investigation, known: Known) {
   const shown = new Set(most.slice(0, MAX_ITEMS));
   const { groups, unattributedCount, ours } = unknownsOf([investigation], known.ownActs);
   const all = caseItems(investigation, known);
+  const stolen = new Set(all.flatMap(({ isStolen, item }) => (isStolen ? item.id : [])));
+  const drawn = items.filter((item) => shown.has(item));
   return {
     ...rest,
+    /** Who made what. */
+    tree: chainTree(investigation.chain, drawn, { stolen, ...DRAWN }).map(shownBranch),
     total: items.length,
     /** What is from before the stolen token was made, and taken for the owner's own work; null where nothing was set apart. */
     beforeToken: beforeToken === undefined ? null : shownBefore(beforeToken),
@@ -126,6 +132,25 @@ export function shownOf(investigation: Investigation, known: Known) {
     items: all
       .filter(({ item }) => shown.has(item))
       .map((each) => shownItem(each, { of: investigation, known })),
+  };
+}
+
+/** What is drawn of the tree, and under one user. */
+const DRAWN = { most: 400, mostOfUser: 60 };
+
+/** A user of the chain, or an item by its id. */
+export interface ShownBranch {
+  readonly user: { readonly name: string; readonly how: string } | null;
+  readonly item: string | null;
+  readonly children: readonly ShownBranch[];
+}
+
+function shownBranch({ of, children }: ChainBranch): ShownBranch {
+  const isUser = 'user' in of;
+  return {
+    user: isUser ? { name: of.user.username, how: howText(of) } : null,
+    item: isUser ? null : of.id,
+    children: children.map(shownBranch),
   };
 }
 

@@ -1,3 +1,4 @@
+import { type ChainBranch, chainTree } from '../../domain/investigation/chain-tree.ts';
 import {
   type ChainLink,
   type Investigation,
@@ -52,40 +53,28 @@ export function chainNodes(
   { notes = NO_NOTES, stolen = NONE }: Partial<MarkedItems> = {},
 ): readonly ChainNode[] {
   const nodes: ChainNode[] = [];
-  const byItem = Map.groupBy(
-    chain.filter(({ through }) => through !== null),
-    ({ through }) => through ?? '',
-  );
-  const add = (node: ChainNode) => nodes.push(node) - 1;
-  const drawn = new Set<ChainLink>();
-  const addUser = (link: ChainLink, depth: number, parent: number | null) => {
-    if (drawn.has(link)) return;
-    drawn.add(link);
-    const gone = link.exists === false ? ', deleted' : '';
-    const place = add({ depth, parent, state: 'user', text: `${link.user.username}${HOW[link.how]}${gone}` });
-    addItems(link, depth + 1, place);
+  const lineOf = (of: ChainBranch['of']): Pick<ChainNode, 'text' | 'state' | 'off'> => {
+    if ('user' in of) return { state: 'user', text: `${of.user.username}${howText(of)}` };
+    const note = notes.get(of.id);
+    return {
+      state: note?.isUnknown === true ? 'unknown' : stateOf(of),
+      text: `${of.summary}${note === undefined ? '' : ` (${note.text})`}${stolen.has(of.id) ? STOLEN : ''}`,
+      ...(isSwitchedOff(of) && note === undefined && { off: stateText(of) }),
+    };
   };
-  const addItems = (link: ChainLink, depth: number, parent: number) => {
-    const mine = items
-      .filter((item) => isTold(item) && item.by[0]?.username === link.user.username)
-      .sort((one, other) => Number(stolen.has(other.id)) - Number(stolen.has(one.id)));
-    for (const item of mine.slice(0, MAX_OF_USER)) {
-      const note = notes.get(item.id);
-      const place = add({
-        ...{ depth, parent },
-        state: note?.isUnknown === true ? 'unknown' : stateOf(item),
-        text: `${item.summary}${note === undefined ? '' : ` (${note.text})`}${stolen.has(item.id) ? STOLEN : ''}`,
-        ...(isSwitchedOff(item) && note === undefined && { off: stateText(item) }),
-      });
-      for (const made of byItem.get(item.id) ?? []) addUser(made, depth + 1, place);
-    }
-    const more = mine.length - MAX_OF_USER;
-    if (more > 0) add({ depth, parent, state: 'unknown', text: `and ${more} more` });
+  const add = ({ of, children, more }: ChainBranch, depth: number, parent: number | null) => {
+    const place = nodes.push({ depth, parent, ...lineOf(of) }) - 1;
+    for (const child of children) add(child, depth + 1, place);
+    if (more > 0) nodes.push({ depth: depth + 1, parent: place, state: 'unknown', text: `and ${more} more` });
   };
-  for (const link of chain.filter(({ how }) => how === 'subject')) addUser(link, 0, null);
-  // Users whose item was left out.
-  for (const link of chain) addUser(link, 0, null);
+  const limits = { most: Number.POSITIVE_INFINITY, mostOfUser: MAX_OF_USER };
+  for (const branch of chainTree(chain, items.filter(isTold), { stolen, ...limits })) add(branch, 0, null);
   return nodes.slice(0, MAX_NODES);
+}
+
+/** How a user came into the chain, after the name. */
+export function howText({ how, exists }: Pick<ChainLink, 'how' | 'exists'>): string {
+  return `${HOW[how]}${exists === false ? ', deleted' : ''}`;
 }
 
 const HOW: Readonly<Record<ChainLink['how'], string>> = {

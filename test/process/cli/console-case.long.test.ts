@@ -196,7 +196,7 @@ describe('a case in a console', () => {
     });
     expect(undone.result?.text).toMatch(/ndone/);
     expect((await found()).items.find(({ id }) => id === idOf('user mole'))).toMatchObject({
-      ...{ cleanedAt: null, remains: true },
+      ...{ fate: 'remains', remains: true },
     });
 
     const report = (format: string) =>
@@ -341,7 +341,7 @@ describe('a case in a console', () => {
     const mark = { place: 'east-db', incident, items: [token] };
     expect((await opened.send('/api/case/marks', mark)).statusCode).toBe(200);
     expect((await found()).items.find(({ id }) => id === token)).toMatchObject({
-      ...{ fate: 'honest', state: 'gone', isStillThere: false },
+      ...{ fate: 'honest', state: 'gone' },
     });
     await opened.send('/api/case/marks', { ...mark, undo: true });
 
@@ -402,7 +402,8 @@ describe('a case in a console', () => {
     const [last] = (await read()).investigations.toReversed();
     expect(last).toMatchObject({ byHand: 0, seenAgain: 1, handedOver: 1 });
     expect((await found()).items.find(({ id }) => id === idOf('backdoor'))).toMatchObject({
-      ...{ fate: 'seen_again', remains: true, handled: { at: expect.any(String) }, readAt: last?.madeAt },
+      ...{ fate: 'seen_again', remains: true, handled: { at: expect.any(String) } },
+      label: { more: expect.stringMatching(/^marked as done by hand by .*, still there at \S+Z$/) },
     });
     // Over REST nothing says that it is the service: then only its API is known.
     const since = new Date(Date.now() - 3_600_000).toISOString();

@@ -78,7 +78,7 @@ describe('decisions about the items of a case', () => {
     ]);
     expect((await itemOf('colleague'))?.fate).toBe('honest');
     expect(await itemOf('backdoor')).toMatchObject({ fate: 'remains', handedOver: null });
-    expect(await itemOf('user mole')).toMatchObject({ fate: 'remains', isStillThere: true });
+    expect(await itemOf('user mole')).toMatchObject({ fate: 'remains', state: 'there' });
     expect(await recorded()).not.toContain('incident.clean');
   });
 

@@ -1,14 +1,5 @@
 /** What an investigation found: as a list in which each item gets its fate, and as a tree of who made what; and the cleanings. */
-import {
-  Button,
-  Modal,
-  ModalBody,
-  ModalFooter,
-  ModalHeader,
-  Toolbar,
-  ToolbarContent,
-  ToolbarItem,
-} from '@patternfly/react-core';
+import { Button, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { Choice } from '../../shared/choice.tsx';
 import { Loaded } from '../../shared/states.tsx';
@@ -17,13 +8,13 @@ import { numberText } from '../../shared/times.tsx';
 import { query, useFacts, useRead } from '../api.ts';
 import { TextSearch } from '../commands.tsx';
 import type { ChosenPlace } from '../controller.tsx';
-import { Message, Severity, When } from '../parts.tsx';
+import { Message } from '../parts.tsx';
 import type { CaseRead, InvestigationRead, Item } from './case-stages.ts';
 import { ChainTree } from './case-tree.tsx';
 import { Cleanings } from './cleanings.tsx';
 import { Decide } from './decide.tsx';
 import { FoundText, Limits, OwnersWork } from './found-text.tsx';
-import { ItemDetails, SeenAgain, StolenLabel } from './item-details.tsx';
+import { ITEM_COLUMNS, ItemDialog, SeenAgain, StolenLabel } from './item-details.tsx';
 import { type Fate, FateCell, type Fates, type Receivers, UndoMark } from './item-fates.tsx';
 
 /** What is left to do about the last investigation of a case, and what cleanings did. */
@@ -89,6 +80,7 @@ interface FoundProps {
 function Found(props: FoundProps): ReactNode {
   const { found } = props;
   const { items, total } = found;
+  const { readOnly } = useFacts();
   const [active, setActive] = useState<string | null>(null);
   const [isOpen, setOpen] = useState<Item | null>(null);
   // What is to be decided again stays in its place, or the next row would come under the pointer.
@@ -98,6 +90,7 @@ function Found(props: FoundProps): ReactNode {
     setActive(id);
     setOpen(items.find((item) => item.id === id) ?? null);
   };
+  const openItem = items.find(({ id }) => id === isOpen?.id);
   return (
     <>
       {total > items.length && (
@@ -117,12 +110,9 @@ function Found(props: FoundProps): ReactNode {
       <OwnersWork found={found} />
       <Limits found={found} />
       {isOpen !== null && (
-        <ItemDialog
-          {...props}
-          item={items.find(({ id }) => id === isOpen.id) ?? isOpen}
-          onUndo={() => keep(isOpen.id)}
-          onClose={() => setOpen(null)}
-        />
+        <ItemDialog item={openItem ?? isOpen} onClose={() => setOpen(null)}>
+          {!readOnly && <UndoMark {...props} item={openItem ?? isOpen} onUndo={() => keep(isOpen.id)} />}
+        </ItemDialog>
       )}
     </>
   );
@@ -232,12 +222,7 @@ function ItemList({
               ),
             },
             { title: 'What', show: (item) => <What item={item} onOpen={onOpen} /> },
-            {
-              title: 'Risk',
-              show: ({ risk }) => (risk === null ? 'none found' : <Severity severity={risk} />),
-            },
-            { title: 'By', show: ({ by }) => (by.length === 0 ? 'not recorded' : by.join(', ')) },
-            { title: 'When', show: ({ first: at }) => <When at={at} /> },
+            ...[ITEM_COLUMNS.risk, ITEM_COLUMNS.by, ITEM_COLUMNS.when],
           ]}
         />
       )}
@@ -302,32 +287,4 @@ function matches({ summary, id, by, rules }: Item, text: string): boolean {
   const wanted = text.trim().toLowerCase();
   if (wanted === '') return true;
   return [summary, id, ...by, ...rules].some((each) => each.toLowerCase().includes(wanted));
-}
-
-function ItemDialog({
-  item,
-  onUndo,
-  onClose,
-  ...props
-}: FoundProps & {
-  readonly item: Item;
-  /** Called before what is said of the item is taken back. */
-  readonly onUndo: () => void;
-  readonly onClose: () => void;
-}): ReactNode {
-  const { readOnly } = useFacts();
-  return (
-    <Modal isOpen variant="medium" onClose={onClose} aria-labelledby="item-title">
-      <ModalHeader title={item.summary} labelId="item-title" />
-      <ModalBody tabIndex={0} aria-label="The item">
-        <ItemDetails item={item} />
-      </ModalBody>
-      <ModalFooter>
-        <Button variant="secondary" onClick={onClose}>
-          Close
-        </Button>
-        {!readOnly && <UndoMark {...props} {...{ item, onUndo }} />}
-      </ModalFooter>
-    </Modal>
-  );
 }

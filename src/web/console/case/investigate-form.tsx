@@ -92,12 +92,7 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
       {last?.isOutdated && <InvestigateAgain read={read} place={place} />}
       {investigations.length > 0 && <Made investigations={investigations} />}
       <Problems error={investigate.error} read={read} />
-      {isBusy && (
-        <p role="status">
-          <Spinner size="md" aria-label="Investigating" /> Reading the activity stream. Closing this page does
-          not stop it.
-        </p>
-      )}
+      {isBusy && <Reading />}
       <details open={takesUser && last === undefined}>
         <summary>
           <Given
@@ -155,6 +150,16 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
         </Form>
       </details>
     </>
+  );
+}
+
+/** While an investigation is under way. */
+export function Reading(): ReactNode {
+  return (
+    <p role="status">
+      <Spinner size="md" aria-label="Investigating" /> Reading the activity stream. Closing this page does not
+      stop it.
+    </p>
   );
 }
 

@@ -6,12 +6,7 @@ import {
   CardTitle,
   Form,
   FormGroup,
-  Modal,
-  ModalBody,
-  ModalFooter,
-  ModalHeader,
   PageSection,
-  Spinner,
   TextInput,
 } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
@@ -26,12 +21,12 @@ import { ProblemAlert } from '../begin.tsx';
 import { OwnCommand } from '../commands.tsx';
 import { type ChosenPlace, PlaceNote, usePlace } from '../controller.tsx';
 import { NameField } from '../name-field.tsx';
-import { Heading, Message, Severity, When } from '../parts.tsx';
+import { Heading, Message } from '../parts.tsx';
 import type { InvestigationRead, Item } from './case-stages.ts';
 import { ChainTree } from './case-tree.tsx';
 import { FoundText, Limits, OwnersWork } from './found-text.tsx';
-import { localValue, Made } from './investigate-form.tsx';
-import { ItemDetails, StateLabel, StolenLabel } from './item-details.tsx';
+import { localValue, Made, Reading } from './investigate-form.tsx';
+import { ITEM_COLUMNS, ItemDialog, StateLabel, StolenLabel } from './item-details.tsx';
 
 type Read = Json<LooseInvestigations>;
 
@@ -193,12 +188,7 @@ function BeginForm(props: {
           {isFirst ? 'Investigate' : 'Investigate again'}
         </Button>
       </div>
-      {isBusy && (
-        <p role="status">
-          <Spinner size="md" aria-label="Investigating" /> Reading the activity stream. Closing this page does
-          not stop it.
-        </p>
-      )}
+      {isBusy && <Reading />}
       {isReady && (
         <OwnCommand
           words={`incident investigate ${token === '' ? `--user ${user}` : `--token ${token}`} --since ${new Date(since).toISOString()}`}
@@ -232,10 +222,7 @@ function Found({ found, place }: { readonly found: InvestigationRead; readonly p
           rows={items.slice(0, MOST_ROWS)}
           keyOf={({ id }) => id}
           columns={[
-            {
-              title: 'Risk',
-              show: ({ risk }) => (risk === null ? 'none found' : <Severity severity={risk} />),
-            },
+            ITEM_COLUMNS.risk,
             {
               title: 'What',
               show: (item) => (
@@ -247,8 +234,8 @@ function Found({ found, place }: { readonly found: InvestigationRead; readonly p
                 </>
               ),
             },
-            { title: 'By', show: ({ by }) => (by.length === 0 ? 'not recorded' : by.join(', ')) },
-            { title: 'When', show: ({ first }) => <When at={first} /> },
+            ITEM_COLUMNS.by,
+            ITEM_COLUMNS.when,
             { title: 'Now', show: (item) => <StateLabel item={item} /> },
           ]}
         />
@@ -265,19 +252,7 @@ function Found({ found, place }: { readonly found: InvestigationRead; readonly p
             </Link>
           ))}
         </p>
-        {shown !== null && (
-          <Modal isOpen variant="medium" onClose={() => setShown(null)} aria-labelledby="item-title">
-            <ModalHeader title={shown.summary} labelId="item-title" />
-            <ModalBody tabIndex={0} aria-label="The item">
-              <ItemDetails item={shown} />
-            </ModalBody>
-            <ModalFooter>
-              <Button variant="link" onClick={() => setShown(null)}>
-                Close
-              </Button>
-            </ModalFooter>
-          </Modal>
-        )}
+        {shown !== null && <ItemDialog item={shown} onClose={() => setShown(null)} />}
       </CardBody>
     </Card>
   );

@@ -1,9 +1,17 @@
 /** All that is known of one item of an investigation. */
-import { DescriptionList, Label } from '@patternfly/react-core';
+import {
+  Button,
+  DescriptionList,
+  Label,
+  Modal,
+  ModalBody,
+  ModalFooter,
+  ModalHeader,
+} from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { CommandLine } from '../commands.tsx';
 import { TextFacts } from '../document.tsx';
-import { Fact, Severity, WithTimes } from '../parts.tsx';
+import { Fact, Severity, When, WithTimes } from '../parts.tsx';
 import type { Item } from './case-stages.ts';
 
 const COLORS = { bad: 'red', warning: 'orange', faint: 'grey', good: 'green', strong: 'blue' } as const;
@@ -54,7 +62,7 @@ function ObjectLink({ page: { href, opens } }: { readonly page: NonNullable<Item
   );
 }
 
-export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
+function ItemDetails({ item }: { readonly item: Item }): ReactNode {
   const { id, risk, stateReason, facts, remedy, notCleanable, page } = item;
   return (
     <DescriptionList
@@ -95,6 +103,42 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
     </DescriptionList>
   );
 }
+
+/** The same over the page, with what can be done about it. */
+export function ItemDialog({
+  item,
+  onClose,
+  children,
+}: {
+  readonly item: Item;
+  readonly onClose: () => void;
+  readonly children?: ReactNode;
+}): ReactNode {
+  return (
+    <Modal isOpen variant="medium" onClose={onClose} aria-labelledby="item-title">
+      <ModalHeader title={item.summary} labelId="item-title" />
+      <ModalBody tabIndex={0} aria-label="The item">
+        <ItemDetails item={item} />
+      </ModalBody>
+      <ModalFooter>
+        <Button variant="secondary" onClick={onClose}>
+          Close
+        </Button>
+        {children}
+      </ModalFooter>
+    </Modal>
+  );
+}
+
+/** The columns of a list of items beside what they are. */
+export const ITEM_COLUMNS = {
+  risk: {
+    title: 'Risk',
+    show: ({ risk }: Item) => (risk === null ? 'none found' : <Severity severity={risk} />),
+  },
+  by: { title: 'By', show: ({ by }: Item) => (by.length === 0 ? 'not recorded' : by.join(', ')) },
+  when: { title: 'When', show: ({ first: at }: Item) => <When at={at} /> },
+};
 
 /** How the item is ended by a responder; nothing of it was done by the intruder. */
 const REMEDIES = { command: 'To end it, run', call: 'To end it, send', manual: 'To end it' } as const;

@@ -1,0 +1,46 @@
+import type { ChainLink, InvestigationItem } from './investigation.ts';
+
+/** A user of the chain, or something that a user did, with what hangs on it. */
+export interface ChainBranch {
+  readonly of: ChainLink | InvestigationItem;
+  readonly children: readonly ChainBranch[];
+  /** How many things of the user were left out. */
+  readonly more: number;
+}
+
+/**
+ * Who made what: below each user of the chain what that user did, the stolen token first; below a user that was made, what that one did.
+ * Whose item was left out hangs on the user who made it.
+ *
+ * @param options.most The most users and things of the tree, and of one user; users who hang on nothing are drawn all the same.
+ */
+export function chainTree(
+  chain: readonly ChainLink[],
+  items: readonly InvestigationItem[],
+  options: { readonly stolen: ReadonlySet<string>; readonly most: number; readonly mostOfUser: number },
+): readonly ChainBranch[] {
+  const { stolen, most, mostOfUser } = options;
+  const byUser = Map.groupBy(items, ({ by }) => by[0]?.username);
+  const drawn = new Set<ChainLink>();
+  let left = most;
+  const usersOf = (is: (link: ChainLink) => boolean) =>
+    chain.filter(is).flatMap((link) => (drawn.has(link) ? [] : branchOf(link)));
+  const branchOf = (of: ChainLink): ChainBranch => {
+    drawn.add(of);
+    left -= 1;
+    const { username } = of.user;
+    const mine = (byUser.get(username) ?? []).toSorted(
+      (one, other) => Number(stolen.has(other.id)) - Number(stolen.has(one.id)),
+    );
+    const shown = mine.slice(0, Math.max(0, Math.min(mostOfUser, left)));
+    left -= shown.length;
+    const made = shown.map((item) => ({
+      ...{ of: item, more: 0 },
+      children: usersOf(({ through }) => through === item.id),
+    }));
+    const ids = new Set<string | null>(shown.map(({ id }) => id));
+    const others = usersOf(({ by, through }) => by?.username === username && !ids.has(through));
+    return { of, children: [...made, ...others], more: mine.length - shown.length };
+  };
+  return [...usersOf(({ how }) => how === 'subject'), ...usersOf(() => true)];
+}
