@@ -20,7 +20,6 @@ import type { TargetDescription } from '../../operations/ports/target.ts';
 import { htmlDocument, markdownDocument } from '../../reports/document-formats.ts';
 import { chainPicture } from '../../reports/incident/chain-picture.ts';
 import { incidentParts } from '../../reports/incident/incident-report.ts';
-import { combined } from '../../reports/incident/incident-timeline.ts';
 import { chainOf, openIn } from '../../reports/incident/what-remains.ts';
 import { requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
 import { type Report, report } from '../../reports/result.ts';
@@ -154,13 +153,13 @@ function documentOf(
 ): () => AsyncIterable<string> {
   const { format, place, version } = options;
   if (format === 'svg') {
-    const { investigations } = gathered;
-    if (investigations.length === 0) {
+    const { found } = gathered;
+    if (found === null) {
       throw new TokenctlError('usage', 'The picture needs an investigation', {
         hint: 'Make one with `tokenctl incident investigate --out FILE`, and add --from FILE.',
       });
     }
-    return () => once(`${chainPicture(chainOf(gathered), { standalone: true })}\n`);
+    return () => once(`${chainPicture(chainOf(gathered, found), { standalone: true })}\n`);
   }
   const parts = () => incidentParts(gathered, { log: place, version });
   return format === 'html'
@@ -190,7 +189,7 @@ function jsonOf({
       items: items.length,
       remaining: items.filter(isStillThere).length,
     })),
-    remaining: investigations.length === 0 ? null : openIn(combined(investigations), gathered),
+    remaining: gathered.found && openIn(gathered.found, gathered),
     byHand: [...marks.byHand.values()],
     handedOver: [...marks.handedOver.values()],
     began,

@@ -13,6 +13,7 @@ import type { RunAccount } from '../journal/run-account.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import type { KnownItems } from './case-items.ts';
+import { type Found, foundBy } from './found.ts';
 import { marksOf } from './marked-items.ts';
 import { OwnActs } from './own-acts.ts';
 import { beganWith, type OwnWork, type TheftBegan, withoutOwnWork } from './own-work.ts';
@@ -59,6 +60,8 @@ export interface IncidentRecord extends KnownItems {
   readonly undone: readonly { readonly item: string; readonly at: string }[];
   /** By the time at which they were made, without the owner's own work. What was undone since counts as not checked. */
   readonly investigations: readonly Investigation[];
+  /** All that these found; null without any. */
+  readonly found: Found | null;
   /** What the investigations found of the owner's own work. */
   readonly own: readonly OwnWork[];
   /** As the report was asked, or else when the stolen token was made, or as the last cleaning was confirmed; null if none says it. */
@@ -129,13 +132,14 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
   } = await relatedRuns(log, { incident, description, since });
   const runs: RunAccount[] = [];
   for await (const account of listRuns({ log, since })) if (related.has(account.run)) runs.push(account);
-  const found = investigations
+  const given = investigations
     .toSorted((one, other) => one.madeAt.localeCompare(other.madeAt))
     .map((each) => withUndone(each, undone));
   const { since: asked } = options;
-  const began = asked === undefined ? beganWith(found, confirmed) : { at: asked.toISOString(), run: null };
+  const began = asked === undefined ? beganWith(given, confirmed) : { at: asked.toISOString(), run: null };
   const notes = { log, description, incident: incident.id };
   const marks = await marksOf(notes);
+  const others = withoutOwnWork(given, { marks: marks.honest, began });
   return {
     incident,
     address: history.address,
@@ -145,7 +149,8 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
     undone,
     ownActs,
     began,
-    ...withoutOwnWork(found, { marks: marks.honest, began }),
+    ...others,
+    found: foundBy(others.investigations),
     marks,
     verified: await verifiedItems(notes),
   };

@@ -13,7 +13,7 @@ import { code, type Document, lines, list, type Part, section, strong } from '..
 import { countText, secondText, timeText } from '../tables/text.ts';
 import { STOLEN } from './chain-picture.ts';
 import { endedCounts } from './ended-counts.ts';
-import { bySubject, chainParts, combined, overText, stolenIn, timeline } from './incident-timeline.ts';
+import { chainParts, overText, timeline } from './incident-timeline.ts';
 import { outText } from './intruder-out.ts';
 import { endText, madeAccess, openAfterText } from './made-access.ts';
 import { oldPasswords } from './old-passwords.ts';
@@ -36,10 +36,10 @@ export interface ReportPlace {
  * the timeline, the chain, what was ended, what remains, what is not known, and how to check the evidence.
  */
 export function incidentParts(report: IncidentReport, place: ReportPlace): Document {
-  const { incident, investigations } = report;
+  const { incident, found } = report;
   return [
     { kind: 'heading', level: 1, text: `Incident ${incident.id}: ${incident.selection}` },
-    ...streamTexts(investigations).map(strong),
+    ...streamTexts(found).map(strong),
     about(report),
     section('What happened'),
     ...whatHappened(report),
@@ -49,7 +49,7 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
     howDoWeKnow(report),
     section('Timeline'),
     ...timeline(report),
-    ...(investigations.length === 0 ? [] : chainParts(chainOf(report))),
+    ...(found === null ? [] : chainParts(chainOf(report, found))),
     section('What was ended'),
     whatWasEnded(report),
     section('What remains'),
@@ -63,12 +63,12 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
 }
 
 /** What was not read of the activity stream: the first thing to know of a report. */
-function streamTexts(investigations: readonly Investigation[]): readonly string[] {
-  if (investigations.length === 0)
+function streamTexts(found: IncidentReport['found']): readonly string[] {
+  if (found === null)
     return [
       'Not read: what the intruder did, by the activity stream. More may remain than this report says.',
     ];
-  const holes = new Set(lastOfEach(investigations).flatMap(({ stream }) => stream.hole ?? []));
+  const holes = new Set(found.lasts.flatMap(({ stream }) => stream.hole ?? []));
   return [...holes].map((hole) => `Not everything was read, and more may remain. ${hole}`);
 }
 
@@ -91,7 +91,7 @@ function periodText({ since, until, begins, stream, subject, beforeToken }: Inve
   return `Investigated: ${subjectText(subject)}, from ${secondText(since)}${given}, to ${secondText(until)}${made}${gap}`;
 }
 
-function about({ incident, address, madeAt, investigations }: IncidentReport): Part {
+function about({ incident, address, madeAt, found }: IncidentReport): Part {
   const { since, by, reason, ticket, context, lifted, stays } = incident;
   const staying = stays.flatMap(({ what, name }) => (what === 'user' ? name : []));
   const who = [by['user'] ?? 'unknown', ...(by['host'] === undefined ? [] : [`on ${by['host']}`])].join(' ');
@@ -105,7 +105,7 @@ function about({ incident, address, madeAt, investigations }: IncidentReport): P
         ? 'The audit log has no lift of it.'
         : `Case closed, and the lockdown lifted: ${secondText(lifted.at)} by ${lifted.by['user'] ?? 'unknown'}`,
       staying.length > 0 && `The lift left deactivated, by the audit log: ${staying.join(', ')}`,
-      lastOfEach(investigations).map(periodText),
+      found?.lasts.map(periodText),
       `This report: ${timeText(madeAt)}. Times are UTC.`,
     ),
   );
@@ -167,10 +167,10 @@ function nameText(path: string): string {
   return path === 'revoked_token' ? 'use of a revoked token' : pathName(path).toLowerCase();
 }
 
-function howDoWeKnow({ investigations, evidence, runs }: IncidentReport): Part {
+function howDoWeKnow({ found, evidence, runs }: IncidentReport): Part {
   return lines(
     list(
-      lastOfEach(investigations).map(
+      found?.lasts.map(
         (last) =>
           `What these accounts did: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${secondText(last.stream.oldest)}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', who sees only part'}. What it cannot show is listed below.`,
       ),
@@ -182,17 +182,10 @@ function howDoWeKnow({ investigations, evidence, runs }: IncidentReport): Part {
   );
 }
 
-function lastOfEach(investigations: readonly Investigation[]): readonly Investigation[] {
-  return bySubject(investigations).flatMap((each) => each.slice(-1));
-}
-
 function whatWasEnded(report: IncidentReport): Part {
-  const { lockdown, cleaned: acts, undone, investigations } = report;
-  const cleaned = dealtWith(investigations);
-  const stolen = stolenIn(investigations);
-  const found = new Map(
-    (investigations.length === 0 ? [] : combined(investigations).items).map((item) => [item.id, item]),
-  );
+  const { lockdown, cleaned: acts, undone } = report;
+  const items = report.found?.items ?? [];
+  const found = new Map(items.map((item) => [item.id, item]));
   return lines(
     list(
       `By the outcomes in the audit log: ${endedCounts(report).join(', ')}.`,
@@ -217,7 +210,11 @@ function whatWasEnded(report: IncidentReport): Part {
     ).lines,
     withTitle(
       'Of what these accounts did, gone, undone or changed back by the last investigation:',
-      cleaned.map((item) => `${item.summary}${stolen.has(item.id) ? STOLEN : ''}: ${overText(item)}`),
+      items
+        .filter(isDealtWith)
+        .map(
+          (item) => `${item.summary}${report.found?.stolen.has(item.id) ? STOLEN : ''}: ${overText(item)}`,
+        ),
     ).lines,
   );
 }
@@ -254,25 +251,19 @@ function cleanedText(
   }
 }
 
-/** What the accounts did to access and to what runs, and other changes, that does not remain. */
-function dealtWith(investigations: readonly Investigation[]): readonly InvestigationItem[] {
-  if (investigations.length === 0) return [];
-  return combined(investigations).items.filter(
-    (item) =>
-      (item.group === 'ways_in' || item.group === 'code_later' || item.act === 'changed') &&
-      !isStillThere(item) &&
-      item.act !== 'removed' &&
-      item.act !== 'deleted',
-  );
+/** Whether an item is about access, what runs or another change, and does not remain. */
+function isDealtWith(item: InvestigationItem): boolean {
+  const isMeant = item.group === 'ways_in' || item.group === 'code_later' || item.act === 'changed';
+  return isMeant && !isStillThere(item) && item.act !== 'removed' && item.act !== 'deleted';
 }
 
 function whatIsNotKnown(report: IncidentReport): Document {
-  const { investigations, lockdown, incident, ownActs, began } = report;
+  const { lockdown, incident, ownActs, began } = report;
   // Where the report was told when the theft began, that an investigation was not is no gap of the report.
-  const found = lastOfEach(investigations).map((each) =>
+  const lasts = (report.found?.lasts ?? []).map((each) =>
     began === null ? each : { ...each, limits: each.limits.filter(({ limit }) => limit !== 'honest_work') },
   );
-  const { groups, unattributed, unattributedCount, ours } = unknownsOf(found, ownActs);
+  const { groups, unattributed, unattributedCount, ours } = unknownsOf(lasts, ownActs);
   const paths = lockdown?.accessPaths ?? [];
   const ways = [
     ...uncheckedPaths(paths).map(
@@ -287,7 +278,7 @@ function whatIsNotKnown(report: IncidentReport): Document {
       ),
   ];
   return [
-    investigations.length === 0 && lines(notInvestigated(incident)),
+    report.found === null && lines(notInvestigated(incident)),
     withTitle('Ways in:', ways),
     withTitle('Passwords that were not reset:', oldPasswords(report)),
     withTitle(

@@ -1,11 +1,7 @@
 import { controllerTime } from '../../domain/clock-difference.ts';
-import { notNamed } from '../../domain/investigation/earlier-items.ts';
 import {
   describedSummary,
-  type Investigation,
   type InvestigationItem,
-  isStillThere,
-  isStolenToken,
   isSwitchedOff,
   stateText,
   whoText,
@@ -20,66 +16,6 @@ import { type ChainNode, chainPicture, STOLEN } from './chain-picture.ts';
 
 /** The most lines of the timeline. */
 const MAX_EVENTS = 400;
-
-/** The investigations of each subject, by the time at which they were made. One of a token is about its owner. */
-export function bySubject(investigations: readonly Investigation[]): readonly (readonly Investigation[])[] {
-  const groups = Map.groupBy(investigations, ({ subject }) =>
-    JSON.stringify(subject.kind === 'token' ? ['user', subject.user] : [subject.kind, subject.name]),
-  );
-  return [...groups.values()];
-}
-
-/** The ids of the items that are tokens which were stolen, by the subjects of investigations: no acts of the intruder. */
-export function stolenIn(investigations: readonly Investigation[]): ReadonlySet<string> {
-  const found = investigations.flatMap((each) => each.items.filter((item) => isStolenToken(item, each)));
-  return new Set(found.map(({ id }) => id));
-}
-
-/**
- * All that the investigations found, as the last one of each subject has it.
- *
- * @throws Error without an investigation.
- */
-export function combined(investigations: readonly Investigation[]): Investigation {
-  const last = investigations.at(-1);
-  if (last === undefined) throw new Error('there is no investigation');
-  const items = new Map<string, InvestigationItem>();
-  for (const item of bySubject(investigations).flatMap(itemsOf)) {
-    const known = items.get(item.id);
-    // Found with two subjects: what may remain is not hidden by what the other says.
-    if (known === undefined || !isStillThere(known)) items.set(item.id, item);
-  }
-  const chain = new Map(
-    investigations
-      .flatMap((each) => each.chain)
-      .map((link) => [`${link.user.id}:${link.user.username}`, link]),
-  );
-  const hole = bySubject(investigations).flatMap((each) => each.at(-1)?.stream.hole ?? []);
-  const stream = { ...last.stream, ...(hole[0] !== undefined && { hole: hole[0] }) };
-  return { ...last, stream, items: [...items.values()], chain: [...chain.values()] };
-}
-
-/** What the investigations of one subject found, as the last one has it. */
-function itemsOf(investigations: readonly Investigation[]): readonly InvestigationItem[] {
-  const last = investigations.at(-1);
-  if (last === undefined) return [];
-  const before = new Map(
-    investigations.slice(0, -1).flatMap(({ items }) => items.map((item) => [item.id, item])),
-  );
-  const known = new Set([...before.values()].flatMap(({ entries }) => entries));
-  const named = last.items.filter(({ id, object, entries }) => {
-    const isLost = object.id === null && entries.length > 0 && entries.every((entry) => known.has(entry));
-    return before.has(id) || !isLost;
-  });
-  const withKnownNames = named.map((item) => withNames(item, before.get(item.id)));
-  return [...notNamed([...before.values()], last), ...withKnownNames];
-}
-
-/** The stream forgets the names of deleted objects: an earlier investigation still had them. */
-function withNames(item: InvestigationItem, before: InvestigationItem | undefined): InvestigationItem {
-  const isNamed = [item.object, item.other].every((each) => each === null || each.name !== null);
-  return isNamed || before === undefined ? item : { ...item, summary: before.summary, object: before.object };
-}
 
 /** What one side did at a time. */
 interface Event {
@@ -97,12 +33,11 @@ export function byRisk(one: InvestigationItem, other: InvestigationItem): number
 }
 
 /** The accounts investigated beside the responders, and the owner where something is known to be the owner's, in order of time. */
-export function timeline({ incident, investigations, runs, own }: IncidentReport): Document {
-  const found = investigations.length === 0 ? [] : combined(investigations).items;
+export function timeline({ incident, found: all, runs, own }: IncidentReport): Document {
+  const found = all?.items ?? [];
   const worst = found.toSorted((one, other) => RISK_ORDER.indexOf(one.risk) - RISK_ORDER.indexOf(other.risk));
   const listed = worst.slice(0, MAX_EVENTS);
-  const stolen = stolenIn(investigations);
-  const noteOf = ({ id }: InvestigationItem) => (stolen.has(id) ? STOLEN : '');
+  const noteOf = ({ id }: InvestigationItem) => (all?.stolen.has(id) === true ? STOLEN : '');
   const events: Event[] = [
     ...listed.map((item) => ({
       at: item.first,

@@ -6,7 +6,6 @@ import {
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { CLOCKS_MS } from '../../operations/incident/own-acts.ts';
 import { countText, secondText } from '../tables/text.ts';
-import { bySubject, combined } from './incident-timeline.ts';
 import { lastSwitch } from './old-passwords.ts';
 
 /** The most users that are named. */
@@ -14,12 +13,11 @@ const MAX_USERS = 5;
 
 /** Whether the intruder is out, by what was read and when, as one sentence; empty where nothing was investigated. */
 export function outText(report: IncidentReport): string {
-  const { investigations, lockdown } = report;
-  if (investigations.length === 0) return '';
-  const last = bySubject(investigations).flatMap((each) => each.slice(-1));
+  const { found, lockdown } = report;
+  if (found === null) return '';
+  const { lasts: last, items, stream } = found;
   const part = last.find(({ visibility }) => visibility.kind !== 'all');
   const by = `last ${last.length === 1 ? 'investigation' : 'investigations'} (${timesText(last)})`;
-  const { items, stream } = combined(investigations);
   if (stream.hole != null && !items.some((item) => isWayIn(item) && item.state !== 'unknown'))
     return `Whether the intruder is out is not known, by the ${by}. ${stream.hole}`;
   if (part !== undefined && !items.some((item) => isWayIn(item) && item.state !== 'unknown'))

@@ -7,7 +7,6 @@ import { someOf } from '../../domain/text.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { CLOCKS_MS } from '../../operations/incident/own-acts.ts';
 import { secondText } from '../tables/text.ts';
-import { combined, stolenIn } from './incident-timeline.ts';
 
 const KINDS: ReadonlySet<string> = new Set(['user', 'o_auth2_access_token', 'o_auth2_application']);
 
@@ -20,12 +19,11 @@ interface MadeAccess {
 
 /** The users, tokens and applications that the accounts made, which a lockdown of others need not end. */
 export function madeAccess({
-  investigations,
+  found,
   ownActs,
-}: Pick<IncidentReport, 'investigations' | 'ownActs'>): readonly MadeAccess[] {
-  if (investigations.length === 0) return [];
-  const { items, madeAt } = combined(investigations);
-  const stolen = stolenIn(investigations);
+}: Pick<IncidentReport, 'found' | 'ownActs'>): readonly MadeAccess[] {
+  if (found === null) return [];
+  const { items, madeAt, stolen } = found;
   const made = items.filter(
     ({ id, act, object }) => act === 'made' && KINDS.has(object.kind) && !stolen.has(id),
   );
@@ -42,10 +40,7 @@ export function madeAccess({
 }
 
 /** Those that were not ended yet when the lockdown was; empty without any. */
-export function openAfterText(
-  report: Pick<IncidentReport, 'investigations' | 'ownActs'>,
-  lockedAt: string,
-): string {
+export function openAfterText(report: Pick<IncidentReport, 'found' | 'ownActs'>, lockedAt: string): string {
   const later = madeAccess(report).filter(
     ({ ended }) => ended === null || Date.parse(ended.at) > Date.parse(lockedAt),
   );

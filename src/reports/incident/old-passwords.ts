@@ -2,7 +2,6 @@ import { objectText } from '../../domain/investigation/collect-items.ts';
 import { type InvestigationItem, isSwitchedOff } from '../../domain/investigation/investigation.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import type { OwnAct } from '../../operations/incident/own-acts.ts';
-import { combined } from './incident-timeline.ts';
 
 /** The most users that are named. */
 const MAX_USERS = 20;
@@ -10,7 +9,7 @@ const MAX_USERS = 20;
 /** Passwords that the runs in the audit log left as they were: of users whom the lockdown deactivated, and of made users who are still there. */
 export function oldPasswords(report: IncidentReport): readonly string[] {
   const { ownActs } = report;
-  const items = report.investigations.length === 0 ? [] : combined(report.investigations).items;
+  const items = report.found?.items ?? [];
   const made = items.filter((item) => item.object.kind === 'user' && isSwitchedOff(item));
   const ids = new Set(made.map(({ object }) => object.id));
   return [

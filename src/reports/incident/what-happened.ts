@@ -9,7 +9,7 @@ import { someOf } from '../../domain/text.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { type Document, lines, list } from '../document.ts';
 import { countText, secondText } from '../tables/text.ts';
-import { byRisk, bySubject, combined, stolenIn } from './incident-timeline.ts';
+import { byRisk } from './incident-timeline.ts';
 import { foundText } from './item-words.ts';
 import { OWN_WORK } from './own-work.ts';
 import { isSerious, notInvestigated, subjectText } from './what-remains.ts';
@@ -18,12 +18,12 @@ import { isSerious, notInvestigated, subjectText } from './what-remains.ts';
 export const MAX_ITEMS = 200;
 
 /** What the accounts did by the investigations, the most serious of it, and what that goes by. */
-export function whatHappened({ investigations, incident, own }: IncidentReport): Document {
-  if (investigations.length === 0) return [lines(notInvestigated(incident))];
-  const { items } = combined(investigations);
-  const stolen = stolenIn(investigations);
+export function whatHappened({ found, investigations, incident, own }: IncidentReport): Document {
+  if (found === null) return [lines(notInvestigated(incident))];
+  const { items, stolen } = found;
+  const chain = investigations.flatMap((each) => each.chain);
   const acts = items.filter(({ id }) => !stolen.has(id));
-  const unsure = stolen.size > 0 ? [] : acts.filter((item) => isOwnersToken(item, investigations));
+  const unsure = stolen.size > 0 ? [] : acts.filter((item) => isOwnersToken(item, { chain }));
   const worst = acts
     .filter((item) => isSerious(item) && !unsure.includes(item))
     .sort(byRisk)
@@ -32,11 +32,7 @@ export function whatHappened({ investigations, incident, own }: IncidentReport):
   const { reason } = incident;
   return [
     lines(items.filter(({ id }) => stolen.has(id)).map(stolenText)),
-    lines(
-      bySubject(investigations).map((each) =>
-        whatOneDid(combined(each), { stolen, isApart: own.length > 0 }),
-      ),
-    ),
+    lines(found.subjects.map((each) => whatOneDid(each, { stolen, isApart: own.length > 0 }))),
     lines(
       marked > 0 &&
         `In all, ${countText(acts.length + marked, 'thing was', 'things were')} found: these ${acts.length}, and ${marked} marked as honest work.`,
@@ -52,12 +48,8 @@ export function whatHappened({ investigations, incident, own }: IncidentReport):
 }
 
 /** Whether it is a token that an investigated account made for itself, and that is not there any more: perhaps the stolen one. */
-function isOwnersToken(item: InvestigationItem, investigations: readonly Investigation[]): boolean {
-  const owners = new Set(
-    investigations.flatMap(({ chain }) =>
-      chain.flatMap(({ how, user }) => (how === 'subject' ? user.username : [])),
-    ),
-  );
+function isOwnersToken(item: InvestigationItem, { chain }: Pick<Investigation, 'chain'>): boolean {
+  const owners = new Set(chain.flatMap(({ how, user }) => (how === 'subject' ? user.username : [])));
   return (
     item.act === 'made' &&
     item.object.kind === 'o_auth2_access_token' &&

@@ -11,11 +11,11 @@ import {
 import { shellWord } from '../../domain/remedies.ts';
 import { someOf } from '../../domain/text.ts';
 import { type CaseItem, caseItems, isOpen } from '../../operations/incident/case-items.ts';
+import type { Found } from '../../operations/incident/found.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { type Document, lines, list, type Part } from '../document.ts';
 import { countText, numberText, secondText } from '../tables/text.ts';
 import { type ChainNode, type ChainNote, chainNodes, STOLEN } from './chain-picture.ts';
-import { bySubject, combined, stolenIn } from './incident-timeline.ts';
 import { foundText, seenAgainText } from './item-words.ts';
 
 /** The most lines of what remains. */
@@ -44,8 +44,8 @@ export function isSerious({ risk }: Pick<InvestigationItem, 'risk'>): boolean {
 }
 
 /** How many of the things that were found are marked as honest work; 0 where several accounts were investigated. */
-function honestIn({ own, investigations }: Pick<IncidentReport, 'own' | 'investigations'>): number {
-  return bySubject(investigations).length > 1 ? 0 : own.filter(({ why }) => why === 'marked').length;
+function honestIn({ own, found }: Pick<IncidentReport, 'own' | 'found'>): number {
+  return found !== null && found.subjects.length > 1 ? 0 : own.filter(({ why }) => why === 'marked').length;
 }
 
 /** What people said, as far as it is about what remains. */
@@ -81,16 +81,12 @@ function leftOf(items: readonly CaseItem[]): Left {
 }
 
 /** Who made what: what people said of it is told from what remains, and the stolen token from what was done with it. */
-export function chainOf({
-  investigations,
-  marks,
-}: Pick<IncidentReport, 'investigations' | 'marks'>): readonly ChainNode[] {
-  const found = combined(investigations);
-  const notes = itemsOf(found, { marks }).flatMap((each) => {
+export function chainOf(marked: Marked, found: Found): readonly ChainNode[] {
+  const notes = itemsOf(found, marked).flatMap((each) => {
     const note = noteOf(each);
     return note === null ? [] : [[each.item.id, note] as const];
   });
-  return chainNodes(found, { notes: new Map(notes), stolen: stolenIn(investigations) });
+  return chainNodes(found, { notes: new Map(notes), stolen: found.stolen });
 }
 
 /** What a picture says of an item of which people said something. */
@@ -109,12 +105,11 @@ function noteOf({ fate, said }: CaseItem): ChainNote | null {
 
 /** What remains of each subject, which is named where there are several. */
 export function remainingTexts(report: IncidentReport): readonly string[] {
-  const groups = bySubject(report.investigations);
-  if (groups.length === 0) return ['Not known: no investigation of what the intruder left behind was given.'];
-  return groups.map((each) => {
-    const found = combined(each);
-    const text = remainingText(found, report, honestIn(report));
-    return groups.length === 1 ? text : `${subjectText(found.subject)}: ${text}`;
+  const { found } = report;
+  if (found === null) return ['Not known: no investigation of what the intruder left behind was given.'];
+  return found.subjects.map((each) => {
+    const text = remainingText(each, report, honestIn(report));
+    return found.subjects.length === 1 ? text : `${subjectText(each.subject)}: ${text}`;
   });
 }
 
@@ -234,16 +229,14 @@ function othersText(
 
 /** What remains, with what to do about it; then what people dealt with by hand, and what they handed over. */
 export function whatRemains(report: IncidentReport): Document {
-  const { investigations, incident } = report;
-  if (investigations.length === 0) return [lines(notInvestigated(incident))];
-  const last = combined(investigations);
+  const { found: last, incident } = report;
+  if (last === null) return [lines(notInvestigated(incident))];
   const items = itemsOf(last, report);
   const { remaining, seenAgain, handled, handedOver } = leftOf(items);
   const again = new Map(seenAgain.map((each) => [each.item.id, seenAgainText(each, last)]));
   const readAgain = items.filter(
     ({ said: { byHand } }) => byHand !== null && Date.parse(byHand.at) < Date.parse(last.madeAt),
   );
-  const stolen = stolenIn(investigations);
   return [
     ...(remaining.length === 0
       ? [lines(remainingTexts(report))]
@@ -255,7 +248,7 @@ export function whatRemains(report: IncidentReport): Document {
               .slice(0, MAX_ITEMS)
               .map((item) => [
                 item.risk ?? '-',
-                `${describedSummary(item)}${stolen.has(item.id) ? STOLEN : ''}`,
+                `${describedSummary(item)}${last.stolen.has(item.id) ? STOLEN : ''}`,
                 again.get(item.id) ?? item.stateReason ?? item.state.replaceAll('_', ' '),
                 `${item.remedy?.text ?? ''}${item.remedy?.isUntried ? ' (not tried on a controller)' : ''}`,
               ]),

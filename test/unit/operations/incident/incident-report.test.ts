@@ -11,6 +11,7 @@ import type {
   InvestigationItem,
 } from '../../../../src/domain/investigation/investigation.ts';
 import { NOTHING_KNOWN } from '../../../../src/operations/incident/case-items.ts';
+import { type Found, foundBy } from '../../../../src/operations/incident/found.ts';
 import { gatherReport, type IncidentReport } from '../../../../src/operations/incident/gather-report.ts';
 import { markItems } from '../../../../src/operations/incident/marked-items.ts';
 import type { OwnAct } from '../../../../src/operations/incident/own-acts.ts';
@@ -18,7 +19,6 @@ import { type Document, documentText, partsOf } from '../../../../src/reports/do
 import { htmlDocument, markdownDocument } from '../../../../src/reports/document-formats.ts';
 import { chainNodes, chainPicture } from '../../../../src/reports/incident/chain-picture.ts';
 import { incidentParts } from '../../../../src/reports/incident/incident-report.ts';
-import { combined } from '../../../../src/reports/incident/incident-timeline.ts';
 import { openAfterText } from '../../../../src/reports/incident/made-access.ts';
 import { chainOf } from '../../../../src/reports/incident/what-remains.ts';
 import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
@@ -79,6 +79,12 @@ function investigation(other: Partial<Investigation> = {}): Investigation {
     stream: { enabled: true, oldest: '2026-01-01T00:00:00.000Z', read: 12, withoutActor: 0 },
     ...other,
   };
+}
+
+function allOf(investigations: readonly Investigation[]): Found {
+  const all = foundBy(investigations);
+  expect(all).not.toBeNull();
+  return all as Found;
 }
 
 /** An incident about alice, with its lockdown and the revocation of a token before it. */
@@ -190,7 +196,7 @@ describe('the report of an incident', () => {
       /^\*\*By the last investigation \(2026-11-20T12:00:00Z\), 1 way in that these accounts made or changed remains, 5 things that decide what code runs may remain; no run in the audit log deactivated alice; the lockdown did not check 4 ways in\.\*\*\s+\*\*No\. By the investigation of 2026-11-20T12:00:00Z, 1 thing.* 5 more were not checked/,
     );
     expect(await texts(parts, 'What was ended')).toContain(': gone');
-    const { items } = combined([before, after]);
+    const { items } = allOf([before, after]);
     expect(items.filter(({ state }) => state === 'there')).toHaveLength(1);
     expect(items.find(({ id }) => id === 'user:11')?.state).toBe('gone');
     expect(items.find(({ id }) => id === 'schedule:3')).toMatchObject({
@@ -395,7 +401,7 @@ describe('the report of an incident', () => {
     expect(happened).toContain('acted from 2026-11-20T09:00:00Z to 2026-11-20T09:00:00Z: created 1 object.');
     expect(happened).not.toContain('high: created the access token');
     expect(await texts(parts, 'Timeline')).toMatch(/access token \(9\).* \(the stolen token, made here\)/);
-    const [, first] = chainOf({ investigations: [found('gone')], ...NOTHING_KNOWN });
+    const [, first] = chainOf(NOTHING_KNOWN, allOf([found('gone')]));
     expect(first).toMatchObject({ text: 'created the access token (9) (the stolen token, made here)' });
     // One that is still there remains, whatever it is called.
     const alive = incidentParts(await at.report([found('there')]), PLACE);
