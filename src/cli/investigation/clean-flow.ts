@@ -30,6 +30,7 @@ import { isSameController } from '../../operations/journal/journal.ts';
 import { endOfNow } from '../../operations/ports/clock.ts';
 import type { Evidence } from '../../operations/ports/evidence.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
+import { notReadText } from '../../reports/incident/item-words.ts';
 import type { MaybeMade } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
 import {
@@ -54,7 +55,6 @@ import {
 import { incidentOf, subjectOfIncident } from './investigate-flow.ts';
 import { readInvestigationFile } from './investigation-file.ts';
 import type { cleanFlags } from './investigation-flags.ts';
-import { notReadText } from './investigation-text.ts';
 import { theftBeginning } from './theft-beginning.ts';
 
 type Planned = CleaningPlan['clean'][number];

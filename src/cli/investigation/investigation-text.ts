@@ -20,7 +20,13 @@ import type { ItemMark } from '../../operations/incident/marked-items.ts';
 import type { OwnAct } from '../../operations/incident/own-acts.ts';
 import { type Unknowns, unknownsOf } from '../../operations/investigation/unknowns.ts';
 import { type Document, type Lines, lines, list, type Part } from '../../reports/document.ts';
-import { changeText, jobText, laterText, remedyText } from '../../reports/incident/item-words.ts';
+import {
+  changeText,
+  jobText,
+  laterText,
+  notReadText,
+  remedyText,
+} from '../../reports/incident/item-words.ts';
 import { countText, numberText, secondText } from '../../reports/tables/text.ts';
 
 /** How many entries without an actor are shown. */
@@ -81,11 +87,6 @@ export function investigationDocument(
     unattributedPart(unknowns, all),
     ...unknowns.groups.map(({ title, texts }) => lines(`${title}:`, list(...texts))),
   ];
-}
-
-/** The first line about an investigation of a stream that is not whole; none where nothing is known to be missing. */
-export function notReadText({ stream }: Pick<Investigation, 'stream'>): readonly string[] {
-  return stream.hole == null ? [] : [`Not everything was read, and more may remain. ${stream.hole}`];
 }
 
 /** What people marked as honest work, or handed over; nothing without it. */

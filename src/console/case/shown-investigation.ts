@@ -1,6 +1,5 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { type ChainBranch, chainTree } from '../../domain/investigation/chain-tree.ts';
-import { objectText } from '../../domain/investigation/collect-items.ts';
 import {
   type BeforeToken,
   describedSummary,
@@ -21,7 +20,13 @@ import { gatherRecord } from '../../operations/incident/gather-report.ts';
 import { endingOf, isIrreversible, takesNaming } from '../../operations/investigation/plan-cleaning.ts';
 import { unknownsOf } from '../../operations/investigation/unknowns.ts';
 import { howText } from '../../reports/incident/chain-picture.ts';
-import { itemFacts, labelOf, setBackText } from '../../reports/incident/item-words.ts';
+import {
+  fatesTexts,
+  itemFacts,
+  labelOf,
+  notReadText,
+  setBackText,
+} from '../../reports/incident/item-words.ts';
 import type { Controller } from '../controllers.ts';
 import { controllerOfCase } from './case-controller.ts';
 import { CaseFiles } from './case-files.ts';
@@ -81,6 +86,8 @@ export function summaryOf(
     honest: count('honest'),
     cleaned: count('cleaned'),
     over: count('over'),
+    /** The same in words. */
+    became: fatesTexts(all, { remains: 'to decide', over: false }),
   };
 }
 
@@ -125,6 +132,12 @@ export function shownOf(investigation: Investigation, known: Known) {
     /** Who made what. */
     tree: chainTree(investigation.chain, drawn, { stolen, ...DRAWN }).map(shownBranch),
     total: items.length,
+    notRead: notReadText(investigation),
+    /** What became of the items but the stolen token; of a case, the list has how many remain. */
+    became: fatesTexts(
+      all.filter(({ isStolen }) => !isStolen),
+      { remains: investigation.incident === null ? 'still there or not checked' : null, over: true },
+    ),
     /** What is from before the stolen token was made, and taken for the owner's own work; null where nothing was set apart. */
     beforeToken: beforeToken === undefined ? null : shownBefore(beforeToken),
     /** What is not known, the weightiest first; entries without an actor that are tokenctl's own are told apart. */
@@ -172,8 +185,6 @@ function shownItem(
     ...{ id, group, first, state, stateReason, risk, remedy, fate, isStolen },
     summary: describedSummary(item),
     stateText: stateText(item),
-    /** What it is about, in a few words. */
-    name: shortName(object),
     kind: object.kind,
     by: by.map(({ username }) => username),
     /** Whether it is to be cleaned, marked or done by hand. */
@@ -196,14 +207,6 @@ function shownItem(
     takesNaming: takesNaming(item, of),
     rules: item.findings.map(({ rule }) => rule),
   };
-}
-
-/** An object without its number, where it has a name. */
-function shortName(object: InvestigationItem['object']): string {
-  const { id, name } = object;
-  return id === null
-    ? objectText(object)
-    : objectText(object).replace(name === null ? /[()]/g : / \(\d+\)$/, '');
 }
 
 /** Where a browser shows an object: the page of a web interface, or what a REST API says of it. */

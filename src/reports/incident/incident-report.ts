@@ -15,6 +15,7 @@ import { STOLEN } from './chain-picture.ts';
 import { endedCounts } from './ended-counts.ts';
 import { chainParts, overText, timeline } from './incident-timeline.ts';
 import { outText } from './intruder-out.ts';
+import { notReadText } from './item-words.ts';
 import { endText, madeAccess, openAfterText } from './made-access.ts';
 import { oldPasswords } from './old-passwords.ts';
 import { OWN_WORK, ownWorkParts } from './own-work.ts';
@@ -68,8 +69,7 @@ function streamTexts(found: IncidentReport['found']): readonly string[] {
     return [
       'Not read: what the intruder did, by the activity stream. More may remain than this report says.',
     ];
-  const holes = new Set(found.lasts.flatMap(({ stream }) => stream.hole ?? []));
-  return [...holes].map((hole) => `Not everything was read, and more may remain. ${hole}`);
+  return [...new Set(found.lasts.flatMap(notReadText))];
 }
 
 /** Whom an investigation was about, of which time, and how much of that the activity stream has. */

@@ -1,4 +1,5 @@
 /** What is said of an item of an investigation, for terminals, reports and pages. */
+import { objectText } from '../../domain/investigation/collect-items.ts';
 import {
   type FieldChange,
   type Investigation,
@@ -8,13 +9,14 @@ import {
   stateText,
   whoText,
 } from '../../domain/investigation/investigation.ts';
+import { nounOf } from '../../domain/investigation/kinds.ts';
 import { someOf } from '../../domain/text.ts';
-import type { CaseItem } from '../../operations/incident/case-items.ts';
+import type { CaseItem, ItemFate } from '../../operations/incident/case-items.ts';
 import type { ItemMark } from '../../operations/incident/marked-items.ts';
 import { type OwnAct, ownActOf } from '../../operations/incident/own-acts.ts';
 import type { PlannedCleaning } from '../../operations/investigation/plan-cleaning.ts';
 import { type Facts, facts } from '../document.ts';
-import { countText, secondText, type Tone } from '../tables/text.ts';
+import { countText, numberText, secondText, type Tone } from '../tables/text.ts';
 
 /** The characters of a value in a line, and of one in the details of an item. */
 const MAX_VALUE = 100;
@@ -148,6 +150,50 @@ export function labelOf(each: CaseItem, of: Pick<Investigation, 'madeAt'>): Item
     default:
       return label(`${word}${said.byHand === null ? '' : ', after it was dealt with by hand'}`, tone);
   }
+}
+
+/** The fates of items in words, after how many there are. */
+const FATES: readonly (readonly [fate: ItemFate, text: string])[] = [
+  ['seen_again', 'done by hand as somebody said, and found again or not checked'],
+  ['by_hand', 'done by hand, not checked'],
+  ['handed_over', 'handed over'],
+  ['honest', 'honest'],
+  ['cleaned', 'cleaned and verified'],
+];
+/** How many items that are over are named. */
+const MOST_OVER = 5;
+
+/**
+ * How many items have which fate.
+ *
+ * @param words.remains What is said of those that remain; left out without it.
+ * @param words.over Whether those that are over are told, some by name.
+ */
+export function fatesTexts(
+  items: readonly CaseItem[],
+  words: { readonly remains: string | null; readonly over: boolean },
+): readonly string[] {
+  const { remains } = words;
+  const of = (fate: ItemFate) => items.filter((each) => each.fate === fate);
+  const over = words.over ? of('over').map(({ item }) => `${shortName(item.object)} ${stateText(item)}`) : [];
+  const all = remains === null ? FATES : [['remains', remains] as const, ...FATES];
+  const counted = all.flatMap(([fate, text]) => {
+    const { length } = of(fate);
+    return length === 0 ? [] : [`${numberText(length)} ${text}`];
+  });
+  if (over.length === 0) return counted;
+  return [...counted, `${numberText(over.length)} over: ${someOf(over, MOST_OVER)}`];
+}
+
+/** An object without its number, where it has a name. */
+function shortName(object: InvestigationItem['object']): string {
+  const { kind, id, name } = object;
+  return id === null || name !== null ? objectText({ ...object, id: null }) : `${nounOf(kind)} ${id}`;
+}
+
+/** What was not read of the activity stream, as the first thing to know; none where nothing is known to be missing. */
+export function notReadText({ stream }: Pick<Investigation, 'stream'>): readonly string[] {
+  return stream.hole == null ? [] : [`Not everything was read, and more may remain. ${stream.hole}`];
 }
 
 /** All that is known of an item beside what it is now, its risk and what to do about it. */

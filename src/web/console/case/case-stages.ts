@@ -121,23 +121,13 @@ function cleaningOf(read: CaseRead): Known {
     return theft.of === undefined
       ? { ...stage, act: 'investigate first', text: '', variant: 'pending', isDone: false }
       : { ...stage, act: 'investigate first', ...elsewhere(theft.of) };
-  const { remaining, seenAgain, honest, cleaned, byHand, handedOver } = last;
+  const { remaining, became, cleaned, byHand, handedOver } = last;
   const act = `decide about ${countText(remaining, 'item')}`;
-  const other = remaining - seenAgain;
-  const parts = [
-    ...(other === 0 ? [] : [`${other} to decide`]),
-    ...(seenAgain === 0 ? [] : [`${seenAgain} done by hand, and found again or not checked`]),
-    ...(cleaned === 0 ? [] : [`${cleaned} cleaned and verified`]),
-    ...(byHand === 0 ? [] : [`${byHand} by hand, not checked`]),
-    ...(handedOver === 0 ? [] : [`${handedOver} handed over`]),
-    ...(honest === 0 ? [] : [`${honest} honest`]),
-  ];
-  if (remaining === 0) {
-    const isNone = cleaned + byHand + handedOver === 0;
-    const text = isNone ? ['nothing remains', ...parts] : parts;
-    return { ...stage, act, text: text.join('; '), variant: 'success', isDone: true };
-  }
-  return { ...stage, act, text: parts.join('; '), variant: 'danger', isDone: false };
+  const isNone = remaining + cleaned + byHand + handedOver === 0;
+  const text = (isNone ? ['nothing remains', ...became] : became).join('; ');
+  return remaining === 0
+    ? { ...stage, act, text, variant: 'success', isDone: true }
+    : { ...stage, act, text, variant: 'danger', isDone: false };
 }
 
 /** The report comes last: it tells how the case was closed. One that is made before is a draft. */

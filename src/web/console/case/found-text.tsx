@@ -3,7 +3,7 @@ import './case.css';
 import type { ReactNode } from 'react';
 import { countText, numberText } from '../../shared/times.tsx';
 import { When, WithTimes } from '../parts.tsx';
-import type { InvestigationRead, Item } from './case-stages.ts';
+import type { InvestigationRead } from './case-stages.ts';
 
 /** What the investigation cannot know, the weightiest first. */
 export function Limits({
@@ -45,54 +45,21 @@ export function Limits({
 
 /** How many items were found, and when; and what became of each by marks and cleanings since, each counted once. */
 export function FoundText({
-  found: { items, total, madeAt, stream },
-  isOfCase = true,
+  found: { items, total, madeAt, notRead, became },
 }: {
   readonly found: InvestigationRead;
-  /** Whether there is anything to decide about: an investigation without a case only reads. */
-  readonly isOfCase?: boolean;
 }): ReactNode {
   const stolen = items.filter(({ isStolen }) => isStolen);
-  const fates = Map.groupBy(
-    items.filter(({ isStolen }) => !isStolen),
-    ({ fate }) => fate,
-  );
-  const parts = FATES.flatMap(([fate, text]) => {
-    const count = fates.get(fate)?.length ?? 0;
-    // In a case, the list below has the number.
-    if (fate === 'remains' && isOfCase) return [];
-    const named = fate === 'over' ? `: ${overText(fates.get(fate) ?? [])}` : '';
-    return count === 0 ? [] : [`${numberText(count)} ${text}${named}`];
-  });
   return (
     <>
-      {stream.hole != null && <strong>Not everything was read, and more may remain. {stream.hole} </strong>}
+      {notRead.length > 0 && <strong>{notRead} </strong>}
       <strong>{countText(total - stolen.length, 'item')}</strong> found <When at={madeAt} />
-      {parts.length > 0 && `: ${parts.join(', ')}`}.{' '}
+      {became.length > 0 && `: ${became.join(', ')}`}.{' '}
       {stolen.some(({ remains }) => remains) && (
         <strong>The stolen token is still there, or was not checked.</strong>
       )}
     </>
   );
-}
-
-const FATES: readonly (readonly [fate: Item['fate'], text: string])[] = [
-  ['remains', 'still there or not checked'],
-  ['seen_again', 'done by hand as somebody said, and found again or not checked'],
-  ['by_hand', 'done by hand, not checked'],
-  ['handed_over', 'handed over'],
-  ['honest', 'honest'],
-  ['cleaned', 'cleaned and verified'],
-  ['over', 'over'],
-];
-
-const MOST_NAMED = 5;
-
-/** What is gone, undone or finished, by name. */
-function overText(items: readonly Item[]): string {
-  const named = items.slice(0, MOST_NAMED).map(({ name, stateText }) => `${name} ${stateText}`);
-  const more = items.length - named.length;
-  return [...named, ...(more > 0 ? [`and ${numberText(more)} more`] : [])].join(', ');
 }
 
 /** What the owner of a stolen token did before there was that token. */

@@ -208,7 +208,7 @@ function Found({ found, place }: { readonly found: InvestigationRead; readonly p
       <CardTitle component="h2">What was found</CardTitle>
       <CardBody>
         <p>
-          <FoundText found={found} isOfCase={false} />
+          <FoundText found={found} />
         </p>
         <h3>Who made what</h3>
         <ChainTree
