@@ -51,10 +51,10 @@ const ENTRA_GROUPS_LINK = 'http://schemas.microsoft.com/claims/groups.link';
 
 /**
  * The claims of which a provider has values that it did not send, so that their absence says nothing: those that it has elsewhere (OpenID
- * Connect Core 1.0, section 5.6.2, `_claim_names`), and the groups that Entra leaves out where a user has too many
- * (`hasgroups` in OpenID Connect, `groups.link` in SAML). An application can give the groups of SAML another name: then
- * nothing tells which of the absent attributes they are, and all of them count as withheld. So do claims with objects in them,
- * which maps and flags cannot read.
+ * Connect Core 1.0, section 5.6.2, `_claim_names`; `groups:src1` in Entra's tables), and the groups that Entra leaves out where a
+ * user has too many (`hasgroups` in OpenID Connect, `groups.link` in SAML). An application can give the groups of SAML another
+ * name: then nothing tells which of the absent attributes they are, and all of them count as withheld, as they do for sources
+ * (`_claim_sources`) without names. So do claims with objects in them, which maps and flags cannot read.
  *
  * @param mapped The claims that maps and flags look at.
  */
@@ -63,13 +63,15 @@ export function withheldBy(
   mapped: ReadonlySet<string>,
 ): readonly string[] {
   const elsewhere = claims['_claim_names'];
-  const named = isObject(elsewhere) ? Object.keys(elsewhere) : [];
+  const named = isObject(elsewhere)
+    ? Object.keys(elsewhere)
+    : Object.keys(claims).flatMap((name) => /^(.+):src\d+$/.exec(name)?.[1] ?? []);
   const hasGroups = isTrue(claims['hasgroups']) ? ['groups'] : [];
-  const linked = Object.hasOwn(claims, ENTRA_GROUPS_LINK)
-    ? [ENTRA_GROUPS, ...[...mapped].filter((name) => !Object.hasOwn(claims, name))]
-    : [];
+  const isLinked = Object.hasOwn(claims, ENTRA_GROUPS_LINK);
+  const hasUnnamed = isLinked || (isObject(claims['_claim_sources']) && !isObject(elsewhere));
+  const absent = hasUnnamed ? [...mapped].filter((name) => !Object.hasOwn(claims, name)) : [];
   const unread = [...mapped].filter((name) => [claims[name]].flat().some(isObject));
-  return [...new Set([...named, ...hasGroups, ...linked, ...unread])];
+  return [...new Set([...named, ...hasGroups, ...(isLinked ? [ENTRA_GROUPS] : []), ...absent, ...unread])];
 }
 
 function isObject(value: unknown): value is object {

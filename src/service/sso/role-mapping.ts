@@ -121,7 +121,7 @@ function matches(expression: Expression | undefined, identity: Identity): boolea
 }
 
 /** The claims that {@link Identity.names} is made of. */
-const NAME_CLAIMS = ['email', 'preferred_username', 'upn'];
+export const NAME_CLAIMS = ['email', 'preferred_username', 'upn'];
 
 /** Whether the provider did not send all values that it has: nothing can be concluded from the absence of one. */
 function isWithheld({ withheld = [] }: Identity, attribute: string): boolean {

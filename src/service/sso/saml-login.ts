@@ -15,7 +15,7 @@ import {
   takePendingLogin,
 } from './login.ts';
 import { CLOCK_TOLERANCE_S } from './provider-client.ts';
-import { mappedAttributes } from './role-mapping.ts';
+import { mappedAttributes, NAME_CLAIMS } from './role-mapping.ts';
 import { idpOf, nameIdFormat, type SentRequest } from './saml-client.ts';
 import type { SamlThread } from './saml-thread.ts';
 import type { VerifiedAssertion } from './saml-worker.ts';
@@ -117,7 +117,10 @@ async function identify(
   if (!isFirstUse) throw new SsoFailure('unverified', 'the assertion was used before');
   const { nameId, nameIdFormat, sessionIndex } = assertion;
   const { rules } = await ssoConfiguration(service, database);
-  const withheld = withheldBy(assertion.attributes, mappedAttributes(rules('saml')));
+  const mapped = mappedAttributes(rules('saml'));
+  const withheld = assertion.hidesAttributes
+    ? [...new Set([...mapped, ...NAME_CLAIMS])]
+    : withheldBy(assertion.attributes, mapped);
   return {
     identity: { ...samlIdentity({ name: answer.idp, idp }, assertion), withheld },
     session: { ends: sessionEnds, details: { idp: answer.idp, nameId, nameIdFormat, sessionIndex } },

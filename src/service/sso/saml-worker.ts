@@ -21,7 +21,10 @@ export interface VerifiedAssertion {
   readonly nameIdFormat: string;
   /** The identity provider's name of the session; empty for none. */
   readonly sessionIndex: string;
-  readonly attributes: Readonly<Record<string, unknown>>;
+  /** The values of each attribute; those with elements in them as objects. */
+  readonly attributes: Readonly<Record<string, readonly unknown[]>>;
+  /** Whether it has attributes that are encrypted on their own: their names are not known. */
+  readonly hidesAttributes: boolean;
   /** The assertion's element in the form of xml2js. */
   readonly element: unknown;
 }
@@ -63,7 +66,7 @@ async function verifySaml(answer: SamlAnswer): Promise<SamlVerdict> {
         nameId: profile.nameID ?? '',
         nameIdFormat: profile.nameIDFormat ?? '',
         sessionIndex: profile.sessionIndex ?? '',
-        attributes: (profile['attributes'] ?? {}) as Record<string, unknown>,
+        ...attributesIn(assertion as AssertionElement),
         element: assertion,
       },
     };
@@ -72,6 +75,34 @@ async function verifySaml(answer: SamlAnswer): Promise<SamlVerdict> {
     const detail = error instanceof Error ? error.message.slice(0, 300) : 'unknown error';
     return { refused: 'unverified', detail };
   }
+}
+
+/** The part of an assertion's element that states attributes. */
+interface AssertionElement {
+  readonly AttributeStatement?: readonly {
+    readonly Attribute?: readonly {
+      readonly $: { readonly Name: string };
+      readonly AttributeValue?: readonly (string | Readonly<Record<string, unknown>>)[];
+    }[];
+    readonly EncryptedAttribute?: unknown;
+  }[];
+}
+
+/** Of an attribute that is repeated for each value, as Keycloak does with roles, the library keeps the last value only. */
+function attributesIn({ AttributeStatement: statements = [] }: AssertionElement) {
+  const attributes = new Map<string, unknown[]>();
+  for (const { $, AttributeValue: values = [] } of statements.flatMap(({ Attribute = [] }) => Attribute))
+    if (values.length > 0)
+      attributes.set($.Name, [...(attributes.get($.Name) ?? []), ...values.map(valueIn)]);
+  return {
+    attributes: Object.fromEntries(attributes),
+    hidesAttributes: statements.some((statement) => statement.EncryptedAttribute !== undefined),
+  };
+}
+
+function valueIn(value: string | Readonly<Record<string, unknown>>): unknown {
+  if (typeof value === 'string') return value;
+  return Object.keys(value).some((name) => name !== '_' && name !== '$') ? value : value['_'];
 }
 
 /** What the envelope of a response must say. */

@@ -105,8 +105,13 @@ describe('roles by attributes', () => {
   const keys = samlKeys();
   let service: RunningService;
   let idp: SamlIdentityProvider;
-  const logInWith = async (attributes: Readonly<Record<string, readonly string[]>>) => {
-    const { browser } = await logInWithSaml(service, { idp, nameId: 'ada', change: { attributes } });
+  const logInWith = async (
+    attributes: Readonly<Record<string, readonly string[]>>,
+    moreAttributes = '',
+    nameId = 'ada',
+  ) => {
+    const change = { attributes, moreAttributes };
+    const { browser } = await logInWithSaml(service, { idp, nameId, change });
     return { browser, user: await whoIs(service, browser) };
   };
   const logIn = (groups: readonly string[]) => logInWith({ groups });
@@ -165,4 +170,30 @@ describe('roles by attributes', () => {
     expect(told.user).toMatchObject({ is_superuser: false });
     expect(await roles(first.user?.id)).toEqual(['Default admin']);
   });
+
+  it.each([
+    // As Keycloak sends roles unless it is told otherwise.
+    [
+      'repeat the attribute for each value',
+      (name: string) => ['root', 'staff'].map((value) => attribute(name, value)).join(''),
+    ],
+    ['encrypt the attribute', () => '<saml:EncryptedAttribute/>'],
+    [
+      'encrypt a value',
+      (name: string) => attribute(name, '<x:EncryptedData xmlns:x="http://www.w3.org/2001/04/xmlenc#"/>'),
+    ],
+  ])('stay where the identity provider may %s', async (what, xml) => {
+    const nameId = `eve-${what.length}`;
+    const first = await logInWith({ groups: ['root'] }, '', nameId);
+    expect(first.user).toMatchObject({ is_superuser: true });
+    const second = await logInWith({ department: ['it'] }, xml('groups'), nameId);
+    expect(second.user).toMatchObject({ id: first.user?.['id'], is_superuser: true });
+    // An attribute with no value says that the user has none (SAML 2.0 Core, section 2.7.3.1.1).
+    const empty = await logInWith({ groups: [] }, '', nameId);
+    expect(empty.user).toMatchObject({ is_superuser: false });
+  });
 });
+
+function attribute(name: string, value: string): string {
+  return `<saml:Attribute Name="${name}"><saml:AttributeValue>${value}</saml:AttributeValue></saml:Attribute>`;
+}

@@ -35,6 +35,11 @@ it.each([
   ['the groups that Entra leaves out of a token', { groups: undefined, hasgroups: 'true' }],
   ['what the provider has elsewhere', { groups: undefined, _claim_names: { groups: 'src1' } }],
   ['what an empty claim stands for', { groups: [], _claim_names: { groups: 'src1' } }],
+  [
+    'what only the sources name',
+    { groups: undefined, _claim_sources: { src1: { endpoint: 'https://graph' } } },
+  ],
+  ['what names its source', { 'groups:src1': true, groups: undefined }],
   ['what only a part is sent of', { groups: ['some'], _claim_names: { groups: 'src1' } }],
   ['groups as objects', { groups: [{ id: 'g-1', name: 'admins' }] }],
   ['a claim with claims in it', { groups: { automation: { roles: ['admins'] } } }],

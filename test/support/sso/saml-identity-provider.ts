@@ -25,6 +25,8 @@ export interface AssertionParts {
   readonly notBefore: Date;
   readonly notOnOrAfter: Date;
   readonly attributes: Readonly<Record<string, readonly string[]>>;
+  /** More elements of the statement of attributes, as XML. */
+  readonly moreAttributes?: string;
   /** When the session has to end; the assertion does not say unless it is given. */
   readonly sessionNotOnOrAfter?: Date;
   /** What the envelope says: the same as the assertion, and success, unless it is given; null for nothing. */
@@ -192,10 +194,8 @@ function responseXml(parts: AssertionParts): string {
     ([name, values]) =>
       `<saml:Attribute Name="${name}">${values.map((value) => `<saml:AttributeValue>${value}</saml:AttributeValue>`).join('')}</saml:Attribute>`,
   );
-  const statement =
-    attributes.length === 0
-      ? ''
-      : `<saml:AttributeStatement>${attributes.join('')}</saml:AttributeStatement>`;
+  const stated = attributes.join('') + (parts.moreAttributes ?? '');
+  const statement = stated === '' ? '' : `<saml:AttributeStatement>${stated}</saml:AttributeStatement>`;
   const { destination = parts.recipient, issuer = parts.issuer, status = 'Success' } = parts.envelope ?? {};
   const to = destination === null ? '' : ` Destination="${destination}"`;
   const from = issuer === null ? '' : `<saml:Issuer>${issuer}</saml:Issuer>`;
