@@ -103,7 +103,10 @@ export class SessionCache {
     const { servers, isCluster } = await this.#connected();
     const pattern = `${escapeGlob(this.#options.keyPrefix)}:1:*`;
     const empty: string[] = [];
-    for (const server of servers) if (!(await holdsAny(server, pattern))) empty.push(server.address);
+    for (const server of servers) {
+      await requireRights(server, `${this.#options.keyPrefix}:${ENGINE}`);
+      if (!(await holdsAny(server, pattern))) empty.push(server.address);
+    }
     // The nodes of a cluster share the keys.
     if (isCluster ? empty.length < servers.length : empty.length === 0) return null;
     return `The cache at ${empty.join(', ')} has no keys of a gateway with the prefix "${this.#options.keyPrefix}"`;
@@ -297,6 +300,20 @@ async function modeOf(server: Server): Promise<string> {
 async function holdsAny(server: Server, pattern: string): Promise<boolean> {
   for await (const names of scan(server, pattern)) if (names.length > 0) return true;
   return false;
+}
+
+/**
+ * Reads and deletes a session that does not exist: a user of Redis may be allowed to list keys only, and a replica takes no changes.
+ * What is found here stops no revocation, as a session that cannot be ended does.
+ */
+async function requireRights(server: Server, name: string): Promise<void> {
+  await ask(server, async ({ client }) => {
+    for (const tried of [client.get(name), client.pTTL(name), client.del(name)])
+      await (tried as Promise<unknown>).catch((error: Error) => {
+        // The key would be another node's, which a cluster says after it has checked the permission.
+        if (!error.message.startsWith('MOVED ')) throw error;
+      });
+  });
 }
 
 /** All keys of a pattern; one may come twice (the contract of SCAN). */

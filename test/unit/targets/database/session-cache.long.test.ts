@@ -133,6 +133,19 @@ describe.skipIf(NO_REDIS !== null)('a session cache', () => {
     );
   });
 
+  test.each(['get', 'pttl', 'del'])(
+    'whose keys may be listed and %s is refused is a problem',
+    async (command) => {
+      const redis = await redisWith();
+      redis.set('gateway:1:another', Buffer.from('x'), 60);
+      redis.cli('acl', 'setuser', 'reader', 'on', `>${PASSWORD}`, '~*', '+@all', `-${command}`);
+      const problem = await cacheAt(`redis://reader:${PASSWORD}@127.0.0.1:${redis.port}`).problem();
+      expect(problem).toContain('its user lacks a permission (SCAN, GET, PTTL and DEL are needed)');
+      redis.cli('acl', 'setuser', 'reader', '+@all');
+      expect(await cacheAt(`redis://reader:${PASSWORD}@127.0.0.1:${redis.port}`).problem()).toBeNull();
+    },
+  );
+
   test('gives the owner of each session, and never a value', async () => {
     const redis = await redisWith();
     redis.set(`${ENGINE}${key('a')}`, pickledSession(41), 60);
