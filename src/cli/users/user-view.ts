@@ -98,9 +98,10 @@ export function applicationListing(
 /** What is known of a user, as a command's result. */
 export function shownUserResult(
   shown: ShownUser,
-  description: Pick<TargetDescription, 'visibility' | 'sessionCache'>,
+  description: Pick<TargetDescription, 'visibility' | 'sessionCache' | 'credential'>,
 ): Report<ShownUserJson> {
   const { visibility } = description;
+  const notListed = description.credential === 'database_role' ? NOT_ALLOWED : NOT_LISTED;
   const unread = unreadSessions(description);
   const { user, lastChange, accessTokens, refreshTokens, sessions } = shown;
   return report({
@@ -122,8 +123,8 @@ export function shownUserResult(
           ['Last change', lastChangeText(lastChange)],
           ['Access tokens', accessTokensText(accessTokens)],
           ['Issued to', issuedText(accessTokens.byApplication)],
-          ['Refresh tokens', refreshTokens === null ? NOT_LISTED : statesText(refreshTokens)],
-          ['Sessions', sessions === null ? NOT_LISTED : sessionsText(sessions, unread !== undefined)],
+          ['Refresh tokens', refreshTokens === null ? notListed : statesText(refreshTokens)],
+          ['Sessions', sessions === null ? notListed : sessionsText(sessions, unread !== undefined)],
         ],
         `User ${user.username} (id ${user.id})`,
       ),
@@ -137,6 +138,7 @@ function sessionsText(count: number, isPart: boolean): string {
 }
 
 const NOT_LISTED = 'not listed by this target; use a database context';
+const NOT_ALLOWED = 'not read: this role lacks rights, which `tokenctl context check` lists';
 
 function lastChangeText(lastChange: Date | null | undefined): string {
   if (lastChange === undefined) return 'unknown: the activity stream may not be read';

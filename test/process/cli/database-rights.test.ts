@@ -228,3 +228,10 @@ describe.runIf(existsSync(CONTROLLER))("in a controller's tables", () => {
     }
   });
 });
+
+test('a role without rights on sessions is not sent to a database context for them', async () => {
+  const grants = [...(documented.get('Reading') ?? []), ...SERVICE_GRANTS];
+  const { run } = home(await addRole([...grants, 'REVOKE ALL ON django_session FROM ROLE']));
+  const { stdout } = await run(['users', 'show', 'admin']);
+  expect(stdout).toMatch(/^ {2}Sessions: +not read: this role lacks rights, which `tokenctl context check/m);
+});
