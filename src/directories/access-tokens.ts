@@ -1,11 +1,11 @@
 import { createPrivateKey } from 'node:crypto';
 import { importPKCS8, SignJWT } from 'jose';
 import type { ClientAuth, Configuration } from 'openid-client';
-import { fetch as undiciFetch } from 'undici';
 import { TokenctlError } from '../domain/errors.ts';
 import { Secret } from '../domain/secret.ts';
+import { exchange } from '../network/exchange.ts';
 import { proxyFailure } from '../network/outgoing.ts';
-import { providerAgent, requireEncrypted } from './provider-client.ts';
+import { requireEncrypted } from './provider-client.ts';
 
 /** A client of a provider that gets access tokens with its own credential (RFC 6749 §4.4). */
 export interface ClientCredentials {
@@ -89,27 +89,10 @@ async function tokenEndpoint(
   const server = { issuer: tokenUrl.origin, token_endpoint: tokenUrl.href };
   const configuration = new library.Configuration(server, clientId, {}, authentication);
   configuration.timeout = TIMEOUT_S;
-  configuration[library.customFetch] = (url, options) => boundedFetch(url, options, ca);
+  configuration[library.customFetch] = (url, options) =>
+    exchange(url, { ...(options as RequestInit), ca, maxBytes: MAX_ANSWER_BYTES });
   if (tokenUrl.protocol === 'http:') library.allowInsecureRequests(configuration);
   return configuration;
-}
-
-async function boundedFetch(url: string, options: object, ca: string | undefined): Promise<Response> {
-  const dispatcher = providerAgent(new URL(url), ca);
-  try {
-    const answer = await undiciFetch(url, { ...options, redirect: 'error', dispatcher });
-    const body: Uint8Array[] = [];
-    let length = 0;
-    for await (const chunk of answer.body ?? []) {
-      length += chunk.byteLength;
-      if (length > MAX_ANSWER_BYTES) throw new Error('the answer is too long');
-      body.push(chunk);
-    }
-    const headers = { 'content-type': answer.headers.get('content-type') ?? '' };
-    return new Response(Buffer.concat(body), { status: answer.status, headers });
-  } finally {
-    await dispatcher.destroy();
-  }
 }
 
 async function bearerOf(

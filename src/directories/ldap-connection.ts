@@ -19,6 +19,7 @@ import {
 } from 'ldapts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
+import { errorCode } from '../network/exchange.ts';
 import { refusal, unreachable } from './ldap-errors.ts';
 import { LdapFrames } from './ldap-frames.ts';
 import { type LdapMessage, readMessage } from './ldap-messages.ts';
@@ -254,7 +255,7 @@ export class LdapConnection {
       for (const { take } of this.#waiting.splice(0)) take();
     });
     socket.on('error', (cause) =>
-      this.#fail(unreachable(name, `could not be reached (${codeOf(cause)})`, cause)),
+      this.#fail(unreachable(name, `could not be reached (${errorCode(cause)})`, cause)),
     );
     socket.on('close', () => {
       if (socket === this.#socket)
@@ -376,7 +377,7 @@ async function opened(
       signal?.addEventListener('abort', abort);
       socket.once(event, resolve);
       socket.once('error', (cause) =>
-        reject(unreachable(name, `could not be reached (${codeOf(cause)})`, cause)),
+        reject(unreachable(name, `could not be reached (${errorCode(cause)})`, cause)),
       );
       socket.once('close', () => reject(unreachable(name, 'ended the connection at once')));
     });
@@ -391,11 +392,4 @@ async function opened(
     clearTimeout(timer);
     if (abort !== undefined) signal?.removeEventListener('abort', abort);
   }
-}
-
-function codeOf(error: Error): string {
-  if ('code' in error && typeof error.code === 'string') return error.code;
-  return error instanceof AggregateError && error.errors[0] instanceof Error
-    ? codeOf(error.errors[0])
-    : error.name;
 }

@@ -46,7 +46,7 @@ export async function readOktaUsers(client: ProviderClient): Promise<DirectoryUs
         const { body, headers } = await readPage(client, address, { schema: listResponse });
         const users = body.map(userOf);
         // Okta names at least the page itself. A proxy that removes the header would make the first page the whole list.
-        if (users.length >= PAGE_SIZE && headers['link'] === undefined)
+        if (users.length >= PAGE_SIZE && !headers.has('link'))
           throw client.misbehaved('sent a full page without the header Link, which names the next page');
         return { users, next: nextLink(headers) };
       });
@@ -63,7 +63,7 @@ export const findOktaUsers: FindUsers = async (client, { kind, value }) => {
 
 /** The address of the next page in the Link headers (RFC 8288 §3): `<https://…?after=…>; rel="next"`. */
 function nextLink(headers: ProviderAnswer['headers']): string | null {
-  const links = [headers['link'] ?? []].flat().join(', ');
+  const links = headers.get('link') ?? '';
   for (const [, address = '', parameters = ''] of links.matchAll(/<([^>]*)>([^<]*)/g)) {
     if (/;\s*rel="?next"?/i.test(parameters)) return address;
   }

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import { TokenctlError } from '../domain/errors.ts';
-import { isLoopback } from '../domain/network-address.ts';
+import { isProtected } from '../domain/network-address.ts';
 import type { Secret } from '../domain/secret.ts';
-import { openOutgoing, proxyFailure } from '../network/outgoing.ts';
+import { errorCode, exchange, OverlongResponse } from '../network/exchange.ts';
+import { openOutgoing } from '../network/outgoing.ts';
 
 /** How to reach the API of an identity provider. */
 export interface ProviderClientOptions {
@@ -25,7 +26,7 @@ export interface ProviderClientOptions {
 /** A response of JSON. */
 export interface ProviderAnswer {
   readonly body: unknown;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly headers: Headers;
 }
 
 /** The timeout of one request, in milliseconds. */
@@ -64,7 +65,11 @@ export class ProviderClient {
   constructor(options: ProviderClientOptions) {
     requireEncrypted(options.url);
     this.#options = options;
-    this.#agent = providerAgent(options.url, options.ca);
+    this.#agent = openOutgoing(options.url, {
+      connect: { timeout: 10_000, ...(options.ca !== undefined && { ca: options.ca }) },
+      headersTimeout: TIMEOUT_MS,
+      bodyTimeout: TIMEOUT_MS,
+    }).dispatcher;
   }
 
   /**
@@ -129,18 +134,18 @@ export class ProviderClient {
     const authorization = await this.#authorization;
     try {
       const timeout = AbortSignal.timeout(TIMEOUT_MS);
-      const answer = await request(url, {
+      const answer = await exchange(url, {
         headers: { accept: 'application/json', ...headers, authorization: authorization.reveal() },
         dispatcher: this.#agent,
         signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+        maxBytes: MAX_BYTES,
       });
-      return { status: answer.statusCode, headers: answer.headers, text: await bounded(answer.body) };
+      return { status: answer.status, headers: answer.headers, text: await answer.text() };
     } catch (cause) {
       if (signal?.aborted) throw new TokenctlError('interrupted', 'Interrupted', { cause });
-      if (cause instanceof TooLong) throw this.misbehaved('sent a page that is too long');
-      const ofProxy = proxyFailure(cause);
-      if (ofProxy !== null) throw ofProxy;
-      const code = codeOf(cause);
+      if (cause instanceof OverlongResponse) throw this.misbehaved('sent a page that is too long');
+      if (cause instanceof TokenctlError) throw cause;
+      const code = errorCode(cause);
       if (mayRetry && TRANSIENT_CODES.has(code)) return null;
       throw new TokenctlError('target_unreachable', `${this.#options.name} could not be reached (${code})`, {
         cause,
@@ -203,38 +208,16 @@ export function isAnswer(error: unknown, statuses: readonly number[]): boolean {
   return error instanceof TokenctlError && statuses.includes(Number(error.details?.['status']));
 }
 
-/** Connections to a provider, each wait limited. */
-export function providerAgent(url: URL, ca: string | undefined): Dispatcher {
-  return openOutgoing(url, {
-    connect: { timeout: 10_000, ...(ca !== undefined && { ca }) },
-    headersTimeout: TIMEOUT_MS,
-    bodyTimeout: TIMEOUT_MS,
-  }).dispatcher;
-}
-
 /**
  * Checks that credentials travel encrypted.
  *
  * @throws TokenctlError `configuration`
  */
 export function requireEncrypted(url: URL): void {
-  if (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))) return;
+  if (isProtected(url)) return;
   throw new TokenctlError('configuration', `The address of ${url.host} must begin with https://`, {
     hint: 'Every request to an identity provider carries a credential.',
   });
-}
-
-class TooLong extends Error {}
-
-async function bounded(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    length += chunk.byteLength;
-    if (length > MAX_BYTES) throw new TooLong();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** How long to wait before the next attempt, in milliseconds; null if it is no use. */
@@ -250,13 +233,13 @@ function delayOf(
   const passes =
     isLimit(status, code) || [502, 503, 504].includes(status) || (status === 500 && code === 'backendError');
   if (!passes || pause === undefined) return null;
-  const retryAfter = String(headers['retry-after'] ?? '');
+  const retryAfter = headers.get('retry-after') ?? '';
   if (/^\d+$/.test(retryAfter)) return Math.max(Number(retryAfter) * 1000, pause);
   // RFC 9110 §10.2.3: seconds or a date. Okta gives the time in seconds since 1970 in a header of its own.
-  const until = Date.parse(retryAfter) || Number(headers['x-rate-limit-reset'] ?? 0) * 1000;
+  const until = Date.parse(retryAfter) || Number(headers.get('x-rate-limit-reset') ?? 0) * 1000;
   if (!(until > 0)) return isLimit(status, code) ? LIMIT_PAUSES * pause : pause;
   // By the clock that named the time: this machine's may be minutes away from it.
-  const now = Date.parse(String(headers['date'] ?? '')) || Date.now();
+  const now = Date.parse(headers.get('date') ?? '') || Date.now();
   return Math.max(until - now + RESET_MARGIN_MS, pause);
 }
 
@@ -285,11 +268,4 @@ function errorCodeIn(text: string): string | null {
 
 function membersOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-}
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown';
-  if ('code' in error && typeof error.code === 'string') return error.code;
-  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
-  return error.cause === undefined ? error.name : codeOf(error.cause);
 }

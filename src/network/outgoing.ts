@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import { BlockList, isIP } from 'node:net';
-import { Agent, type Dispatcher, errors, fetch, Pool, ProxyAgent } from 'undici';
+import { Agent, type Dispatcher, errors, Pool, ProxyAgent } from 'undici';
 import { TokenctlError } from '../domain/errors.ts';
 import { isLoopback } from '../domain/network-address.ts';
 import type { Secret } from '../domain/secret.ts';
@@ -73,28 +73,6 @@ export function directHint(what: 'SMTP' | 'LDAP'): string | undefined {
   return isSet
     ? `${what} does not use the proxy of the environment: the server has to be reachable directly.`
     : undefined;
-}
-
-/**
- * `fetch` by the way that {@link openOutgoing} opens. The connection ends with the response, which is read whole.
- *
- * @param options.read Reads the body.
- * @throws TokenctlError `target_unreachable` if the proxy is what fails, and as `fetch` does
- */
-export async function fetchOutgoing<Read>(
-  url: URL,
-  options: RequestInit,
-  read: (response: Response) => Promise<Read>,
-): Promise<Read> {
-  const { dispatcher } = openOutgoing(url);
-  try {
-    const response = await fetch(url, { ...(options as object), dispatcher });
-    return await read(response as unknown as Response);
-  } catch (cause) {
-    throw proxyFailure(cause) ?? cause;
-  } finally {
-    await dispatcher.destroy();
-  }
 }
 
 /** The failure of the proxy among the causes of an error; null if it is not the proxy that failed. */

@@ -1,10 +1,11 @@
 import { createHash, createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
 import { readSettingUrl } from '../domain/setting-url.ts';
-import { openOutgoing, proxyFailure } from '../network/outgoing.ts';
+import { exchange } from '../network/exchange.ts';
+import { openOutgoing } from '../network/outgoing.ts';
 import type { Notice, Notifier } from '../operations/ports/notifier.ts';
 
 /** The receiver of a webhook, and how to post to it. */
@@ -90,19 +91,22 @@ async function post(
   const { url, timeoutMs, agent } = to;
   const body = JSON.stringify(to.encode(notice));
   try {
-    const answer = await request(url, {
+    const answer = await exchange(url, {
       method: 'POST',
       body,
       headers: { 'content-type': 'application/json', ...signed(notice.id, body, to.signingSecret) },
       dispatcher: agent,
       signal: AbortSignal.timeout(timeoutMs),
+      ...{ maxBytes: 65_536, cut: true },
     });
-    await answer.body.dump({ limit: 65_536 });
-    return failureFor(answer.statusCode, to.answeredBy(`The webhook at ${url.host}`));
+    return failureFor(answer.status, to.answeredBy(`The webhook at ${url.host}`));
   } catch (cause) {
     const error =
-      proxyFailure(cause) ??
-      new TokenctlError('target_unreachable', `The webhook at ${url.host} could not be reached`, { cause });
+      cause instanceof TokenctlError
+        ? cause
+        : new TokenctlError('target_unreachable', `The webhook at ${url.host} could not be reached`, {
+            cause,
+          });
     return { error, isTemporary: true };
   }
 }

@@ -11,7 +11,7 @@ import {
 } from 'jose';
 import { TokenctlError } from '../domain/errors.ts';
 import { KeysUnavailable } from '../domain/signals/signal-refusal.ts';
-import { fetchLimited } from './limited-fetch.ts';
+import { exchange } from '../network/exchange.ts';
 import type { PublishedKeys } from './verify-token.ts';
 
 /** How long a request for keys may take, in milliseconds. */
@@ -84,7 +84,7 @@ export class TransmitterKeys {
       timeoutDuration: TIMEOUT_MS,
       cacheMaxAge: MAX_AGE_MS,
       cooldownDuration: COOLDOWN_MS,
-      [customFetch]: (url, options) => fetchLimited(url, { ...options, maxBytes: MAX_BYTES }),
+      [customFetch]: (url, options) => exchange(url, { ...options, maxBytes: MAX_BYTES }),
     });
     const set: KeySet = { find, failed: null, again: Number.NEGATIVE_INFINITY };
     this.#sets.set(address, set);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
-import { proxyFailure } from '../network/outgoing.ts';
+import { exchange } from '../network/exchange.ts';
 import type {
   EventStream,
   PollAnswer,
@@ -11,7 +11,6 @@ import type {
   TransmitterMetadata,
   WantedStream,
 } from '../operations/ports/transmitters.ts';
-import { fetchLimited } from '../security-events/limited-fetch.ts';
 
 /** How a transmitter is reached. */
 export interface TransmitterClientOptions {
@@ -44,7 +43,7 @@ interface Answer {
 }
 
 /** Sends a request, and once more with a new token where the first is refused: tokens of an hour end during a long poll. */
-async function exchange(options: TransmitterClientOptions, request: Exchange): Promise<Answer> {
+async function ask(options: TransmitterClientOptions, request: Exchange): Promise<Answer> {
   if (request.signedIn === false) return await send(options, request, null);
   const answer = await send(options, request, await options.authorization());
   return answer.status === 401
@@ -59,7 +58,7 @@ async function send(
   authorization: Secret | null,
 ): Promise<Answer> {
   const signals = [AbortSignal.timeout(TIMEOUT_MS), given, signal].filter((each) => each !== undefined);
-  const [status, text] = await fetchLimited(url, {
+  const response = await exchange(url, {
     method,
     headers: {
       accept: 'application/json',
@@ -70,19 +69,15 @@ async function send(
     ...(body !== undefined && { body: JSON.stringify(body) }),
     signal: AbortSignal.any(signals),
     maxBytes: MAX_BYTES,
-  }).then(
-    async (response) => [response.status, await response.text()] as const,
-    (cause: unknown) => {
-      if (given?.aborted || signal?.aborted) throw new TokenctlError('interrupted', 'Interrupted', { cause });
-      const ofProxy = proxyFailure(cause);
-      if (ofProxy !== null) throw ofProxy;
-      throw new TokenctlError('target_unreachable', `${name} could not be reached at ${shown(url)}`, {
-        hint: 'Check the address, the network and the certificate.',
-        cause,
-      });
-    },
-  );
-  return { status, body: parsed(text) };
+  }).catch((cause: unknown) => {
+    if (given?.aborted || signal?.aborted) throw new TokenctlError('interrupted', 'Interrupted', { cause });
+    if (cause instanceof TokenctlError) throw cause;
+    throw new TokenctlError('target_unreachable', `${name} could not be reached at ${shown(url)}`, {
+      hint: 'Check the address, the network and the certificate.',
+      cause,
+    });
+  });
+  return { status: response.status, body: await response.json().catch(() => null) };
 }
 
 /** The error for an answer of this status. */
@@ -113,7 +108,7 @@ const pollAnswer = z.object({
 export function openPollSource(url: string, options: TransmitterClientOptions): PollSource {
   return {
     async poll({ acknowledged, refused, maxEvents }: PollRequest, signal: AbortSignal): Promise<PollAnswer> {
-      const { status, body } = await exchange(options, {
+      const { status, body } = await ask(options, {
         ...{ method: 'POST', url, signal },
         // RFC 8936, section 2.6.
         ...(refused.size > 0 && { language: 'en' }),
@@ -166,7 +161,7 @@ export function openStreamManagement(
   let published: Promise<z.output<typeof metadataAnswer>> | undefined;
   const readMetadata = async () => {
     const url = metadataAddress(issuer);
-    const { status, body } = await exchange(options, { method: 'GET', url, signedIn: false });
+    const { status, body } = await ask(options, { method: 'GET', url, signedIn: false });
     if (status !== 200) throw refusal(options, shown(url), status);
     return read(options, shown(url), metadataAnswer, body);
   };
@@ -210,7 +205,7 @@ export function openStreamManagement(
   };
   const streams = async () => {
     const url = await required('configuration_endpoint');
-    const { status, body } = await exchange(options, { method: 'GET', url });
+    const { status, body } = await ask(options, { method: 'GET', url });
     if (status === 404) return [];
     if (status !== 200) throw refusal(options, 'the list of streams', status);
     const list = Array.isArray(body) ? body : [body];
@@ -236,7 +231,7 @@ export function openStreamManagement(
         ...(authorization !== null && { authorization_header: authorization.reveal() }),
       };
       const body = { delivery, events_requested: events, description: 'tokenctl' };
-      const answer = await exchange(options, { method: 'POST', url, body });
+      const answer = await ask(options, { method: 'POST', url, body });
       if (answer.status === 409) throw existing(options, await streams());
       if (answer.status !== 201 && answer.status !== 200)
         throw refusal(options, 'the creation of a stream', answer.status);
@@ -245,19 +240,19 @@ export function openStreamManagement(
     async status(id) {
       const url = await endpoint('status_endpoint');
       if (url === null) return null;
-      const { status, body } = await exchange(options, { method: 'GET', url: withId(url, id) });
+      const { status, body } = await ask(options, { method: 'GET', url: withId(url, id) });
       if (status !== 200) throw refusal(options, 'the state of the stream', status);
       return read(options, 'the state of the stream', z.object({ status: z.string().max(100) }), body).status;
     },
     async verify(id, state) {
       const url = await required('verification_endpoint');
-      const { status } = await exchange(options, { method: 'POST', url, body: { stream_id: id, state } });
+      const { status } = await ask(options, { method: 'POST', url, body: { stream_id: id, state } });
       if (status !== 204 && status !== 200 && status !== 202)
         throw refusal(options, 'the request for a verification event', status);
     },
     async delete(id) {
       const url = await required('configuration_endpoint');
-      const { status } = await exchange(options, { method: 'DELETE', url: withId(url, id) });
+      const { status } = await ask(options, { method: 'DELETE', url: withId(url, id) });
       if (status === 404) return false;
       if (status !== 204 && status !== 200) throw refusal(options, 'the deletion of the stream', status);
       return true;
@@ -307,14 +302,6 @@ function read<Shape extends z.ZodType>(
   const [issue] = result.error.issues;
   const where = issue === undefined || issue.path.length === 0 ? '' : ` (${issue.path.join('.')})`;
   throw new TokenctlError('target_misbehaved', `${name} answered ${what} in an invalid form${where}`);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 /** An address without what may be secret in it. */

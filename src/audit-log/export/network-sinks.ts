@@ -3,10 +3,10 @@ import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { request } from 'undici';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
-import { openOutgoing, proxyFailure } from '../../network/outgoing.ts';
+import { exchange } from '../../network/exchange.ts';
+import { openOutgoing } from '../../network/outgoing.ts';
 import type { LogSink } from '../../operations/ports/log-sink.ts';
 import { withTimeout } from '../failures.ts';
 
@@ -197,7 +197,7 @@ export function httpSink(options: HttpSinkOptions): LogSink {
     name,
     async send(records) {
       try {
-        const response = await request(url, {
+        const response = await exchange(url, {
           method: 'POST',
           body: `${records.join('\n')}\n`,
           headers: {
@@ -206,16 +206,21 @@ export function httpSink(options: HttpSinkOptions): LogSink {
           },
           dispatcher: agent,
           signal: AbortSignal.timeout(timeoutMs),
+          ...{ maxBytes: 65_536, cut: true },
         });
-        await response.body.dump({ limit: 65_536 });
-        requireAccepted(answeredBy(name), response.statusCode);
+        requireAccepted(answeredBy(name), response.status);
       } catch (cause) {
         const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
-        throw proxyFailure(cause) ?? (isTimeout ? timedOut(name, timeoutMs) : unreachable(name, cause));
+        throw isTimeout ? timedOut(name, timeoutMs) : unreachable(name, failureOf(cause));
       }
     },
     close: () => agent.destroy(),
   };
+}
+
+/** What `fetch` failed with, which it names as the cause of its own error. */
+function failureOf(error: unknown): unknown {
+  return error instanceof TypeError && error.cause !== undefined ? error.cause : error;
 }
 
 function requireAccepted(name: string, status: number): void {

@@ -1,7 +1,7 @@
 import type { Configuration, CustomFetch } from 'openid-client';
 import { isLoopback } from '../../domain/network-address.ts';
-import { fetchOutgoing, proxyFailure } from '../../network/outgoing.ts';
-import { wholeResponse } from '../../security-events/limited-fetch.ts';
+import { exchange } from '../../network/exchange.ts';
+import { proxyFailure } from '../../network/outgoing.ts';
 import { SsoFailure } from './backends.ts';
 
 /** The service's credentials at an issuer. */
@@ -67,11 +67,9 @@ async function discover({ issuer, clientId, clientSecret }: Client): Promise<Con
 /** The longest response that is read: a page of a hundred teams from GitHub fits in. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 
-/** `fetch` that fails when the response is too long, through the proxy of the environment. */
+/** `fetch` for the libraries that ask providers. */
 export const fetchBounded: CustomFetch = (url, options) =>
-  fetchOutgoing(new URL(url), options as RequestInit, (response) =>
-    wholeResponse(response, MAX_RESPONSE_BYTES),
-  );
+  exchange(url, { ...(options as RequestInit), maxBytes: MAX_RESPONSE_BYTES });
 
 /**
  * Converts an error from `openid-client`. Its message, code and the parts of its causes that {@link causes}

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TokenctlError } from '../../domain/errors.ts';
+import { errorCode } from '../../network/exchange.ts';
 
 /** A response that is larger than any response of a controller. */
 export class OversizedResponse extends Error {
@@ -60,7 +61,7 @@ export async function withRetries<
       if (delay === null) return response;
       await sleep(delay);
     } catch (error) {
-      const code = codeOf(error);
+      const code = errorCode(error);
       const retry = TRANSIENT_CODES.has(code) || (code === 'ECONNREFUSED' && options.hasResponded());
       if (isLast || !retry) throw error;
       await sleep(retryDelay(attempt) ?? 0);
@@ -107,7 +108,7 @@ export function networkError(cause: unknown, origin: string, proxy: string | nul
       { hint: 'Check the health of the controller and the network, and try again.' },
     );
   }
-  const code = codeOf(cause);
+  const code = errorCode(cause);
   const [message, hint] = explain(code);
   const { host, hostname } = new URL(origin);
   return new TokenctlError(
@@ -176,12 +177,4 @@ const EXPLANATIONS: readonly (readonly [codes: RegExp, ...Explanation])[] = [
 function explain(code: string): Explanation {
   const [, message = '', hint = ''] = EXPLANATIONS.find(([codes]) => codes.test(code)) ?? [];
   return [message, hint];
-}
-
-/** The code of an error, or of the first one where several addresses were tried. */
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown';
-  if ('code' in error && typeof error.code === 'string') return error.code;
-  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
-  return error.cause === undefined ? error.name : codeOf(error.cause);
 }

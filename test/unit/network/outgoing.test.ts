@@ -11,7 +11,8 @@ import { httpSink } from '../../../src/audit-log/export/network-sinks.ts';
 import { clientCredentialsToken } from '../../../src/directories/access-tokens.ts';
 import { ProviderClient } from '../../../src/directories/provider-client.ts';
 import { Secret } from '../../../src/domain/secret.ts';
-import { fetchOutgoing, openOutgoing, type ProxySetting } from '../../../src/network/outgoing.ts';
+import { exchange } from '../../../src/network/exchange.ts';
+import { openOutgoing, type ProxySetting } from '../../../src/network/outgoing.ts';
 import { openWebhook } from '../../../src/notify/webhook.ts';
 import { Api } from '../../../src/targets/controller-api/api.ts';
 import { Connection } from '../../../src/targets/controller-api/connection.ts';
@@ -143,7 +144,10 @@ describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
     const webhook = openWebhook({ url: new Secret(`${url}/hook`), pauses: [] });
     await webhook.send(notice as unknown as Parameters<typeof webhook.send>[0]);
     await webhook.close();
-    expect(await fetchOutgoing(new URL(`${url}/fetch`), {}, (response) => response.text())).toBe('{}');
+    const { dispatcher } = openOutgoing(new URL(url));
+    const fetched = await exchange(`${url}/fetch`, { dispatcher, maxBytes: 100 });
+    expect(await fetched.text()).toBe('{}');
+    await dispatcher.destroy();
     for (const path of ['/', '/hook', '/fetch']) {
       expect(proxy.log()).toContain(`${path} HTTP/1.1`);
     }
