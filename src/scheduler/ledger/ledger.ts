@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Queryable } from '../../db/database.ts';
+import { joined, type Sql, sql } from '../../db/sql.ts';
 import {
   openStateDatabase,
   openStateFile,
   type StateDatabaseOptions,
-  type StateSchema,
   type StateTables,
 } from '../../db/state-tables.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type {
   Claim,
   Claimant,
@@ -17,349 +16,13 @@ import type {
   OpenTick,
   RunOutcome,
   RunRecord,
+  RunState,
   RunSummary,
   TickKind,
   TickName,
   TickState,
 } from '../../operations/ports/scheduler.ts';
-import type { RunRow, TickRow } from './queries.ts';
-import * as queries from './queries.ts';
-
-const EMPTY_SUMMARY = '{}';
-
-interface Asked {
-  readonly jobs: Set<string>;
-  /** The latest time of those who ask. */
-  now: Date;
-  readonly answer: Promise<ReadonlyMap<string, queries.JobRow>>;
-}
-
-/** The ledger over a database: each method is one transaction. */
-class Ledger implements JobStore {
-  readonly #store: StateTables;
-  /** Questions for the state of jobs that are answered together, and their answer. */
-  #asked: Asked | undefined;
-
-  constructor(store: StateTables) {
-    this.#store = store;
-  }
-
-  register(jobs: readonly { readonly name: string; readonly schedule: string }[], now: Date): Promise<void> {
-    return this.#store.transaction((queryable) => queries.upsertJobs(queryable, jobs, now.getTime()));
-  }
-
-  async tickState(job: string, now: Date): Promise<TickState> {
-    const asked = this.#asked ?? { jobs: new Set<string>(), now, answer: this.#answer() };
-    this.#asked = asked;
-    asked.jobs.add(job);
-    if (now > asked.now) asked.now = now;
-    const row = (await asked.answer).get(job);
-    if (row === undefined) return { position: now, open: null };
-    const open = row.run === undefined || row.run === null ? null : openTickOf(row as TickRow);
-    if (row.position === null) return { position: now, open };
-    if (row.position <= now.getTime()) return { position: new Date(row.position), open };
-    return { position: await this.#correctedPosition(job, now), open };
-  }
-
-  /** The states of all jobs that are asked for until the event loop gets here: hundreds of loops wake up together. */
-  async #answer(): Promise<ReadonlyMap<string, queries.JobRow>> {
-    await setImmediate();
-    const { jobs, now } = this.#asked ?? { jobs: new Set<string>(), now: new Date() };
-    this.#asked = undefined;
-    const rows = await this.#store.transaction((queryable) =>
-      queries.selectJobs(queryable, { jobs: [...jobs], now: now.getTime(), clock: this.#store.now }),
-    );
-    return new Map(rows.map((row) => [row.name, row]));
-  }
-
-  /** The position of a job that was registered by a clock that was ahead. */
-  #correctedPosition(job: string, now: Date): Promise<Date> {
-    return this.#store.transaction(async (queryable) => {
-      const at = { job, now: now.getTime() };
-      await queries.correctSince(queryable, at);
-      const [row] = await queries.selectJobs(queryable, { jobs: [job], now: at.now, clock: this.#store.now });
-      return new Date(row?.position ?? now);
-    });
-  }
-
-  claim(tick: TickName & { readonly kind: TickKind }, claimant: Claimant): Promise<Claim | null> {
-    const { job, due, kind } = tick;
-    const { holder, lease, now } = claimant;
-    const run = randomUUID();
-    const stored = { job, due: due.getTime(), kind, run, holder };
-    return this.#store.transaction(async (queryable) => {
-      if (!(await queries.insertTick(queryable, { ...stored, lease, clock: this.#store.now }))) return null;
-      const claim = { job, due, kind, run, attempt: 1, failures: 0, losses: 0 };
-      await queries.insertRun(queryable, began(stored, { attempt: 1, now }));
-      return claim;
-    });
-  }
-
-  takeOver(
-    job: string,
-    { holder, lease, now, early = false }: Claimant & { readonly early?: boolean },
-  ): Promise<Claim | null> {
-    const run = randomUUID();
-    return this.#store.transaction(async (queryable) => {
-      const due = early ? Number.MAX_SAFE_INTEGER : now.getTime();
-      const retake = { job, run, holder, lease, due, clock: this.#store.now };
-      const row = await queries.retakeTick(queryable, retake);
-      if (row === undefined) return null;
-      await queries.markRunsLost(queryable, { ...row, now: now.getTime() });
-      await queries.insertRun(queryable, began(row, { attempt: row.attempt, now }));
-      return claimOf(row);
-    });
-  }
-
-  abandon(
-    tick: OpenTick,
-    { summary, now }: { readonly summary: RunSummary; readonly now: Date },
-  ): Promise<boolean> {
-    const { job, due, run } = tick;
-    return this.#store.transaction(async (queryable) => {
-      const abandoned = { job, due: due.getTime(), run, clock: this.#store.now };
-      if (!(await queries.endAbandonedTick(queryable, abandoned))) return false;
-      await queries.settleRun(queryable, {
-        id: run,
-        state: 'lost',
-        now: now.getTime(),
-        summary: JSON.stringify(summary),
-      });
-      return true;
-    });
-  }
-
-  skip(
-    tick: TickName,
-    { summary, now }: { readonly summary: RunSummary; readonly now: Date },
-  ): Promise<void> {
-    const run = randomUUID();
-    const stored = { job: tick.job, due: tick.due.getTime(), kind: 'schedule', run, holder: '' } as const;
-    return this.#store.transaction(async (queryable) => {
-      if (!(await queries.insertSkipped(queryable, stored))) return;
-      await queries.insertRun(queryable, {
-        ...began(stored, { attempt: 0, now }),
-        state: 'skipped',
-        ended: now.getTime(),
-        summary: JSON.stringify(summary),
-      });
-    });
-  }
-
-  renew({ job, due, attempt }: Claim, lease: number): Promise<boolean> {
-    const extended = { job, due: due.getTime(), attempt, lease, clock: this.#store.now };
-    return this.#store.transaction((queryable) => queries.extendLease(queryable, extended));
-  }
-
-  end(claim: Claim, { state, retryAt, summary, now }: RunOutcome): Promise<boolean> {
-    const { job, due, attempt, run } = claim;
-    return this.#store.transaction(async (queryable) => {
-      const settled = await queries.settleTick(queryable, {
-        job,
-        due: due.getTime(),
-        attempt,
-        state: retryAt !== null ? 'waiting' : state === 'completed' ? 'completed' : 'failed',
-        failures: state === 'failed' ? 1 : 0,
-        retryAt: retryAt?.getTime() ?? null,
-      });
-      // An answer that was lost on its way makes this the second time: then the run ended as it should.
-      if (!settled) return (await queries.selectRunState(queryable, run)) === state;
-      await queries.settleRun(queryable, {
-        id: run,
-        state,
-        now: now.getTime(),
-        summary: JSON.stringify(summary),
-      });
-      return true;
-    });
-  }
-
-  history({ job, states = [], limit }: HistorySelector): Promise<readonly RunRecord[]> {
-    return this.#store.transaction(async (queryable) =>
-      (await queries.selectRuns(queryable, { job: job ?? null, states, limit })).map(runOf),
-    );
-  }
-
-  run(id: string): Promise<RunRecord | null> {
-    return this.#store.transaction(async (queryable) => {
-      const [row, another] = await queries.selectRunsById(queryable, id);
-      return row === undefined || another !== undefined ? null : runOf(row);
-    });
-  }
-
-  lastSuccesses(): Promise<ReadonlyMap<string, Date>> {
-    return this.#store.transaction(async (queryable) => {
-      const rows = await queries.selectLastSuccesses(queryable);
-      return new Map(rows.map(({ job, at }) => [job, new Date(at)]));
-    });
-  }
-
-  forget(before: Date): Promise<void> {
-    return this.#store.transaction(async (queryable) => {
-      await queries.deleteRuns(queryable, before.getTime());
-      await queries.deleteTicks(queryable, before.getTime());
-    });
-  }
-
-  close(): Promise<void> {
-    return this.#store.close();
-  }
-}
-
-function began(
-  tick: queries.NewTick,
-  { attempt, now }: { readonly attempt: number; readonly now: Date },
-): queries.RunRow {
-  const { job, due, kind, run, holder } = tick;
-  const began = now.getTime();
-  return {
-    id: run,
-    job,
-    due,
-    kind,
-    attempt,
-    holder,
-    state: 'running',
-    began,
-    ended: null,
-    summary: EMPTY_SUMMARY,
-  };
-}
-
-/** A stored tick as the claim that its newest run is. */
-function claimOf({ job, due, kind, run, attempt, failures, losses }: TickRow): Claim {
-  return { job, due: new Date(due), kind, run, attempt, failures, losses };
-}
-
-function openTickOf(row: TickRow): OpenTick {
-  const { job, due, kind, run, holder, state, lease_left, retry_at, losses } = row;
-  return {
-    job,
-    due: new Date(due),
-    kind,
-    run,
-    holder,
-    state,
-    leaseLeft: lease_left ?? 0,
-    retryAt: retry_at === null ? null : new Date(retry_at),
-    losses,
-  };
-}
-
-/** A stored run as the history shows it. */
-function runOf(row: RunRow): RunRecord {
-  const { id, job, due, kind, attempt, holder, state, began, ended, summary } = row;
-  return {
-    run: id,
-    job,
-    due: new Date(due),
-    kind,
-    attempt,
-    holder,
-    state,
-    began: new Date(began),
-    ended: ended === null ? null : new Date(ended),
-    summary: JSON.parse(summary) as RunSummary,
-  };
-}
-
-/** The version of the tables below. A newer ledger is rejected. */
-const LEDGER_VERSION = 2;
-
-/**
- * The ledger's tables, in SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC:
- * `due`, `began`, `ended`, `since` and `retry_at` on the scheduler's clock, `lease_until` on the ledger's.
- *
- * The index `open_tick` prevents overlapping runs: a second open tick of a job cannot be stored.
- */
-const CREATE_TICK = `CREATE TABLE tokenctl_scheduler.tick (
-     job text NOT NULL,
-     due bigint NOT NULL,
-     kind text NOT NULL CHECK (kind IN ('schedule', 'manual')),
-     state text NOT NULL CHECK (state IN ('running', 'waiting', 'completed', 'failed', 'skipped')),
-     attempt integer NOT NULL,
-     failures integer NOT NULL DEFAULT 0,
-     losses integer NOT NULL DEFAULT 0,
-     run text NOT NULL,
-     holder text NOT NULL,
-     lease_until bigint,
-     retry_at bigint,
-     PRIMARY KEY (job, due))`;
-const CREATE_RUN = `CREATE TABLE tokenctl_scheduler.run (
-     id text PRIMARY KEY,
-     job text NOT NULL,
-     due bigint NOT NULL,
-     kind text NOT NULL,
-     attempt integer NOT NULL,
-     holder text NOT NULL,
-     state text NOT NULL
-       CHECK (state IN ('running', 'completed', 'failed', 'interrupted', 'lost', 'skipped')),
-     began bigint NOT NULL,
-     ended bigint,
-     summary text NOT NULL)`;
-const CREATE_TABLES: readonly string[] = [
-  'CREATE TABLE tokenctl_scheduler.version (number integer NOT NULL)',
-  `CREATE TABLE tokenctl_scheduler.job (
-     name text PRIMARY KEY,
-     schedule text NOT NULL,
-     since bigint NOT NULL)`,
-  CREATE_TICK,
-  CREATE_RUN,
-];
-
-/** Version 1 had other names for a state and a kind: `passed_over` and `by_hand`. */
-const NEW_KIND = "CASE kind WHEN 'by_hand' THEN 'manual' ELSE kind END";
-const NEW_STATE = "CASE state WHEN 'passed_over' THEN 'skipped' ELSE state END";
-const MIGRATE_FROM_1: readonly string[] = [
-  'ALTER TABLE tokenctl_scheduler.tick RENAME TO tick_1',
-  'ALTER TABLE tokenctl_scheduler.run RENAME TO run_1',
-  CREATE_TICK,
-  CREATE_RUN,
-  `INSERT INTO tokenctl_scheduler.tick (job, due, kind, state, attempt, failures, losses, run, holder, lease_until, retry_at)
-   SELECT job, due, ${NEW_KIND}, ${NEW_STATE}, attempt, failures, losses, run, holder, lease_until, retry_at
-   FROM tokenctl_scheduler.tick_1`,
-  `INSERT INTO tokenctl_scheduler.run (id, job, due, kind, attempt, holder, state, began, ended, summary)
-   SELECT id, job, due, ${NEW_KIND}, attempt, holder, ${NEW_STATE}, began, ended, summary
-   FROM tokenctl_scheduler.run_1`,
-  'DROP TABLE tokenctl_scheduler.tick_1',
-  'DROP TABLE tokenctl_scheduler.run_1',
-];
-
-/** PostgreSQL and SQLite qualify the names of indexes in different places. */
-const INDEXES = [
-  { name: 'open_tick', unique: true, on: "tick (job) WHERE state IN ('running', 'waiting')" },
-  { name: 'run_of_tick', unique: false, on: 'run (job, due)' },
-  { name: 'run_completed', unique: false, on: "run (job, ended) WHERE state = 'completed'" },
-  { name: 'run_began', unique: false, on: 'run (began)' },
-] as const;
-
-/** The ledger's tables. */
-const ledgerSchema: StateSchema = {
-  name: 'tokenctl_scheduler',
-  what: "scheduler's ledger",
-  setting: 'scheduler.ledger',
-  docs: 'docs/jobs.md',
-  lock: 'ledgerSchema',
-  async create(queryable, { exist, indexStatement }) {
-    if (exist && (await ledgerVersion(queryable)) === LEDGER_VERSION) return;
-    for (const statement of exist ? MIGRATE_FROM_1 : CREATE_TABLES) await queryable.execute(statement);
-    for (const index of INDEXES) await queryable.execute(indexStatement(index));
-    await queryable.execute('DELETE FROM tokenctl_scheduler.version');
-    await queryable.execute('INSERT INTO tokenctl_scheduler.version (number) VALUES ($1)', [LEDGER_VERSION]);
-  },
-};
-
-/** The version of an existing ledger: the current one, or an older one that can be migrated. */
-async function ledgerVersion(queryable: Queryable): Promise<number> {
-  const [row] = await queryable.query<{ number: number }>('SELECT number FROM tokenctl_scheduler.version');
-  const version = row?.number ?? 0;
-  if (version === 1 || version === LEDGER_VERSION) return version;
-  throw new TokenctlError(
-    'configuration',
-    `The scheduler's ledger has version ${version}; this program supports version ${LEDGER_VERSION}`,
-    { hint: 'Use the version of tokenctl that wrote the ledger, or a newer one.' },
-  );
-}
+import { ledgerSchema } from './ledger-tables.ts';
 
 /**
  * Opens the ledger in an SQLite file, for any number of processes on one machine. Creates the file and its
@@ -382,4 +45,315 @@ export async function openFileLedger(path: string): Promise<JobStore> {
  */
 export async function openPostgresLedger(options: StateDatabaseOptions): Promise<JobStore> {
   return new Ledger(await openStateDatabase(options, ledgerSchema));
+}
+
+interface TickRow {
+  readonly job: string;
+  readonly due: number;
+  readonly kind: TickKind;
+  readonly state: 'running' | 'waiting';
+  readonly attempt: number;
+  readonly failures: number;
+  readonly losses: number;
+  readonly run: string;
+  readonly holder: string;
+  readonly lease_left: number | null;
+  readonly retry_at: number | null;
+}
+
+/** A job with its open tick, whose columns are null where it has none. */
+interface JobRow extends Partial<TickRow> {
+  readonly name: string;
+  /** The instant after which ticks count; null for a job that is not registered and was started by hand. */
+  readonly position: number | null;
+}
+
+interface RunRow extends Pick<TickRow, 'job' | 'due' | 'kind' | 'attempt' | 'holder'> {
+  readonly id: string;
+  readonly state: RunState;
+  readonly began: number;
+  readonly ended: number | null;
+  readonly summary: string;
+}
+
+const OPEN = sql`state IN ('running', 'waiting')`;
+const RUN_COLUMNS = sql`id, job, due, kind, attempt, holder, state, began, ended, summary`;
+
+/** How many jobs a statement registers: each has three parameters, of which SQLite allows 32,766. */
+const JOBS_PER_STATEMENT = 1000;
+
+interface Asked {
+  readonly jobs: Set<string>;
+  /** The latest time of those who ask. */
+  now: Date;
+  readonly answer: Promise<ReadonlyMap<string, JobRow>>;
+}
+
+/** The ledger over a database: each method is one transaction. */
+class Ledger implements JobStore {
+  readonly #store: StateTables;
+  /** Questions for the state of jobs that are answered together, and their answer. */
+  #asked: Asked | undefined;
+
+  constructor(store: StateTables) {
+    this.#store = store;
+  }
+
+  /** If the schedule of a job changed, its ticks count from now on. */
+  register(jobs: readonly { readonly name: string; readonly schedule: string }[], now: Date): Promise<void> {
+    return this.#store.transaction(async (queryable) => {
+      for (let from = 0; from < jobs.length; from += JOBS_PER_STATEMENT) {
+        const some = jobs.slice(from, from + JOBS_PER_STATEMENT);
+        const rows = some.map(
+          ({ name, schedule }) => sql`(${name}, ${schedule}, CAST(${now.getTime()} AS bigint))`,
+        );
+        await sql`INSERT INTO tokenctl_scheduler.job AS known (name, schedule, since) VALUES ${joined(rows)}
+          ON CONFLICT (name) DO UPDATE SET schedule = excluded.schedule, since = excluded.since
+          WHERE known.schedule <> excluded.schedule`.execute(queryable);
+      }
+    });
+  }
+
+  async tickState(job: string, now: Date): Promise<TickState> {
+    const asked = this.#asked ?? { jobs: new Set<string>(), now, answer: this.#answer() };
+    this.#asked = asked;
+    asked.jobs.add(job);
+    if (now > asked.now) asked.now = now;
+    const row = (await asked.answer).get(job);
+    if (row === undefined) return { position: now, open: null };
+    const open = row.run === undefined || row.run === null ? null : openTickOf(row as TickRow);
+    if (row.position === null) return { position: now, open };
+    if (row.position <= now.getTime()) return { position: new Date(row.position), open };
+    return { position: await this.#correctedPosition(job, now), open };
+  }
+
+  /** The states of all jobs that are asked for until the event loop gets here: hundreds of loops wake up together. */
+  async #answer(): Promise<ReadonlyMap<string, JobRow>> {
+    await setImmediate();
+    const { jobs, now } = this.#asked ?? { jobs: new Set<string>(), now: new Date() };
+    this.#asked = undefined;
+    const rows = await this.#store.transaction((queryable) => this.#selectJobs(queryable, [...jobs], now));
+    return new Map(rows.map((row) => [row.name, row]));
+  }
+
+  /** The position of a job that was registered by a clock that was ahead: its start moves back to now. */
+  #correctedPosition(job: string, now: Date): Promise<Date> {
+    return this.#store.transaction(async (queryable) => {
+      await sql`UPDATE tokenctl_scheduler.job SET since = ${now.getTime()}
+        WHERE name = ${job} AND since > ${now.getTime()}`.execute(queryable);
+      const [row] = await this.#selectJobs(queryable, [job], now);
+      return new Date(row?.position ?? now);
+    });
+  }
+
+  /** The position and the open tick of each of these jobs. */
+  async #selectJobs(queryable: Queryable, jobs: readonly string[], now: Date): Promise<readonly JobRow[]> {
+    const names = jobs.map((job) => sql`(CAST(${job} AS text))`);
+    const rows = await sql`WITH asked (name) AS (VALUES ${joined(names)})
+      SELECT asked.name, known.since, (SELECT max(due) FROM tokenctl_scheduler.tick
+          WHERE tick.job = asked.name AND kind = 'schedule' AND due <= ${now.getTime()}) AS newest,
+        open.job, open.due, open.kind, open.state, open.attempt, open.failures, open.losses, open.run,
+        open.holder, open.lease_until - ${this.#store.now} AS lease_left, open.retry_at
+      FROM asked
+      LEFT JOIN tokenctl_scheduler.job known ON known.name = asked.name
+      LEFT JOIN tokenctl_scheduler.tick open
+        ON open.job = asked.name AND open.${OPEN}`.rows<
+      JobRow & { readonly since: number | null; readonly newest: number | null }
+    >(queryable);
+    return rows.map((row) => ({
+      ...row,
+      position: row.since === null ? null : Math.max(row.since, row.newest ?? 0),
+    }));
+  }
+
+  /** When a lease that is given now ends, by the ledger's clock. */
+  #until(lease: number): Sql {
+    return sql`${this.#store.now} + CAST(${lease} AS bigint)`;
+  }
+
+  /** Null if the tick exists or the job has an open one. */
+  claim(tick: TickName & { readonly kind: TickKind }, claimant: Claimant): Promise<Claim | null> {
+    const { job, due, kind } = tick;
+    const { holder, lease, now } = claimant;
+    const claim = { job, due, kind, run: randomUUID(), attempt: 1, failures: 0, losses: 0 };
+    return this.#store.transaction(async (queryable) => {
+      const isNew = await sql`INSERT INTO tokenctl_scheduler.tick
+          (job, due, kind, state, attempt, run, holder, lease_until)
+        VALUES (${job}, ${due.getTime()}, ${kind}, 'running', 1, ${claim.run}, ${holder}, ${this.#until(lease)})
+        ON CONFLICT DO NOTHING`.touchesOne(queryable);
+      if (!isNew) return null;
+      await insertRun(queryable, { claim, holder, now });
+      return claim;
+    });
+  }
+
+  /** Claims the open tick of a job again if its lease has expired, or its retry is due. */
+  takeOver(
+    job: string,
+    { holder, lease, now, early = false }: Claimant & { readonly early?: boolean },
+  ): Promise<Claim | null> {
+    const due = early ? Number.MAX_SAFE_INTEGER : now.getTime();
+    return this.#store.transaction(async (queryable) => {
+      const [row] = await sql`UPDATE tokenctl_scheduler.tick SET attempt = attempt + 1,
+          losses = losses + CASE WHEN state = 'running' THEN 1 ELSE 0 END, state = 'running',
+          run = ${randomUUID()}, holder = ${holder}, lease_until = ${this.#until(lease)}, retry_at = NULL
+        WHERE job = ${job} AND ((state = 'running' AND lease_until <= ${this.#store.now})
+          OR (state = 'waiting' AND retry_at <= CAST(${due} AS bigint)))
+        RETURNING job, due, kind, run, attempt, failures, losses`.rows<TickRow>(queryable);
+      if (row === undefined) return null;
+      await sql`UPDATE tokenctl_scheduler.run SET state = 'lost', ended = ${now.getTime()}
+        WHERE job = ${job} AND due = ${row.due} AND attempt < ${row.attempt} AND state = 'running'`.execute(
+        queryable,
+      );
+      const claim = { ...row, due: new Date(row.due) };
+      await insertRun(queryable, { claim, holder, now });
+      return claim;
+    });
+  }
+
+  /** Ends a tick whose lease has expired, if its run is still the given one. */
+  abandon(
+    { job, due, run }: OpenTick,
+    { summary, now }: { readonly summary: RunSummary; readonly now: Date },
+  ): Promise<boolean> {
+    return this.#store.transaction(async (queryable) => {
+      const isOurs = await sql`UPDATE tokenctl_scheduler.tick SET state = 'failed', lease_until = NULL
+        WHERE job = ${job} AND due = ${due.getTime()} AND run = ${run} AND state = 'running'
+        AND lease_until <= ${this.#store.now}`.touchesOne(queryable);
+      if (isOurs) await endRun(queryable, run, { state: 'lost', summary, now });
+      return isOurs;
+    });
+  }
+
+  skip(
+    { job, due }: TickName,
+    { summary, now }: { readonly summary: RunSummary; readonly now: Date },
+  ): Promise<void> {
+    const claim = { job, due, kind: 'schedule', run: randomUUID(), attempt: 0 } as const;
+    return this.#store.transaction(async (queryable) => {
+      const isNew =
+        await sql`INSERT INTO tokenctl_scheduler.tick (job, due, kind, state, attempt, run, holder)
+        VALUES (${job}, ${due.getTime()}, 'schedule', 'skipped', 0, ${claim.run}, '')
+        ON CONFLICT DO NOTHING`.touchesOne(queryable);
+      if (isNew) await insertRun(queryable, { claim, holder: '', now, skipped: summary });
+    });
+  }
+
+  /** False if the claim is not the newest. */
+  renew({ job, due, attempt }: Claim, lease: number): Promise<boolean> {
+    return this.#store.transaction((queryable) =>
+      sql`UPDATE tokenctl_scheduler.tick SET lease_until = ${this.#until(lease)}
+        WHERE job = ${job} AND due = ${due.getTime()} AND attempt = ${attempt}
+        AND state = 'running'`.touchesOne(queryable),
+    );
+  }
+
+  end(claim: Claim, { state, retryAt, summary, now }: RunOutcome): Promise<boolean> {
+    const { job, due, attempt, run } = claim;
+    const next = retryAt !== null ? 'waiting' : state === 'completed' ? 'completed' : 'failed';
+    return this.#store.transaction(async (queryable) => {
+      const isNewest = await sql`UPDATE tokenctl_scheduler.tick
+        SET state = ${next}, failures = failures + CAST(${state === 'failed' ? 1 : 0} AS integer),
+          retry_at = CAST(${retryAt?.getTime() ?? null} AS bigint), lease_until = NULL
+        WHERE job = ${job} AND due = ${due.getTime()} AND attempt = ${attempt}
+        AND state = 'running'`.touchesOne(queryable);
+      if (isNewest) {
+        await endRun(queryable, run, { state, summary, now });
+        return true;
+      }
+      // An answer that was lost on its way makes this the second time: then the run ended as it should.
+      const [ended] = await sql`SELECT state FROM tokenctl_scheduler.run
+        WHERE id = ${run}`.rows<{ state: RunState }>(queryable);
+      return ended?.state === state;
+    });
+  }
+
+  history({ job, states = [], limit }: HistorySelector): Promise<readonly RunRecord[]> {
+    const ofStates =
+      states.length === 0 ? sql`` : sql`AND state IN (${joined(states.map((state) => sql`${state}`))})`;
+    return this.#store.transaction(async (queryable) => {
+      const rows = await sql`SELECT ${RUN_COLUMNS} FROM tokenctl_scheduler.run
+        WHERE (CAST(${job ?? null} AS text) IS NULL OR job = ${job ?? null}) ${ofStates}
+        ORDER BY began DESC, due DESC, attempt DESC LIMIT ${limit}`.rows<RunRow>(queryable);
+      return rows.map(runOf);
+    });
+  }
+
+  run(id: string): Promise<RunRecord | null> {
+    return this.#store.transaction(async (queryable) => {
+      // Two mean that the beginning of an id is ambiguous.
+      const [row, another] = await sql`SELECT ${RUN_COLUMNS} FROM tokenctl_scheduler.run
+        WHERE substr(id, 1, CAST(${id.length} AS integer)) = ${id} LIMIT 2`.rows<RunRow>(queryable);
+      return row === undefined || another !== undefined ? null : runOf(row);
+    });
+  }
+
+  lastSuccesses(): Promise<ReadonlyMap<string, Date>> {
+    return this.#store.transaction(async (queryable) => {
+      const rows = await sql`SELECT job, max(ended) AS at FROM tokenctl_scheduler.run
+        WHERE state = 'completed' GROUP BY job`.rows<{ job: string; at: number }>(queryable);
+      return new Map(rows.map(({ job, at }) => [job, new Date(at)]));
+    });
+  }
+
+  /** The newest tick of each job stays: it marks the job's position. */
+  forget(before: Date): Promise<void> {
+    return this.#store.transaction(async (queryable) => {
+      await sql`DELETE FROM tokenctl_scheduler.run WHERE ended < ${before.getTime()}`.execute(queryable);
+      await sql`DELETE FROM tokenctl_scheduler.tick WHERE due < ${before.getTime()} AND NOT (${OPEN}) AND due < (
+         SELECT max(later.due) FROM tokenctl_scheduler.tick AS later
+         WHERE later.job = tick.job AND later.kind = 'schedule')`.execute(queryable);
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+}
+
+/** Stores a run that begins now, or one that is skipped. */
+async function insertRun(
+  queryable: Queryable,
+  begun: {
+    readonly claim: Pick<Claim, 'job' | 'due' | 'kind' | 'run' | 'attempt'>;
+    readonly holder: string;
+    readonly now: Date;
+    readonly skipped?: RunSummary;
+  },
+): Promise<void> {
+  const { claim, holder, now, skipped } = begun;
+  const { run, job, due, kind, attempt } = claim;
+  const [state, ended] = skipped === undefined ? ['running', null] : ['skipped', now.getTime()];
+  await sql`INSERT INTO tokenctl_scheduler.run (${RUN_COLUMNS})
+    VALUES (${run}, ${job}, ${due.getTime()}, ${kind}, ${attempt}, ${holder}, ${state},
+      ${now.getTime()}, ${ended}, ${JSON.stringify(skipped ?? {})})`.execute(queryable);
+}
+
+async function endRun(
+  queryable: Queryable,
+  run: string,
+  { state, summary, now }: Pick<RunRecord, 'state' | 'summary'> & { readonly now: Date },
+): Promise<void> {
+  await sql`UPDATE tokenctl_scheduler.run SET state = ${state}, ended = ${now.getTime()},
+    summary = ${JSON.stringify(summary)} WHERE id = ${run} AND state = 'running'`.execute(queryable);
+}
+
+function openTickOf(row: TickRow): OpenTick {
+  const { job, due, kind, run, holder, state, lease_left, retry_at, losses } = row;
+  return {
+    ...{ job, due: new Date(due), kind, run, holder, state, losses },
+    leaseLeft: lease_left ?? 0,
+    retryAt: retry_at === null ? null : new Date(retry_at),
+  };
+}
+
+/** A stored run as the history shows it. */
+function runOf({ id, due, began, ended, summary, ...row }: RunRow): RunRecord {
+  const { job, kind, attempt, holder, state } = row;
+  return {
+    ...{ run: id, job, due: new Date(due), kind, attempt, holder, state },
+    began: new Date(began),
+    ended: ended === null ? null : new Date(ended),
+    summary: JSON.parse(summary) as RunSummary,
+  };
 }

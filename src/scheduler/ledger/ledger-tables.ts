@@ -1,0 +1,101 @@
+import type { Queryable } from '../../db/database.ts';
+import type { StateSchema } from '../../db/state-tables.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+
+/** The version of the tables below. A newer ledger is rejected. */
+const LEDGER_VERSION = 2;
+
+/**
+ * The ledger's tables, in SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC:
+ * `due`, `began`, `ended`, `since` and `retry_at` on the scheduler's clock, `lease_until` on the ledger's.
+ *
+ * The index `open_tick` prevents overlapping runs: a second open tick of a job cannot be stored.
+ */
+const CREATE_TICK = `CREATE TABLE tokenctl_scheduler.tick (
+     job text NOT NULL,
+     due bigint NOT NULL,
+     kind text NOT NULL CHECK (kind IN ('schedule', 'manual')),
+     state text NOT NULL CHECK (state IN ('running', 'waiting', 'completed', 'failed', 'skipped')),
+     attempt integer NOT NULL,
+     failures integer NOT NULL DEFAULT 0,
+     losses integer NOT NULL DEFAULT 0,
+     run text NOT NULL,
+     holder text NOT NULL,
+     lease_until bigint,
+     retry_at bigint,
+     PRIMARY KEY (job, due))`;
+const CREATE_RUN = `CREATE TABLE tokenctl_scheduler.run (
+     id text PRIMARY KEY,
+     job text NOT NULL,
+     due bigint NOT NULL,
+     kind text NOT NULL,
+     attempt integer NOT NULL,
+     holder text NOT NULL,
+     state text NOT NULL
+       CHECK (state IN ('running', 'completed', 'failed', 'interrupted', 'lost', 'skipped')),
+     began bigint NOT NULL,
+     ended bigint,
+     summary text NOT NULL)`;
+const CREATE_TABLES: readonly string[] = [
+  'CREATE TABLE tokenctl_scheduler.version (number integer NOT NULL)',
+  `CREATE TABLE tokenctl_scheduler.job (
+     name text PRIMARY KEY,
+     schedule text NOT NULL,
+     since bigint NOT NULL)`,
+  CREATE_TICK,
+  CREATE_RUN,
+];
+
+/** Version 1 had other names for a state and a kind: `passed_over` and `by_hand`. */
+const NEW_KIND = "CASE kind WHEN 'by_hand' THEN 'manual' ELSE kind END";
+const NEW_STATE = "CASE state WHEN 'passed_over' THEN 'skipped' ELSE state END";
+const MIGRATE_FROM_1: readonly string[] = [
+  'ALTER TABLE tokenctl_scheduler.tick RENAME TO tick_1',
+  'ALTER TABLE tokenctl_scheduler.run RENAME TO run_1',
+  CREATE_TICK,
+  CREATE_RUN,
+  `INSERT INTO tokenctl_scheduler.tick (job, due, kind, state, attempt, failures, losses, run, holder, lease_until, retry_at)
+   SELECT job, due, ${NEW_KIND}, ${NEW_STATE}, attempt, failures, losses, run, holder, lease_until, retry_at
+   FROM tokenctl_scheduler.tick_1`,
+  `INSERT INTO tokenctl_scheduler.run (id, job, due, kind, attempt, holder, state, began, ended, summary)
+   SELECT id, job, due, ${NEW_KIND}, attempt, holder, ${NEW_STATE}, began, ended, summary
+   FROM tokenctl_scheduler.run_1`,
+  'DROP TABLE tokenctl_scheduler.tick_1',
+  'DROP TABLE tokenctl_scheduler.run_1',
+];
+
+/** PostgreSQL and SQLite qualify the names of indexes in different places. */
+const INDEXES = [
+  { name: 'open_tick', unique: true, on: "tick (job) WHERE state IN ('running', 'waiting')" },
+  { name: 'run_of_tick', unique: false, on: 'run (job, due)' },
+  { name: 'run_completed', unique: false, on: "run (job, ended) WHERE state = 'completed'" },
+  { name: 'run_began', unique: false, on: 'run (began)' },
+] as const;
+
+/** The ledger, as its tables are created and migrated. */
+export const ledgerSchema: StateSchema = {
+  name: 'tokenctl_scheduler',
+  what: "scheduler's ledger",
+  setting: 'scheduler.ledger',
+  docs: 'docs/jobs.md',
+  lock: 'ledgerSchema',
+  async create(queryable, { exist, indexStatement }) {
+    if (exist && (await ledgerVersion(queryable)) === LEDGER_VERSION) return;
+    for (const statement of exist ? MIGRATE_FROM_1 : CREATE_TABLES) await queryable.execute(statement);
+    for (const index of INDEXES) await queryable.execute(indexStatement(index));
+    await queryable.execute('DELETE FROM tokenctl_scheduler.version');
+    await queryable.execute('INSERT INTO tokenctl_scheduler.version (number) VALUES ($1)', [LEDGER_VERSION]);
+  },
+};
+
+/** The version of an existing ledger: the current one, or an older one that can be migrated. */
+async function ledgerVersion(queryable: Queryable): Promise<number> {
+  const [row] = await queryable.query<{ number: number }>('SELECT number FROM tokenctl_scheduler.version');
+  const version = row?.number ?? 0;
+  if (version === 1 || version === LEDGER_VERSION) return version;
+  throw new TokenctlError(
+    'configuration',
+    `The scheduler's ledger has version ${version}; this program supports version ${LEDGER_VERSION}`,
+    { hint: 'Use the version of tokenctl that wrote the ledger, or a newer one.' },
+  );
+}
