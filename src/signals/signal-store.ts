@@ -51,27 +51,9 @@ function signalId({ issuer, jti }: Pick<NewSignal, 'issuer' | 'jti'>): string {
 /** No pause and no lease is as long: a time that is further ahead was written while the clock was wrong. */
 const LONGEST_MS = 3_600_000;
 
-interface SignalRow {
-  readonly id: string;
-  readonly issuer: string;
-  readonly jti: string;
-  readonly transmitter: string;
-  readonly route: Signal['route'];
-  readonly kinds: string;
-  readonly kind: Signal['kind'];
-  readonly subject: string | null;
-  readonly action: Signal['action'];
-  readonly issued: number;
-  readonly received: number;
-  readonly state: SignalState;
-  readonly reason: string | null;
-  readonly users: string;
-  readonly runs: string;
-  readonly attempts: number;
-  readonly changed: number;
-  readonly ended: number | null;
-  readonly released: string | null;
-}
+/** A signal as it is stored: times are milliseconds, lists and objects are JSON. */
+type Stored<Value> = Value extends Date ? number : Value extends object ? string : Value;
+type SignalRow = { readonly [Name in keyof Signal]: Stored<Signal[Name]> };
 
 const COLUMNS = sql`id, issuer, jti, transmitter, route, kinds, kind, subject, action, issued, received,
   state, reason, users, runs, attempts, changed, ended, released`;
@@ -360,22 +342,13 @@ function selectByPrefix(queryable: Queryable, prefix: string): Promise<SignalRow
 
 function signalOf(row: SignalRow): Signal {
   return {
-    id: row.id,
-    issuer: row.issuer,
-    jti: row.jti,
-    transmitter: row.transmitter,
-    route: row.route,
-    kinds: JSON.parse(row.kinds) as string[],
-    kind: row.kind,
+    ...row,
+    kinds: JSON.parse(row.kinds) as Signal['kinds'],
     subject: row.subject === null ? null : (JSON.parse(row.subject) as Signal['subject']),
-    action: row.action,
     issued: new Date(row.issued),
     received: new Date(row.received),
-    state: row.state,
-    reason: row.reason,
-    users: JSON.parse(row.users) as string[],
-    runs: JSON.parse(row.runs) as string[],
-    attempts: row.attempts,
+    users: JSON.parse(row.users) as Signal['users'],
+    runs: JSON.parse(row.runs) as Signal['runs'],
     changed: new Date(row.changed),
     ended: row.ended === null ? null : new Date(row.ended),
     released: row.released === null ? null : (JSON.parse(row.released) as SignalRelease),
