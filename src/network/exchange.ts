@@ -30,10 +30,13 @@ export async function exchange(address: string | URL, request: BoundedRequest): 
   const { maxBytes, cut = false, dispatcher, ca, ...options } = request;
   const url = new URL(address);
   if (dispatcher === undefined && !isProtected(url)) throw new Error('only https addresses are read');
+  const sent = new Headers(options.headers);
+  if (!sent.has('user-agent')) sent.set('user-agent', 'tokenctl');
   const way = dispatcher ?? openOutgoing(url, ca === undefined ? {} : { connect: { ca } }).dispatcher;
   try {
     const { status, headers, body } = await fetch(url, {
       ...(options as object),
+      headers: [...sent],
       redirect: 'manual',
       dispatcher: way,
     });
