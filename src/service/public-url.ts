@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { TokenctlError } from '../domain/errors.ts';
-import { isLoopback } from '../domain/network-address.ts';
+import { isLoopback, isProtected } from '../domain/network-address.ts';
 import { badRequest, RequestFailure } from './failure.ts';
 
 declare module 'fastify' {
@@ -19,8 +19,7 @@ declare module 'fastify' {
 export function publicOrigin(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isPlain = url !== null && url.href === `${url.origin}/` && url.hostname !== '';
-  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
-  if (isPlain && isSafe) return url.origin;
+  if (isPlain && isProtected(url)) return url.origin;
   throw new TokenctlError('usage', `Invalid public URL ${JSON.stringify(text)}`, {
     hint: 'Give the address that browsers use, such as https://automation.example.org, without a path.',
   });

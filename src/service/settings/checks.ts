@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
-import { isLoopback } from '../../domain/network-address.ts';
+import { isProtected } from '../../domain/network-address.ts';
 import type { Backend } from '../sso/backends.ts';
 
 /** The categories that settings are read and written in. */
@@ -84,9 +84,7 @@ export function checkIssuer(value: unknown): Checked {
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     return { problem: ['The URL must not contain a user name, a query or a fragment.'] };
   }
-  if (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))) {
-    return { value };
-  }
+  if (isProtected(url)) return { value };
   return { problem: ['The URL must begin with https://.'] };
 }
 
