@@ -1,6 +1,6 @@
 import { defineCommand } from '../src/cli/base-command.ts';
-import { accountFlags } from '../src/cli/flags.ts';
-import { djangoFlags, djangoStart } from '../src/cli/management-command.ts';
+import { accountFlags } from '../src/cli/flags/flags.ts';
+import { djangoFlags, djangoStart } from '../src/cli/management/management-command.ts';
 
 export default defineCommand({
   summary: 'Delete expired tokens (replaces awx-manage)',
@@ -12,7 +12,7 @@ prompt. It deletes the same tokens as tokens cleanup without flags.`,
     // This one never complains of both.
     const early = await djangoStart(this.config.version, { ...flags, 'no-color': false });
     if (early !== null) return early;
-    const { managementCleanup } = await import('../src/cli/awx-manage.ts');
+    const { managementCleanup } = await import('../src/cli/management/awx-manage.ts');
     return await managementCleanup({
       runtime: await this.runtime(flags),
       flags,

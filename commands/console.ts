@@ -1,6 +1,6 @@
 import { boolean } from '@oclif/core/flags';
 import { defineCommand } from '../src/cli/base-command.ts';
-import { allContextsFlag, port } from '../src/cli/flags.ts';
+import { allContextsFlag, port } from '../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Open the toolkit in a browser',

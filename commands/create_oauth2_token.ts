@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags';
 import { defineCommand } from '../src/cli/base-command.ts';
-import { accountFlags } from '../src/cli/flags.ts';
-import { djangoFlags, djangoStart } from '../src/cli/management-command.ts';
+import { accountFlags } from '../src/cli/flags/flags.ts';
+import { djangoFlags, djangoStart } from '../src/cli/management/management-command.ts';
 
 export default defineCommand({
   summary: 'Create a personal access token (replaces awx-manage)',
@@ -21,7 +21,7 @@ token, stdout has its fingerprint, or over REST its id.`,
   async run({ flags }) {
     const early = await djangoStart(this.config.version, flags);
     if (early !== null) return early;
-    const { managementCreation, requireUserName } = await import('../src/cli/awx-manage.ts');
+    const { managementCreation, requireUserName } = await import('../src/cli/management/awx-manage.ts');
     const user = requireUserName(flags.user);
     return await managementCreation({ runtime: await this.runtime(flags), flags, user });
   },

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags';
 import { defineCommand } from '../src/cli/base-command.ts';
-import { accountFlags, breakGlassFlag } from '../src/cli/flags.ts';
-import { djangoFlags, djangoStart } from '../src/cli/management-command.ts';
+import { accountFlags, breakGlassFlag } from '../src/cli/flags/flags.ts';
+import { djangoFlags, djangoStart } from '../src/cli/management/management-command.ts';
 
 export default defineCommand({
   summary: 'End sessions (replaces awx-manage)',
@@ -17,7 +17,7 @@ Without --user it ends all sessions. An unknown user gives exit code 1.`,
   async run({ flags }) {
     const early = await djangoStart(this.config.version, flags);
     if (early !== null) return early;
-    const { managementExpiry } = await import('../src/cli/awx-manage.ts');
+    const { managementExpiry } = await import('../src/cli/management/awx-manage.ts');
     return await managementExpiry({ runtime: await this.runtime(flags), flags });
   },
 });

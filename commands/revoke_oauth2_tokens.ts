@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags';
 import { defineCommand } from '../src/cli/base-command.ts';
-import { accountFlags, breakGlassFlag } from '../src/cli/flags.ts';
-import { djangoFlags, djangoStart } from '../src/cli/management-command.ts';
+import { accountFlags, breakGlassFlag } from '../src/cli/flags/flags.ts';
+import { djangoFlags, djangoStart } from '../src/cli/management/management-command.ts';
 
 export default defineCommand({
   summary: 'Revoke access tokens (replaces awx-manage)',
@@ -23,7 +23,7 @@ with the same audit log and exit codes.`,
     const early = await djangoStart(this.config.version, flags);
     if (early !== null) return early;
     const runtime = await this.openingRuntime(flags);
-    const { managementRevocation } = await import('../src/cli/awx-manage.ts');
+    const { managementRevocation } = await import('../src/cli/management/awx-manage.ts');
     return await managementRevocation({ runtime, flags, json: this.jsonEnabled() });
   },
 });

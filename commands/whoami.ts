@@ -1,5 +1,5 @@
 import { defineCommand } from '../src/cli/base-command.ts';
-import { allContextsFlag } from '../src/cli/flags.ts';
+import { allContextsFlag } from '../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Show who you are at the controller',

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { TokenctlError } from '../src/domain/errors.ts';
 import { defineJob, type JobContext, type JobNotice } from '../src/operations/jobs/job.ts';
-import type { PolledStreams, PollReport } from '../src/operations/signals/poll-stream.ts';
+import type { PolledStreams } from '../src/operations/ports/transmitters.ts';
+import type { PollReport } from '../src/operations/signals/poll-stream.ts';
 
 /** Asks the streams of identity providers for security events, and carries them out. */
 export const signalsPoll = defineJob({

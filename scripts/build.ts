@@ -40,14 +40,19 @@ const OPTIONAL = ['pg-native', 'pg-cloudflare'];
  * file: to find, read and link a hundred small files takes longer than all that they do.
  */
 const LOADED_TOGETHER = {
-  base: ['src/cli/main.ts', 'src/cli/base-command.ts', 'src/cli/management-command.ts', 'src/cli/flags.ts'],
+  base: [
+    'src/cli/main.ts',
+    'src/cli/base-command.ts',
+    'src/cli/management/management-command.ts',
+    'src/cli/flags/flags.ts',
+  ],
   runtime: ['src/app/runtime.ts'],
   database: ['src/targets/database/database-target.ts'],
   'file-log': ['src/audit-log/file-log.ts'],
   change: [
     'src/cli/change/change.ts',
     'src/cli/change/confirmation.ts',
-    'src/cli/awx-manage.ts',
+    'src/cli/management/awx-manage.ts',
     'src/cli/revocation/revocation-flow.ts',
   ],
 };

@@ -87,11 +87,16 @@ const LAYERS: Readonly<Record<string, Layer>> = {
 const MAX_LINES = 450;
 const MAX_FILES = 32;
 
+/** Layers whose folders build on each other one way as well. */
+const ORDERED = ['src/operations', 'src/cli'];
+
 const root = fileURLToPath(new URL('..', import.meta.url));
 const IMPORT = /(\bimport type [^;']*\bfrom|\bfrom|\bimport\s*\(|\bimport)\s*'([^']+)'/g;
 
 const problems: string[] = [];
 const folders = new Map<string, number>();
+/** What a folder of an ordered layer imports from, with one of the files. */
+const arrows = new Map<string, Map<string, string>>();
 for (const file of globSync('{src,commands,jobs}/**/*.{ts,tsx}', { cwd: root })) {
   const text = readFileSync(join(root, file), 'utf8');
   const lines = text.split('\n').length - 1;
@@ -103,6 +108,11 @@ for (const file of globSync('{src,commands,jobs}/**/*.{ts,tsx}', { cwd: root }))
     continue;
   }
   for (const [, how = '', specifier = ''] of text.matchAll(IMPORT)) {
+    if (ORDERED.includes(layer) && specifier.startsWith('.')) {
+      const [from, to] = [partOf(layer, file), partOf(layer, normalize(join(dirname(file), specifier)))];
+      if (to !== null && from !== null && to !== from)
+        arrows.set(from, new Map(arrows.get(from)).set(to, file));
+    }
     const problem = specifier.startsWith('.')
       ? upward(layer, normalize(join(dirname(file), specifier)), how.startsWith('import type'))
       : forbidden(layer, specifier);
@@ -111,11 +121,28 @@ for (const file of globSync('{src,commands,jobs}/**/*.{ts,tsx}', { cwd: root }))
 }
 for (const [folder, count] of folders)
   if (count > MAX_FILES) problems.push(`${folder}: ${count} files, more than ${MAX_FILES}`);
+for (const [from, to] of arrows)
+  for (const [other, file] of to)
+    if (reaches(other, from)) problems.push(`${file}: imports ${other}, which builds on ${from}`);
 for (const problem of problems) console.error(problem);
 if (problems.length > 0) process.exitCode = 1;
 
 function layerOf(file: string): string | undefined {
   return Object.keys(LAYERS).find((layer) => file.startsWith(`${layer}/`));
+}
+
+/** The folder or file below a layer that a path is in; null for another layer. */
+function partOf(layer: string, path: string): string | null {
+  if (!path.startsWith(`${layer}/`)) return null;
+  const [part = ''] = path.slice(layer.length + 1).split('/');
+  return `${layer}/${part}`;
+}
+
+function reaches(from: string, to: string, seen = new Set<string>()): boolean {
+  if (from === to) return true;
+  if (seen.has(from)) return false;
+  seen.add(from);
+  return [...(arrows.get(from)?.keys() ?? [])].some((next) => reaches(next, to, seen));
 }
 
 function upward(layer: string, imported: string, isType: boolean): string | undefined {

@@ -1,5 +1,10 @@
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { applicationArgument, applicationIdFlag, breakGlassFlag, changeFlags } from '../../src/cli/flags.ts';
+import {
+  applicationArgument,
+  applicationIdFlag,
+  breakGlassFlag,
+  changeFlags,
+} from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Delete an application with its tokens',

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { applicationArgument, applicationIdFlag, changeFlags } from '../../src/cli/flags.ts';
+import { applicationArgument, applicationIdFlag, changeFlags } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Replace the client secret of an application',

@@ -1,5 +1,5 @@
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { applicationArgument, applicationIdFlag } from '../../src/cli/flags.ts';
+import { applicationArgument, applicationIdFlag } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Show an application with its tokens',

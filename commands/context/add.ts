@@ -1,6 +1,6 @@
 import { defineCommand } from '../../src/cli/base-command.ts';
 import { addContextFlags } from '../../src/cli/contexts/context-flags.ts';
-import { requiredArgument } from '../../src/cli/flags.ts';
+import { requiredArgument } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Add a context',

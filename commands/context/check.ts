@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag } from '../../src/cli/flags.ts';
+import { allContextsFlag } from '../../src/cli/flags/flags.ts';
 import { TokenctlError } from '../../src/domain/errors.ts';
 
 /** Rejects a name together with a flag that selects other contexts. */

@@ -1,6 +1,6 @@
 import { boolean } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag } from '../../src/cli/flags.ts';
+import { allContextsFlag } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Show lockdowns and whether they are still in effect',

@@ -1,5 +1,5 @@
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { requiredArgument } from '../../src/cli/flags.ts';
+import { requiredArgument } from '../../src/cli/flags/flags.ts';
 import { stepFlags } from '../../src/cli/incident/incident-flags.ts';
 
 export default defineCommand({

@@ -1,5 +1,5 @@
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { csvFlag } from '../../src/cli/flags.ts';
+import { csvFlag } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'List jobs with schedules and last runs',

@@ -1,6 +1,6 @@
 import { boolean } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { requiredArgument } from '../../src/cli/flags.ts';
+import { requiredArgument } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Run a job now, in each of its contexts',

@@ -1,6 +1,6 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { count, csvFlag, instantOf, moment } from '../../src/cli/flags.ts';
+import { count, csvFlag, instantOf, moment } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'List who did what, by the audit log',

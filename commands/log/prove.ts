@@ -1,6 +1,6 @@
 import { proofFlags } from '../../src/cli/audit-log/log-flags.ts';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { countArgument } from '../../src/cli/flags.ts';
+import { countArgument } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Prove that an entry is in the audit log',

@@ -1,5 +1,5 @@
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { age } from '../../src/cli/flags.ts';
+import { age } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Close the file of the audit log and start a new one',

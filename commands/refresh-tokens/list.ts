@@ -1,6 +1,6 @@
 import { option, string } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
+import { allContextsFlag, csvFlag } from '../../src/cli/flags/flags.ts';
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
 

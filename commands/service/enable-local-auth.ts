@@ -1,5 +1,5 @@
 import { defineCommand, outputFlags } from '../../src/cli/base-command.ts';
-import { serviceDatabaseFlags } from '../../src/cli/flags.ts';
+import { serviceDatabaseFlags } from '../../src/cli/flags/flags.ts';
 import { report } from '../../src/reports/result.ts';
 
 export default defineCommand({

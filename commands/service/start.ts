@@ -1,6 +1,6 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { defineCommand, outputFlags } from '../../src/cli/base-command.ts';
-import { inGroup, port, serviceDatabaseFlags } from '../../src/cli/flags.ts';
+import { inGroup, port, serviceDatabaseFlags } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Run the automation service',

@@ -10,7 +10,7 @@ The users have to log in again. Their tokens stay valid.`,
   examples: ['--user alice --reason "laptop stolen"', '--all --dry-run'],
   flags: sessionExpiryFlags,
   async run({ flags }) {
-    const { requireSessions, sessionExpiryFlow } = await import('../../src/cli/sessions.ts');
+    const { requireSessions, sessionExpiryFlow } = await import('../../src/cli/sessions/session-flow.ts');
     requireSessions(flags);
     return await this.changeInContexts(flags, (member) => sessionExpiryFlow({ ...member, flags }));
   },

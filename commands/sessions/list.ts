@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
+import { allContextsFlag, csvFlag } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'List browser sessions',
@@ -21,7 +21,7 @@ listed, and session data is not decoded.`,
   async run({ flags }) {
     const { unreadSessions } = await import('../../src/operations/access/cached-sessions.ts');
     const { listSessions } = await import('../../src/operations/sessions/sessions.ts');
-    const { sessionListing } = await import('../../src/cli/sessions.ts');
+    const { sessionListing } = await import('../../src/cli/sessions/session-flow.ts');
     const { notingLimit } = await import('../../src/cli/output/streams.ts');
     const { user: users } = flags;
     return await this.inContexts(flags, async ({ runtime }) => {

@@ -1,6 +1,6 @@
 import { string as textArgument } from '@oclif/core/args';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { changeFlags, seconds } from '../../src/cli/flags.ts';
+import { changeFlags, seconds } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Create a stream of security events and try it',

@@ -1,6 +1,6 @@
 import { string as textArgument } from '@oclif/core/args';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { changeFlags } from '../../src/cli/flags.ts';
+import { changeFlags } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Delete the stream of a transmitter',

@@ -1,6 +1,6 @@
 import { option, string } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { count, csvFlag } from '../../src/cli/flags.ts';
+import { count, csvFlag } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'List received security events',

@@ -1,7 +1,7 @@
 import { string as textArgument } from '@oclif/core/args';
 import { string } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { changeFlags } from '../../src/cli/flags.ts';
+import { changeFlags } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Have a held security event carried out',

@@ -1,5 +1,5 @@
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { instantFor, selectionOrAllFrom } from '../../src/cli/flags.ts';
+import { instantFor, selectionOrAllFrom } from '../../src/cli/flags/flags.ts';
 import { auditFlags } from '../../src/cli/token-audit/audit-flags.ts';
 
 export default defineCommand({
@@ -26,9 +26,7 @@ them.`,
     const { auditFlow } = await import('../../src/cli/token-audit/audit-flow.ts');
     if (flags.explain !== undefined) {
       const runtime = await this.runtime(flags);
-      const { explanationResult, policyOf, ruleNamed } = await import(
-        '../../src/cli/token-audit/policy-flags.ts'
-      );
+      const { explanationResult, policyOf, ruleNamed } = await import('../../src/cli/flags/policy-flags.ts');
       return explanationResult(ruleNamed(flags.explain), policyOf(runtime, flags));
     }
     const format = flags.format ?? (this.jsonEnabled() ? 'json' : flags.csv === true ? 'csv' : 'table');

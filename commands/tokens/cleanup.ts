@@ -13,7 +13,7 @@ the number of rows.`,
   examples: ['--dry-run', '--keep-revoked-for 90d --limit 100000 --yes'],
   flags: cleanupFlags,
   async run({ flags }) {
-    const { cleanupFlow } = await import('../../src/cli/cleanup.ts');
+    const { cleanupFlow } = await import('../../src/cli/tokens/cleanup-flow.ts');
     return await this.changeInContexts(flags, (member) => cleanupFlow({ ...member, flags }));
   },
 });

@@ -1,6 +1,6 @@
 import { option, string } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { age, changeFlags } from '../../src/cli/flags.ts';
+import { age, changeFlags } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Create a personal access token',

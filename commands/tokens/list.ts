@@ -1,5 +1,5 @@
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { instantFor, selectionOrAllFrom } from '../../src/cli/flags.ts';
+import { instantFor, selectionOrAllFrom } from '../../src/cli/flags/flags.ts';
 import { listFlags } from '../../src/cli/tokens/token-flags.ts';
 
 export default defineCommand({

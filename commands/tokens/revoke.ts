@@ -1,5 +1,5 @@
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { instantFor } from '../../src/cli/flags.ts';
+import { instantFor } from '../../src/cli/flags/flags.ts';
 import { revocationSelection, revokeFlags } from '../../src/cli/revocation/revocation-flags.ts';
 
 export default defineCommand({
@@ -35,7 +35,7 @@ revocation, over the REST API as well, and new tokens and sessions are counted. 
     const plan = flags.plan === undefined ? undefined : readPlanFile(flags.plan);
     if (plan === undefined) revocationSelection(flags, (await this.runtime(flags)).clock.now());
     if (flags.finding !== undefined) {
-      const { policyOf, ruleNamed } = await import('../../src/cli/token-audit/policy-flags.ts');
+      const { policyOf, ruleNamed } = await import('../../src/cli/flags/policy-flags.ts');
       for (const rule of flags.finding) ruleNamed(rule);
       policyOf(await this.runtime(flags), { policy: flags.policy });
     }

@@ -1,5 +1,5 @@
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { countArgument } from '../../src/cli/flags.ts';
+import { countArgument } from '../../src/cli/flags/flags.ts';
 import { rotationFlags } from '../../src/cli/tokens/token-flags.ts';
 
 export default defineCommand({

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { countArgument } from '../../src/cli/flags.ts';
+import { countArgument } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Show a token, its owner and its findings',
@@ -17,7 +17,7 @@ export default defineCommand({
     }),
   },
   async run({ args, flags }) {
-    const { shownTokenFlow } = await import('../../src/cli/tokens/show-flow.ts');
+    const { shownTokenFlow } = await import('../../src/cli/token-audit/show-flow.ts');
     return await shownTokenFlow(await this.runtime(flags), args.id, flags);
   },
 });

@@ -6,7 +6,7 @@ import {
   selectionFrom,
   selectionOrAllFrom,
   selectorFlags,
-} from '../../src/cli/flags.ts';
+} from '../../src/cli/flags/flags.ts';
 
 const { id: _id, ...selection } = selectorFlags;
 

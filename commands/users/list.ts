@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
+import { allContextsFlag, csvFlag } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'List users',

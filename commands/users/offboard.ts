@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, changeFlags, goneFlag, localFlags } from '../../src/cli/flags.ts';
+import { allContextsFlag, changeFlags, goneFlag, localFlags } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Offboard a user, or all who left by a directory',

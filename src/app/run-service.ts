@@ -9,7 +9,7 @@ import { enableLocalAccounts } from '../service/service-database.ts';
 import { checkSetting, type SettingDefinition } from '../service/settings/checks.ts';
 import { SSO_SETTINGS } from '../service/settings/settings.ts';
 import { writeSecretFile } from './secret-file.ts';
-import { catchSignals } from './signals.ts';
+import { catchSignals } from './stop-signals.ts';
 
 /** The service's database as given on the command line; undefined if it is not given. */
 export interface DatabaseRequest {

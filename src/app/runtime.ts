@@ -27,7 +27,7 @@ import {
   withConfiguredSink,
 } from './open-audit-log.ts';
 import { type Component, type OpenedTarget, openTarget } from './open-target.ts';
-import { catchSignals, type SignalTrap } from './signals.ts';
+import { catchSignals, type SignalTrap } from './stop-signals.ts';
 
 /** What the user gives as the reason of a change. */
 interface ChangeOptions {

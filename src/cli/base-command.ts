@@ -6,7 +6,7 @@ import { TokenctlError } from '../domain/errors.ts';
 import type { Report, Result } from '../reports/result.ts';
 import type { ChangeRequest, Planned } from './change/change.ts';
 import type { Confirmation } from './change/confirmation.ts';
-import { type AccountFlags, type ChangeFlags, inGroup, type PlanFlags } from './flags.ts';
+import { type AccountFlags, type ChangeFlags, inGroup, type PlanFlags } from './flags/flags.ts';
 import type { ContextRun } from './multi-context/multi-context-flow.ts';
 import type { Format } from './output/present.ts';
 import { progressLine, surviveStreamErrors, wantsJson, writeNotice } from './output/streams.ts';

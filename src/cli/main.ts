@@ -18,7 +18,7 @@ export async function main(argv: string[], url: string): Promise<void> {
     obeyNoColor(words, process.env);
     await run([...words], frameworkOptions(url));
   } catch (error) {
-    const { reportFailure } = await import('./errors/report-failure.ts');
+    const { reportFailure } = await import('./output/report-failure.ts');
     process.exitCode = await reportFailure(await explained(error, words, url), words);
   }
 }
@@ -32,7 +32,7 @@ function frameworkOptions(url: string) {
 async function asTyped(argv: readonly string[]): Promise<readonly string[]> {
   if (argv[0] === 'help') return [...argv.slice(1), '--help'];
   if (argv[0]?.includes('_') !== true) return argv;
-  const { managementArguments } = await import('./management-options.ts');
+  const { managementArguments } = await import('./flags/management-options.ts');
   return managementArguments(argv);
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { PlannedChange } from '../cli/change/change.ts';
-import { instantFor } from '../cli/flags.ts';
+import { instantFor } from '../cli/flags/flags.ts';
 import { extendFlags, liftFlags, lockdownFlags, lockdownForm } from '../cli/incident/incident-flags.ts';
 import { type ExtensionJson, extendFlow } from '../cli/incident/lift-flow.ts';
 import { lockdownFlow } from '../cli/incident/lockdown-flow.ts';

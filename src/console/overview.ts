@@ -6,7 +6,7 @@ import { incompleteText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { checkTarget } from '../operations/contexts/check-target.ts';
 import type { Target, TargetDescription } from '../operations/ports/target.ts';
-import { requireFullView, requireMayChange, requireRights } from '../operations/visibility.ts';
+import { requireFullView, requireMayChange, requireRights } from '../operations/scope/visibility.ts';
 import { type Answer, Answers } from './answers.ts';
 import type { AuditRead, Audits } from './audits.ts';
 import { type Incidents, incidentsOf } from './case/read-incidents.ts';

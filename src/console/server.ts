@@ -6,7 +6,7 @@ import cookie from '@fastify/cookie';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { ZodError } from 'zod';
 import type { RuntimeOptions } from '../app/runtime.ts';
-import { catchSignals } from '../app/signals.ts';
+import { catchSignals } from '../app/stop-signals.ts';
 import { failureOf, failureToJson } from '../cli/errors/failure.ts';
 import { stateFolder } from '../config/paths.ts';
 import { TokenctlError, type TokenctlErrorCode } from '../domain/errors.ts';

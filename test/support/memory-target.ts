@@ -36,7 +36,7 @@ import type {
   UserSelector,
   Users,
 } from '../../src/operations/ports/target-parts.ts';
-import { type OptionalPart, partOf } from '../../src/operations/target-parts.ts';
+import { type OptionalPart, partOf } from '../../src/operations/scope/target-parts.ts';
 import { MemoryAccess } from './memory-access.ts';
 import { MemoryRefreshTokens } from './memory-refresh-tokens.ts';
 import { ACCESS_TOKEN, isMeantActivity, isMeantCode, isMeantToken } from './memory-selectors.ts';

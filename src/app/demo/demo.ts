@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Environment } from '../../config/paths.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { countText } from '../../reports/tables/text.ts';
-import { catchSignals } from '../signals.ts';
+import { catchSignals } from '../stop-signals.ts';
 import { DEMO_SIZE, type DemoService, startDemoService } from './stage.ts';
 
 export interface DemoOptions {

@@ -7,7 +7,7 @@ import { machineClock } from '../../operations/ports/clock.ts';
 import { runNow } from '../../scheduler/execute.ts';
 import type { RunEnded, ScheduledJob } from '../../scheduler/scheduled-job.ts';
 import type { Runtime } from '../runtime.ts';
-import { catchSignals } from '../signals.ts';
+import { catchSignals } from '../stop-signals.ts';
 import { matchesJob } from './inspect.ts';
 import { noticesOf, Recipients } from './job-events.ts';
 import { jobFiles } from './job-files.ts';

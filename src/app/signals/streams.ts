@@ -14,13 +14,13 @@ import type { Notifier } from '../../operations/ports/notifier.ts';
 import type { SignalStore } from '../../operations/ports/signals.ts';
 import {
   deliveryMethods,
+  type PolledStreams,
   type PollSource,
   type StreamManagement,
   type TransmitterMetadata,
   type WantedStream,
 } from '../../operations/ports/transmitters.ts';
 import type { StreamSettings } from '../../operations/signals/connect-stream.ts';
-import type { PolledStreams } from '../../operations/signals/poll-stream.ts';
 import { TransmitterKeys } from '../../security-events/transmitter-keys.ts';
 import {
   openPollSource,

@@ -20,7 +20,7 @@ import {
   showApplication,
 } from '../../operations/applications/show-application.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { requireMayChange, requireRights } from '../../operations/visibility.ts';
+import { requireMayChange, requireRights } from '../../operations/scope/visibility.ts';
 import { type Document, facts, good, type Line, lines, warning, would } from '../../reports/document.ts';
 import { type MaybeMade, type Report, report } from '../../reports/result.ts';
 import { countText, numberText, printable, timeText } from '../../reports/tables/text.ts';
@@ -28,7 +28,7 @@ import { revocationGuard } from '../change/approval.ts';
 import { type ChangeRequest, notMade, type PlannedChange } from '../change/change.ts';
 import { runLine, stepAmount, stepLines, unfinishedWork } from '../change/ending.ts';
 import { placeText, typedName } from '../change/plan-text.ts';
-import type { ChangeFlags } from '../flags.ts';
+import type { ChangeFlags } from '../flags/flags.ts';
 import { noteLimit } from '../output/streams.ts';
 
 /** An application and its tokens as `--json` shows them. The client secret is not read. */

@@ -1,6 +1,6 @@
 import { boolean, custom, option, string } from '@oclif/core/flags';
 import { exportFormats } from '../../config/schema.ts';
-import { type FlagsOf, type Moment, moment, parseMoment, replaceFlag } from '../flags.ts';
+import { type FlagsOf, type Moment, moment, parseMoment, replaceFlag } from '../flags/flags.ts';
 
 /** The flags of `log verify`. */
 export const verificationFlags = {

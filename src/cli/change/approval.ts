@@ -9,9 +9,9 @@ import {
   type SavedLockdown,
   type SavedPlan,
 } from '../../operations/revocation/saved-plan.ts';
-import { refusalAhead } from '../../operations/visibility.ts';
+import { refusalAhead } from '../../operations/scope/visibility.ts';
 import { countText } from '../../reports/tables/text.ts';
-import type { PlanFlags } from '../flags.ts';
+import type { PlanFlags } from '../flags/flags.ts';
 
 /** A plan in a file: of a revocation or of a lockdown. */
 export type AnyPlan = SavedPlan | SavedLockdown;

@@ -2,10 +2,10 @@ import type { Progress, Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import type { Change } from '../../operations/journal/operation-run.ts';
-import { refusalAhead, requirePrimary } from '../../operations/visibility.ts';
+import { refusalAhead, requirePrimary } from '../../operations/scope/visibility.ts';
 import { type Document, faint, lines } from '../../reports/document.ts';
 import { type Amount, type Report, report } from '../../reports/result.ts';
-import type { PlanFlags } from '../flags.ts';
+import type { PlanFlags } from '../flags/flags.ts';
 import { approvalFor, approvalRefusal, type Guard } from './approval.ts';
 
 /** Where a change is planned and made, and its flags. */

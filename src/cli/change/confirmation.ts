@@ -5,7 +5,7 @@ import { ReadStream } from 'node:tty';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Document, documentText, type Line, lines, type Text } from '../../reports/document.ts';
 import { onScreen } from '../../reports/tables/text.ts';
-import type { ChangeFlags } from '../flags.ts';
+import type { ChangeFlags } from '../flags/flags.ts';
 import { screenOf, writeTo } from '../output/streams.ts';
 import type { Asked } from './change.ts';
 

@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { StepReport, Stopped } from '../../operations/journal/operation-run.ts';
-import { fullViewHint, type Viewer } from '../../operations/visibility.ts';
+import { fullViewHint, type Viewer } from '../../operations/scope/visibility.ts';
 import { bad, faint, type Line, usual } from '../../reports/document.ts';
 import type { Amount } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';

@@ -12,7 +12,7 @@ import {
   type SavedPlan,
   savePlan,
 } from '../../operations/revocation/saved-plan.ts';
-import { jsonIn, type PlanFlags, requireReadable } from '../flags.ts';
+import { jsonIn, type PlanFlags, requireReadable } from '../flags/flags.ts';
 import { type AnyPlan, requestedApproval } from './approval.ts';
 
 /** The largest file that is read, in bytes: 100,000 tokens take about 20 MB. */

@@ -16,7 +16,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { ask, canAsk } from '../change/confirmation.ts';
-import { requireReadable } from '../flags.ts';
+import { requireReadable } from '../flags/flags.ts';
 import type { AddContextFlags, CredentialFlags, DatabaseFlags } from './context-flags.ts';
 import { type ContextJson, contextToJson } from './context-view.ts';
 

@@ -2,7 +2,7 @@ import { assumptions } from '../../domain/tried-versions.ts';
 import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import type { CheckedTarget } from '../../operations/contexts/check-target.ts';
 import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports/target.ts';
-import { RIGHTS_TEXT } from '../../operations/visibility.ts';
+import { RIGHTS_TEXT } from '../../operations/scope/visibility.ts';
 import { facts, good, lines, list, type Part } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { expiryText } from '../../reports/tables/text.ts';

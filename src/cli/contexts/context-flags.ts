@@ -1,5 +1,5 @@
 import { boolean, option, string } from '@oclif/core/flags';
-import { accountFlags, changeFlags, type FlagsOf, inGroup } from '../flags.ts';
+import { accountFlags, changeFlags, type FlagsOf, inGroup } from '../flags/flags.ts';
 
 /** The location of a new context's credential, which is never an argument itself. */
 const credentialFlags = inGroup('CREDENTIAL', {

@@ -16,7 +16,7 @@ import { faint, lines, would } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { expiryText } from '../../reports/tables/text.ts';
 import { ask, canAsk } from '../change/confirmation.ts';
-import { requireReadable } from '../flags.ts';
+import { requireReadable } from '../flags/flags.ts';
 import { writeNotice } from '../output/streams.ts';
 import { createIntoFile } from '../tokens/creation-flow.ts';
 import { requireDatabaseContext, requireSecure } from './add-context.ts';

@@ -2,7 +2,7 @@ import { openDirectory } from '../../app/open-directory.ts';
 import { recordAnswer } from '../../operations/directories/answer-history.ts';
 import { askDirectory } from '../../operations/directories/ask-directory.ts';
 import type { Directory } from '../../operations/ports/directory.ts';
-import { requireMayChange } from '../../operations/visibility.ts';
+import { requireMayChange } from '../../operations/scope/visibility.ts';
 import { lines } from '../../reports/document.ts';
 import { report } from '../../reports/result.ts';
 import { notMade, type Planned } from '../change/change.ts';

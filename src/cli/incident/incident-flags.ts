@@ -13,8 +13,8 @@ import {
   moment,
   planFlags,
   replaceFlag,
-} from '../flags.ts';
-import { formOf, guardFields } from '../form.ts';
+} from '../flags/flags.ts';
+import { formOf, guardFields } from '../flags/form.ts';
 import { rescueFlag } from '../settings/settings-flags.ts';
 
 /** The runbooks of this version, in `docs/runbooks/`. */

@@ -23,7 +23,7 @@ import { type Report, report } from '../../reports/result.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
 import type { ChangeRequest, PlanFileJson, PlannedChange } from '../change/change.ts';
 import { writePlanFile } from '../change/plan-file.ts';
-import { requireReadable } from '../flags.ts';
+import { requireReadable } from '../flags/flags.ts';
 import { noteLimit, writeNotice } from '../output/streams.ts';
 import { revocationEnding } from '../revocation/revocation-ending.ts';
 import type { LeakedFlags } from '../revocation/revocation-flags.ts';

@@ -14,7 +14,7 @@ import {
   planLift,
   valueText,
 } from '../../operations/incident/plan-lift.ts';
-import { extendIncident } from '../../operations/incident/recorded-incidents.ts';
+import { extendIncident } from '../../operations/journal/recorded-incidents.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { accessParts } from '../../reports/access-lines.ts';
 import {

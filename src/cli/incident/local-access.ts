@@ -3,7 +3,7 @@ import type { LocalMeasures, LockdownScope } from '../../domain/incident/inciden
 import { someOf } from '../../domain/text.ts';
 import type { LocalAccessPlan } from '../../operations/incident/end-local-access.ts';
 import { countText } from '../../reports/tables/text.ts';
-import type { LocalFlags } from '../flags.ts';
+import type { LocalFlags } from '../flags/flags.ts';
 import { lockdownForm, scopeFlags } from './incident-flags.ts';
 
 /**

@@ -7,14 +7,14 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { LockdownScope } from '../../domain/incident/incident.ts';
 import { amountsOf } from '../../domain/plan.ts';
 import { shellWord } from '../../domain/remedies.ts';
-import { renamedText, requireMeant, requireUnchanged } from '../../operations/bound-names.ts';
 import { heldLockdown, type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
 import { historyText, namesFailure } from '../../operations/incident/name-history.ts';
 import { type LockdownPlan, planLockdown } from '../../operations/incident/plan-lockdown.ts';
 import type { Target, TargetDescription } from '../../operations/ports/target.ts';
 import { requireSameController, type SavedLockdown } from '../../operations/revocation/saved-plan.ts';
+import { renamedText, requireMeant, requireUnchanged } from '../../operations/scope/bound-names.ts';
+import { requireMayChange } from '../../operations/scope/visibility.ts';
 import { refuseLockout } from '../../operations/settings/settings.ts';
-import { requireMayChange } from '../../operations/visibility.ts';
 import { accessParts } from '../../reports/access-lines.ts';
 import { folded, good, type Line, lines, warning } from '../../reports/document.ts';
 import type { MaybeMade } from '../../reports/result.ts';
@@ -38,7 +38,7 @@ import {
   rescueJson,
   rescueLines,
   rescuePlanLine,
-} from '../rescue-token.ts';
+} from '../settings/rescue-token.ts';
 import type { LockdownFlags } from './incident-flags.ts';
 import { endText, hintForPaths, tellOfDue } from './incident-text.ts';
 import { isOfOneUser, type LockdownOrder, meantScope } from './lockdown-order.ts';

@@ -1,10 +1,10 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { LockdownScope, Measures } from '../../domain/incident/incident.ts';
-import { boundUser } from '../../operations/bound-names.ts';
 import { newIncidentId } from '../../operations/incident/plan-lockdown.ts';
 import { resolveSubject } from '../../operations/investigation/resolve-subject.ts';
 import type { SavedLockdown } from '../../operations/revocation/saved-plan.ts';
+import { boundUser } from '../../operations/scope/bound-names.ts';
 import { readAnyPlan } from '../change/plan-file.ts';
 import { type LockdownFlags, lockdownForm, scopeFlags } from './incident-flags.ts';
 import { localMeasures } from './local-access.ts';

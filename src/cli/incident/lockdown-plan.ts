@@ -2,11 +2,11 @@ import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
 import { amountsOf, type RevocationPlan } from '../../domain/plan.ts';
 import { someOf } from '../../domain/text.ts';
 import { cautionOf } from '../../operations/access/check-paths.ts';
-import { renamedText } from '../../operations/bound-names.ts';
 import { historyText } from '../../operations/incident/name-history.ts';
 import { valueText } from '../../operations/incident/plan-lift.ts';
 import type { LockdownPlan, NamedToken } from '../../operations/incident/plan-lockdown.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
+import { renamedText } from '../../operations/scope/bound-names.ts';
 import {
   type Document,
   emphasized,

@@ -1,7 +1,6 @@
 import { type AccessPath, afterAct, leftOpen, pathNames, uncheckedPaths } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { amountsOf, isNothing } from '../../domain/plan.ts';
-import { renamedText } from '../../operations/bound-names.ts';
 import {
   type AskedDirectory,
   type DirectoryAnswer,
@@ -17,14 +16,15 @@ import {
   type UserOffboardingReport,
 } from '../../operations/incident/offboard-user.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { requireMayChange } from '../../operations/visibility.ts';
+import { renamedText } from '../../operations/scope/bound-names.ts';
+import { requireMayChange } from '../../operations/scope/visibility.ts';
 import { accessParts, notCovered } from '../../reports/access-lines.ts';
 import { type Document, lines, list, would } from '../../reports/document.ts';
 import type { MaybeMade } from '../../reports/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import { type ChangeRequest, type Ending, notMade, type PlannedChange } from '../change/change.ts';
 import { runLine, stepAmount, stepLines, unfinishedWork } from '../change/ending.ts';
-import type { ChangeFlags, LocalFlags } from '../flags.ts';
+import type { ChangeFlags, LocalFlags } from '../flags/flags.ts';
 import { planDocument } from '../revocation/revocation-plan.ts';
 import { hintForPaths } from './incident-text.ts';
 import { localMeasures, localSteps } from './local-access.ts';

@@ -14,8 +14,8 @@ import {
   type LogEvidence,
   type UsersNow,
 } from '../../operations/incident/gather-report.ts';
-import type { HandedOver, ItemMark } from '../../operations/incident/marked-items.ts';
 import type { OwnWork, TheftBegan } from '../../operations/incident/own-work.ts';
+import type { HandedOver, ItemMark } from '../../operations/journal/marked-items.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { htmlDocument, markdownDocument } from '../../reports/document-formats.ts';
 import { chainPicture } from '../../reports/incident/chain-picture.ts';
@@ -23,7 +23,7 @@ import { incidentParts } from '../../reports/incident/incident-report.ts';
 import { chainOf, openIn } from '../../reports/incident/what-remains.ts';
 import { requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
 import { type Report, report } from '../../reports/result.ts';
-import { type FlagsOf, instantOf } from '../flags.ts';
+import { type FlagsOf, instantOf } from '../flags/flags.ts';
 import { readInvestigationFile } from '../investigation/investigation-file.ts';
 import type { incidentReportFlags } from './incident-flags.ts';
 

@@ -7,7 +7,7 @@ import { type Document, lines, strong } from '../../reports/document.ts';
 import { htmlDocument, markdownDocument } from '../../reports/document-formats.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
-import { type FlagsOf, instantOf } from '../flags.ts';
+import { type FlagsOf, instantOf } from '../flags/flags.ts';
 import { type ContextRun, requireOneContext } from '../multi-context/multi-context-flow.ts';
 import type { timelineFlags } from './incident-flags.ts';
 import { tellOfDue } from './incident-text.ts';

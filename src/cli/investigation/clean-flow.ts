@@ -9,8 +9,6 @@ import {
   remains,
 } from '../../domain/investigation/investigation.ts';
 import { someOf } from '../../domain/text.ts';
-import { type Marks, marksOf } from '../../operations/incident/marked-items.ts';
-import { readIncidentHistories } from '../../operations/incident/recorded-incidents.ts';
 import {
   type CleaningReport,
   clean,
@@ -27,6 +25,8 @@ import {
 } from '../../operations/investigation/plan-cleaning.ts';
 import { planUndo } from '../../operations/investigation/plan-undo.ts';
 import { isSameController } from '../../operations/journal/journal.ts';
+import { type Marks, marksOf } from '../../operations/journal/marked-items.ts';
+import { readIncidentHistories } from '../../operations/journal/recorded-incidents.ts';
 import { endOfNow } from '../../operations/ports/clock.ts';
 import type { Evidence } from '../../operations/ports/evidence.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
@@ -41,7 +41,7 @@ import {
   type PlannedChange,
   type Question,
 } from '../change/change.ts';
-import { type FlagsOf, instantOf } from '../flags.ts';
+import { type FlagsOf, instantOf } from '../flags/flags.ts';
 import {
   type AnyPlan,
   type CleaningCounts,

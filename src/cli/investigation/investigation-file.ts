@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Investigation, itemGroups, itemStates } from '../../domain/investigation/investigation.ts';
 import { severities } from '../../domain/policy/rule.ts';
-import { jsonIn, requireReadable } from '../flags.ts';
+import { jsonIn, requireReadable } from '../flags/flags.ts';
 
 /** The largest file that is read, in bytes: 20,000 items take about 40 MB. */
 const MAX_BYTES = 128 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import { boolean, string } from '@oclif/core/flags';
-import { accountFlags, changeFlags, count, type FlagsOf, moment } from '../flags.ts';
+import { accountFlags, changeFlags, count, type FlagsOf, moment } from '../flags/flags.ts';
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true } as const;
 

@@ -16,9 +16,9 @@ import {
   type KnownItems,
   NOTHING_KNOWN,
 } from '../../operations/incident/case-items.ts';
-import type { ItemMark } from '../../operations/incident/marked-items.ts';
-import type { OwnAct } from '../../operations/incident/own-acts.ts';
 import { type Unknowns, unknownsOf } from '../../operations/investigation/unknowns.ts';
+import type { ItemMark } from '../../operations/journal/marked-items.ts';
+import type { OwnAct } from '../../operations/journal/own-acts.ts';
 import { type Document, type Lines, lines, list, type Part } from '../../reports/document.ts';
 import {
   changeText,

@@ -1,6 +1,6 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type MarkKind, markItems } from '../../operations/incident/marked-items.ts';
+import { type MarkKind, markItems } from '../../operations/journal/marked-items.ts';
 import { lines, list } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';

@@ -39,7 +39,7 @@ async function failed(failure: TokenctlError | undefined): Promise<number> {
   if (failure === undefined) return exitCodes.done;
   await writeTo(process.stderr, failureOnScreen(failureOf(failure), screenOf(process.stderr)));
   if (process.env['TOKENCTL_DEBUG'] === '1') {
-    const { traceOf } = await import('../errors/report-failure.ts');
+    const { traceOf } = await import('./report-failure.ts');
     await writeTo(process.stderr, traceOf(failure));
   }
   return exitCodeOf(failure.code);

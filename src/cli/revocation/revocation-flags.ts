@@ -14,8 +14,8 @@ import {
   selectionFrom,
   selectionOrAllFrom,
   selectorFlags,
-} from '../flags.ts';
-import { formOf, guardFields } from '../form.ts';
+} from '../flags/flags.ts';
+import { formOf, guardFields } from '../flags/form.ts';
 
 /** The flags of `tokens revoke`. */
 export const revokeFlags = {

@@ -127,7 +127,7 @@ export function revocationChange(
 /** The rules of `--finding`; undefined without the flag. */
 async function violatingOf({ runtime, flags }: RevocationRequest) {
   if (flags.finding === undefined) return undefined;
-  const { policyOf, ruleNamed } = await import('../token-audit/policy-flags.ts');
+  const { policyOf, ruleNamed } = await import('../flags/policy-flags.ts');
   return {
     rules: [...new Set(flags.finding)].map(ruleNamed),
     policy: policyOf(runtime, { policy: flags.policy }),

@@ -1,5 +1,5 @@
 import { boolean, string } from '@oclif/core/flags';
-import { allContextsFlag, type ChangeFlags, changeFlags, type FlagsOf, seconds } from '../flags.ts';
+import { allContextsFlag, type ChangeFlags, changeFlags, type FlagsOf, seconds } from '../flags/flags.ts';
 
 /** For commands that turn basic authentication off. */
 export const rescueFlag = {

@@ -13,6 +13,7 @@ import { lines, would } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
 import type { ChangeRequest, Planned, PlannedChange } from '../change/change.ts';
+import { type RevocationJson, revocationFlow } from '../revocation/revocation-flow.ts';
 import {
   createRescueToken,
   type Rescue,
@@ -21,8 +22,7 @@ import {
   rescueJson,
   rescueLines,
   rescuePlanLine,
-} from '../rescue-token.ts';
-import { type RevocationJson, revocationFlow } from '../revocation/revocation-flow.ts';
+} from './rescue-token.ts';
 import type { RescueFlags } from './settings-flags.ts';
 import { delayText, type SettingsHold } from './settings-result.ts';
 import { type SourceJson, watchingSources } from './watching-sources.ts';

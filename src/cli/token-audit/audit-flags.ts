@@ -9,7 +9,7 @@ import {
   inGroup,
   replaceFlag,
   selectorFlags,
-} from '../flags.ts';
+} from '../flags/flags.ts';
 
 /** The flags of `tokens audit`. */
 export const auditFlags = {

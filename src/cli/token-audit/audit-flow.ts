@@ -31,9 +31,9 @@ import {
 } from '../../reports/report-file.ts';
 import type { Report, Result } from '../../reports/result.ts';
 import { noScreen, type Screen } from '../../reports/tables/text.ts';
+import { policyOf, ruleNamed } from '../flags/policy-flags.ts';
 import { noteLimit, writeNotice } from '../output/streams.ts';
 import type { AuditFlags } from './audit-flags.ts';
-import { policyOf, ruleNamed } from './policy-flags.ts';
 
 type AuditResult = Result<AuditJson | AuditSummaryJson | AuditGroupsJson>;
 

@@ -1,5 +1,5 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { readRefreshLifetime } from '../../operations/settings/known-settings.ts';
+import { readRefreshLifetime } from '../../operations/scope/known-settings.ts';
 import type { ListedRefreshToken } from '../../operations/tokens/list-refresh-tokens.ts';
 import { type Listing, listing, ownerColumn, timeColumn } from '../../reports/tables/listing.ts';
 import { writeNotice } from '../output/streams.ts';

@@ -6,21 +6,21 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { allowsWriting, type Token } from '../../domain/token.ts';
 import type { TargetDescription, TokenRequest } from '../../operations/ports/target.ts';
-import { resolveTokenIds } from '../../operations/resolve-names.ts';
 import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
 import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
-import { requireMayChange } from '../../operations/visibility.ts';
+import { resolveTokenIds } from '../../operations/scope/resolve-names.ts';
+import { requireMayChange } from '../../operations/scope/visibility.ts';
 import { lines, list, would } from '../../reports/document.ts';
 import { expiryText, secondsText, timeText } from '../../reports/tables/text.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
 import type { ChangeRequest, PlannedChange } from '../change/change.ts';
 import { placeText } from '../change/plan-text.ts';
 import { writeNotice } from '../output/streams.ts';
-import { useText } from '../rescue-token.ts';
 import { revocationEnding } from '../revocation/revocation-ending.ts';
 import { createIntoFile, requireLifetime } from './creation-flow.ts';
 import type { RotationFlags } from './token-flags.ts';
+import { useText } from './token-use.ts';
 
 /** What `tokens rotate` prints with `--json`, unless it is a dry run. */
 export interface RotatedJson {

@@ -8,7 +8,7 @@ import {
   type FlagsOf,
   findingPolicyFlag,
   selectorFlags,
-} from '../flags.ts';
+} from '../flags/flags.ts';
 
 /** The flags of `tokens list`. */
 export const listFlags = {

@@ -2,7 +2,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import type { Rows } from '../../domain/rows.ts';
 import type { Selection, Selector } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
-import { resolveSelection } from '../../operations/resolve-names.ts';
+import { resolveSelection } from '../../operations/scope/resolve-names.ts';
 import type { FindingFlags } from './token-flags.ts';
 
 /** A selection of tokens, findings included, at the target of a run. */
@@ -25,7 +25,7 @@ export async function selectTokens(
   const target = await runtime.target();
   const { selector } = await resolveSelection(target, selection);
   if (flags.finding === undefined) return { selector, tokens: () => target.tokens(selector) };
-  const { policyOf, ruleNamed } = await import('../token-audit/policy-flags.ts');
+  const { policyOf, ruleNamed } = await import('../flags/policy-flags.ts');
   const { findingTokens } = await import('../../operations/token-audit/finding-tokens.ts');
   const rules = [...new Set(flags.finding)].map(ruleNamed);
   const policy = policyOf(runtime, { policy: flags.policy });

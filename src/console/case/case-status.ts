@@ -1,6 +1,6 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { readIncidentHistories, requireIncident } from '../../operations/incident/recorded-incidents.ts';
+import { readIncidentHistories, requireIncident } from '../../operations/journal/recorded-incidents.ts';
 import { type Problem, problemOf } from '../operations.ts';
 import {
   type CaseController,

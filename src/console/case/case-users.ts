@@ -1,8 +1,8 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { nameToType } from '../../cli/incident/lockdown-flow.ts';
 import type { Incident } from '../../domain/incident/incident.ts';
-import { readIncidentHistories, requireIncident } from '../../operations/incident/recorded-incidents.ts';
-import { usersOf } from '../../operations/incident/scope-selection.ts';
+import { readIncidentHistories, requireIncident } from '../../operations/journal/recorded-incidents.ts';
+import { usersOf } from '../../operations/scope/scope-selection.ts';
 
 /** A user of a closed case, as it is now. */
 export interface CaseUser {

@@ -10,7 +10,7 @@ import { controllerTime } from '../../domain/clock-difference.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { gatherRecord, type IncidentRecord } from '../../operations/incident/gather-report.ts';
 import { leftItems } from '../../operations/incident/left-items.ts';
-import { markKinds } from '../../operations/incident/marked-items.ts';
+import { markKinds } from '../../operations/journal/marked-items.ts';
 import type { RunAccount } from '../../operations/journal/run-account.ts';
 import { runSentence } from '../../reports/log-report.ts';
 import { noScreen } from '../../reports/tables/text.ts';

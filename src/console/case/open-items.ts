@@ -2,7 +2,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { describedSummary, type Investigation } from '../../domain/investigation/investigation.ts';
 import { caseItems, type KnownItems } from '../../operations/incident/case-items.ts';
 import { gatherRecord } from '../../operations/incident/gather-report.ts';
-import { readIncidentHistories, requireIncident } from '../../operations/incident/recorded-incidents.ts';
+import { readIncidentHistories, requireIncident } from '../../operations/journal/recorded-incidents.ts';
 import { type Document, folded, lines, list } from '../../reports/document.ts';
 import { countText, secondText } from '../../reports/tables/text.ts';
 import { CaseFiles } from './case-files.ts';

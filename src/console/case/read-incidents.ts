@@ -2,7 +2,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { pathName, sentenceOf } from '../../domain/access.ts';
 import type { Incident } from '../../domain/incident/incident.ts';
 import { incidentStatus, isDue } from '../../operations/incident/incident-status.ts';
-import { readIncidentHistories } from '../../operations/incident/recorded-incidents.ts';
+import { readIncidentHistories } from '../../operations/journal/recorded-incidents.ts';
 import { type Problem, problemOf } from '../operations.ts';
 import { isUnread, recordedPlace } from './case-controller.ts';
 

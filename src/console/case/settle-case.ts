@@ -2,14 +2,14 @@
 
 import type { Ending, PlannedChange } from '../../cli/change/change.ts';
 import { GO_ON } from '../../cli/change/ending.ts';
-import type { FlagsOf } from '../../cli/flags.ts';
+import type { FlagsOf } from '../../cli/flags/flags.ts';
 import { type Cleaned, cleanFlow } from '../../cli/investigation/clean-flow.ts';
 import { investigateFlow } from '../../cli/investigation/investigate-flow.ts';
 import type { cleanFlags } from '../../cli/investigation/investigation-flags.ts';
 import { markFlow } from '../../cli/investigation/mark-flow.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { describedSummary, type Investigation } from '../../domain/investigation/investigation.ts';
-import type { MarkKind } from '../../operations/incident/marked-items.ts';
+import type { MarkKind } from '../../operations/journal/marked-items.ts';
 import { type Document, folded, type Line, lines, list, partsOf } from '../../reports/document.ts';
 import { countText } from '../../reports/tables/text.ts';
 import { problemOf, type Run } from '../operations.ts';

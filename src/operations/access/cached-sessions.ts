@@ -8,7 +8,7 @@ import {
 import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import { knownSettings } from '../settings/known-settings.ts';
+import { knownSettings } from '../scope/known-settings.ts';
 
 /** What is known of sessions when none is listed. */
 interface ListedNone {

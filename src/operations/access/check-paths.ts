@@ -14,12 +14,12 @@ import { shellWord } from '../../domain/remedies.ts';
 import { whoseOf } from '../../domain/selector.ts';
 import { numberText } from '../../domain/text.ts';
 import { refreshTokenExpiry, refreshTokenState } from '../../domain/token.ts';
-import { settingNamed } from '../incident/lock-settings.ts';
-import { readUsers, selectorOf, usersOf } from '../incident/scope-selection.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
 import type { Capabilities, Target, TargetDescription } from '../ports/target.ts';
-import { knownSettings, readRefreshLifetime } from '../settings/known-settings.ts';
-import { partOf } from '../target-parts.ts';
+import type { AuthenticationSettings } from '../ports/target-parts.ts';
+import { knownSettings, readRefreshLifetime } from '../scope/known-settings.ts';
+import { readUsers, selectorOf, usersOf } from '../scope/scope-selection.ts';
+import { partOf } from '../scope/target-parts.ts';
 import { cachedSessions, cookieExpiry } from './cached-sessions.ts';
 import { codeLifetime, missingSessionRights } from './not-covered.ts';
 import { probeToken } from './probe-token.ts';
@@ -271,7 +271,8 @@ async function switches(checks: Checks, { switches: locks }: ClosedPaths): Promi
   return locks.map(({ name }) => {
     if (values === null) return unreadSwitch(name, why);
     const until = appliedAt(checks.switchesSet?.get(name) ?? null, { settingsHold, now });
-    if (settingNamed(values, name) !== false) return openPath(switchPath(name), `${name} is on.`);
+    if (values[name as keyof AuthenticationSettings] !== false)
+      return openPath(switchPath(name), `${name} is on.`);
     const caution = cautionOf(name, description);
     if (until !== null) {
       const path = switchUntilApplied(name, until.toISOString());

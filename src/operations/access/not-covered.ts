@@ -11,8 +11,8 @@ import {
 } from '../../domain/remedies.ts';
 import { DEFAULT_CODE_LIFETIME_S } from '../../domain/token.ts';
 import type { RightsPurpose, Target, TargetDescription } from '../ports/target.ts';
-import { type KnownSettings, knownSettings } from '../settings/known-settings.ts';
-import { RIGHTS_TEXT } from '../visibility.ts';
+import { type KnownSettings, knownSettings } from '../scope/known-settings.ts';
+import { RIGHTS_TEXT } from '../scope/visibility.ts';
 
 /** What a revocation covers, as far as that decides what it leaves open. */
 export interface RevocationFacts {

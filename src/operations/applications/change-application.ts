@@ -1,12 +1,12 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
-import { revokeAllAccess } from '../incident/revoke-all-access.ts';
 import { type Change, OperationRun, type RunEnd, type StepReport } from '../journal/operation-run.ts';
 import { recordAct } from '../journal/record-act.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { RevocationListeners } from '../revocation/revocation-report.ts';
-import { notPossible } from '../target-parts.ts';
-import { requireFullView, requireRights } from '../visibility.ts';
+import { revokeAllAccess } from '../revocation/revoke-all-access.ts';
+import { notPossible } from '../scope/target-parts.ts';
+import { requireFullView, requireRights } from '../scope/visibility.ts';
 import {
   type ApplicationName,
   type NamedApplication,

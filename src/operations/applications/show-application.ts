@@ -3,7 +3,7 @@ import { hasExpired } from '../../domain/policy/rule.ts';
 import { allowsWriting, type Token } from '../../domain/token.ts';
 import type { ReadTarget, Target } from '../ports/target.ts';
 import type { ApplicationDetails, RefreshTokens } from '../ports/target-parts.ts';
-import { resolveNames } from '../resolve-names.ts';
+import { resolveNames } from '../scope/resolve-names.ts';
 
 /** What an application is called, and its id where several organizations have one of this name. */
 export interface ApplicationName {

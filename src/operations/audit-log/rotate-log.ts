@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Incident, isHeld, neededSince } from '../../domain/incident/incident.ts';
-import { readIncidentHistories } from '../incident/recorded-incidents.ts';
+import { readIncidentHistories } from '../journal/recorded-incidents.ts';
 import type { AuditLog, EntryDraft, Pruning, Rotation } from '../ports/audit-log.ts';
 
 export interface RotateLogOptions {

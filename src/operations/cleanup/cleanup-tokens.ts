@@ -7,7 +7,7 @@ import {
   runBatches,
 } from '../journal/batches.ts';
 import { type Change, OperationRun, type RunEnd } from '../journal/operation-run.ts';
-import { partOf } from '../target-parts.ts';
+import { partOf } from '../scope/target-parts.ts';
 import { type CleanupKind, type CleanupPlan, cleanupKinds } from './plan-cleanup.ts';
 
 /** What to clean up, and who says so. */

@@ -3,8 +3,8 @@ import { IdSet } from '../../domain/compact-collections.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { RefreshTokenSelector } from '../ports/target-parts.ts';
-import { readRefreshLifetime } from '../settings/known-settings.ts';
-import { partOf } from '../target-parts.ts';
+import { readRefreshLifetime } from '../scope/known-settings.ts';
+import { partOf } from '../scope/target-parts.ts';
 
 /** The kinds of tokens to clean up, in the order of deletion. */
 export const cleanupKinds = [

@@ -9,7 +9,7 @@ import { matchesAny } from '../../domain/policy/subject.ts';
 import type { User } from '../../domain/token.ts';
 import type { MatchRules } from '../ports/directory.ts';
 import type { UserIdentities } from '../ports/target-parts.ts';
-import type { IdentifiedUser } from '../users-with-identities.ts';
+import type { IdentifiedUser } from '../scope/users-with-identities.ts';
 import { AccountIds, calledAs, formsOf, ofAccount, UNDER } from './account-ids.ts';
 
 /** A user of the controller who is disabled in the directory, or not in it. */

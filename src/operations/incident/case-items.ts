@@ -4,8 +4,8 @@ import {
   isStillThere,
   isStolenToken,
 } from '../../domain/investigation/investigation.ts';
-import type { ItemMark, Marks } from './marked-items.ts';
-import type { OwnAct } from './own-acts.ts';
+import type { ItemMark, Marks } from '../journal/marked-items.ts';
+import type { OwnAct } from '../journal/own-acts.ts';
 
 /** What the audit log has of the items of an incident. */
 export interface KnownItems {

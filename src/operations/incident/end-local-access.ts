@@ -22,8 +22,8 @@ import {
 } from '../journal/operation-run.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { HeldRole } from '../ports/target-parts.ts';
-import { notPossible, partOf } from '../target-parts.ts';
-import { type KnownUser, usersOf } from './scope-selection.ts';
+import { type KnownUser, usersOf } from '../scope/scope-selection.ts';
+import { notPossible, partOf } from '../scope/target-parts.ts';
 
 /** An application that is to be deleted. */
 export interface PlannedApplication {

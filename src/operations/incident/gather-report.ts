@@ -9,15 +9,15 @@ import { listRuns, numberSince } from '../audit-log/list-log.ts';
 import { requireIntact } from '../audit-log/verify-log.ts';
 import { type EntrySubject, isAboutSubject } from '../journal/entry-subjects.ts';
 import { isSameController, objectsIn, textOf } from '../journal/journal.ts';
+import { marksOf } from '../journal/marked-items.ts';
+import { OwnActs } from '../journal/own-acts.ts';
+import { readIncidentHistories, requireIncident } from '../journal/recorded-incidents.ts';
 import type { RunAccount } from '../journal/run-account.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import type { KnownItems } from './case-items.ts';
 import { type Found, foundBy } from './found.ts';
-import { marksOf } from './marked-items.ts';
-import { OwnActs } from './own-acts.ts';
 import { beganWith, type OwnWork, type TheftBegan, withoutOwnWork } from './own-work.ts';
-import { readIncidentHistories, requireIncident } from './recorded-incidents.ts';
 import { verifiedItems } from './verified-items.ts';
 
 /** What a lockdown said of itself when it ended, as the log has it. */

@@ -13,18 +13,18 @@ import {
   switchUntilApplied,
 } from '../access/check-paths.ts';
 import { requestsSince, type Wait } from '../access/requests-under-way.ts';
-import { namesSince } from '../bound-names.ts';
 import { readStream } from '../investigation/stream-hole.ts';
+import { readIncidentHistories } from '../journal/recorded-incidents.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import { endOfNow } from '../ports/clock.ts';
 import type { OpenEvidence } from '../ports/evidence.ts';
 import type { ReadTarget, Target } from '../ports/target.ts';
 import type { AuthenticationSettings } from '../ports/target-parts.ts';
-import { knownSettings } from '../settings/known-settings.ts';
-import { partOf } from '../target-parts.ts';
+import { namesSince } from '../scope/bound-names.ts';
+import { knownSettings } from '../scope/known-settings.ts';
+import { readUsers, selectorOf, usersOf } from '../scope/scope-selection.ts';
+import { partOf } from '../scope/target-parts.ts';
 import { settingNamed } from './lock-settings.ts';
-import { readIncidentHistories } from './recorded-incidents.ts';
-import { readUsers, selectorOf, usersOf } from './scope-selection.ts';
 
 /** Something that an incident set, and what it is now. */
 export interface HeldValue extends Omit<Lock, 'role'> {

@@ -1,5 +1,5 @@
 import { objectsIn, textOf } from '../journal/journal.ts';
-import { incidentNotes, type NotesOf } from './recorded-incidents.ts';
+import { incidentNotes, type NotesOf } from '../journal/recorded-incidents.ts';
 
 /** Items of an incident that a cleaning found and left, because nobody confirmed what cannot be undone. */
 export interface LeftItems {

@@ -1,10 +1,10 @@
 import { type AccessPath, recordOf } from '../../domain/access.ts';
 import type { Lock } from '../../domain/incident/incident.ts';
 import { type Change, OperationRun, type RunEnd, type StepReport } from '../journal/operation-run.ts';
+import { incidentReference } from '../journal/recorded-incidents.ts';
 import { giveRoles } from './end-local-access.ts';
 import { changeTo, settingNamed } from './lock-settings.ts';
 import { type LiftItem, type LiftPlan, planLift, valueText } from './plan-lift.ts';
-import { incidentReference } from './recorded-incidents.ts';
 import { setUsers } from './set-users.ts';
 
 /** What lifting an incident did, and what it left. */

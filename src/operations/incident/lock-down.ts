@@ -4,9 +4,7 @@ import type { IncidentHistory } from '../../domain/incident/incident-history.ts'
 import { amountsOf, isNothing } from '../../domain/plan.ts';
 import type { Secret } from '../../domain/secret.ts';
 import { missingUsersPath, setTimes, verifyAccessPaths } from '../access/check-paths.ts';
-import { withLocalPaths } from '../access/local-paths.ts';
 import { requestsPath } from '../access/requests-under-way.ts';
-import { type Renamed, requireMeant } from '../bound-names.ts';
 import {
   type Change,
   OperationRun,
@@ -14,8 +12,12 @@ import {
   type RunEnd,
   type StepReport,
 } from '../journal/operation-run.ts';
+import { readIncidentHistory } from '../journal/recorded-incidents.ts';
 import type { RevocationListeners } from '../revocation/revocation-report.ts';
-import { knownSettings } from '../settings/known-settings.ts';
+import { revokeAllAccess } from '../revocation/revoke-all-access.ts';
+import { type Renamed, requireMeant } from '../scope/bound-names.ts';
+import { knownSettings } from '../scope/known-settings.ts';
+import { selectorOf } from '../scope/scope-selection.ts';
 import {
   endApplications,
   type LocalAccessPlan,
@@ -26,11 +28,9 @@ import {
   stripRoles,
 } from './end-local-access.ts';
 import { incidentStatus } from './incident-status.ts';
+import { withLocalPaths } from './local-paths.ts';
 import { lifetimeLocks, lockSettings, switchLocks } from './lock-settings.ts';
 import type { LockdownPlan } from './plan-lockdown.ts';
-import { readIncidentHistory } from './recorded-incidents.ts';
-import { revokeAllAccess } from './revoke-all-access.ts';
-import { selectorOf } from './scope-selection.ts';
 import { setUsers, userLocks } from './set-users.ts';
 import { type SnapshotFiles, takeSnapshot } from './snapshot.ts';
 

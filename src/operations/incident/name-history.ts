@@ -5,7 +5,7 @@ import { streamHole } from '../investigation/stream-hole.ts';
 import { endOfNow } from '../ports/clock.ts';
 import type { Window } from '../ports/evidence.ts';
 import type { ReadTarget } from '../ports/target.ts';
-import { readUsers } from './scope-selection.ts';
+import { readUsers } from '../scope/scope-selection.ts';
 
 /** What is known of names before they are trusted. */
 export interface NameHistory {

@@ -6,23 +6,18 @@ import type { RevocationPlan } from '../../domain/plan.ts';
 import type { Secret } from '../../domain/secret.ts';
 import { formatAlternatives } from '../../domain/selector.ts';
 import { checkAccessPaths } from '../access/check-paths.ts';
-import { withLocalPaths } from '../access/local-paths.ts';
-import {
-  coveredPaths,
-  gatewayCredentials,
-  localPathsLeft,
-  otherComponents,
-} from '../access/lockdown-paths.ts';
 import { requestsEnd, requestsPath, requestsSince, settleRequests } from '../access/requests-under-way.ts';
-import { bindUsers, type Renamed, readSince } from '../bound-names.ts';
 import { isSameController, Journal, numbersIn } from '../journal/journal.ts';
 import { type Change, OperationRun, type RunEnd, type StepReport } from '../journal/operation-run.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { ReadTarget, TargetDescription } from '../ports/target.ts';
-import { resolveNames } from '../resolve-names.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import type { RevocationListeners } from '../revocation/revocation-report.ts';
-import { requireFullView, requireRights } from '../visibility.ts';
+import { revokeAllAccess } from '../revocation/revoke-all-access.ts';
+import { bindUsers, type Renamed, readSince } from '../scope/bound-names.ts';
+import { resolveNames } from '../scope/resolve-names.ts';
+import { readUsers, selectorOfUsers } from '../scope/scope-selection.ts';
+import { requireFullView, requireRights } from '../scope/visibility.ts';
 import {
   endApplications,
   type LocalAccessPlan,
@@ -31,9 +26,9 @@ import {
   resetPasswords,
   stripRoles,
 } from './end-local-access.ts';
+import { withLocalPaths } from './local-paths.ts';
+import { coveredPaths, gatewayCredentials, localPathsLeft, otherComponents } from './lockdown-paths.ts';
 import { type NameHistory, nameHistory } from './name-history.ts';
-import { revokeAllAccess } from './revoke-all-access.ts';
-import { readUsers, selectorOfUsers } from './scope-selection.ts';
 import { setUsers, type UsersStep } from './set-users.ts';
 
 /** What users would lose. */

@@ -3,7 +3,7 @@ import type {
   Investigation,
   InvestigationItem,
 } from '../../domain/investigation/investigation.ts';
-import type { ItemMark } from './marked-items.ts';
+import type { ItemMark } from '../journal/marked-items.ts';
 
 /** Something that an investigation found, and that counts as the owner's own work, not as the intruder's. */
 export interface OwnWork {

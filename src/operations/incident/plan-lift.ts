@@ -2,18 +2,18 @@ import type { AccessPath } from '../../domain/access.ts';
 import type { Incident, Lock, LockValue } from '../../domain/incident/incident.ts';
 import type { Hold } from '../../domain/incident/incident-history.ts';
 import { shellWord } from '../../domain/remedies.ts';
-import { returningSessions } from '../access/returning-sessions.ts';
 import { numberSince } from '../audit-log/list-log.ts';
 import { isSameController, listOf, objectOf } from '../journal/journal.ts';
+import { readIncidentHistories, requireIncident } from '../journal/recorded-incidents.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ReadTarget, Target, TargetDescription } from '../ports/target.ts';
-import { notPossible } from '../target-parts.ts';
+import { notPossible } from '../scope/target-parts.ts';
+import { requireFullView } from '../scope/visibility.ts';
+import { returningSessions } from '../sessions/returning-sessions.ts';
 import { countRevived } from '../tokens/list-refresh-tokens.ts';
-import { requireFullView } from '../visibility.ts';
 import { foundOf, isDue, usersNow } from './incident-status.ts';
 import { type LeftItems, leftItems } from './left-items.ts';
-import { readIncidentHistories, requireIncident } from './recorded-incidents.ts';
 
 /** A setting, a role or a state as people read it. */
 export function valueText(value: boolean | number): string {

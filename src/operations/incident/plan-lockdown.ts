@@ -15,21 +15,21 @@ import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { selectionOf } from '../../domain/remedies.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
-import { type LockedAccess, lockdownPaths } from '../access/lockdown-paths.ts';
 import { pathsNotCovered } from '../access/not-covered.ts';
-import { bindOrder, type Renamed, requireMeant } from '../bound-names.ts';
+import { readIncidentHistories } from '../journal/recorded-incidents.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { ReadTarget, RightsPurpose, Target } from '../ports/target.ts';
-import { resolveNames } from '../resolve-names.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
-import { knownSettings } from '../settings/known-settings.ts';
+import { bindOrder, type Renamed, requireMeant } from '../scope/bound-names.ts';
+import { knownSettings } from '../scope/known-settings.ts';
+import { resolveNames } from '../scope/resolve-names.ts';
+import { selectorOf } from '../scope/scope-selection.ts';
+import { requireFullView, requireMayChange, requireRights } from '../scope/visibility.ts';
 import { refuseLockout } from '../settings/settings.ts';
-import { requireFullView, requireMayChange, requireRights } from '../visibility.ts';
 import { planLocalAccess } from './end-local-access.ts';
 import { lifetimeLocks, switchLocks } from './lock-settings.ts';
+import { type LockedAccess, lockdownPaths } from './lockdown-paths.ts';
 import { type NameHistory, nameHistory } from './name-history.ts';
-import { readIncidentHistories } from './recorded-incidents.ts';
-import { selectorOf } from './scope-selection.ts';
 import { userLocks } from './set-users.ts';
 
 export interface PlanLockdownOptions extends ReadTarget {

@@ -3,7 +3,7 @@ import type { RevocationPlan } from '../../domain/plan.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
 import { numberText } from '../../domain/text.ts';
 import type { ReadTarget, Target } from '../ports/target.ts';
-import { requireFullView } from '../visibility.ts';
+import { requireFullView } from '../scope/visibility.ts';
 import { type NameHistory, nameHistory } from './name-history.ts';
 import { planAccess } from './offboard-user.ts';
 

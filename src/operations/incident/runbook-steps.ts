@@ -1,6 +1,11 @@
 import { type JournalOptions, textOf } from '../journal/journal.ts';
+import {
+  incidentNotes,
+  incidentOfNote,
+  type NotesOf,
+  noteOnIncident,
+} from '../journal/recorded-incidents.ts';
 import type { Entry } from '../ports/audit-log.ts';
-import { incidentNotes, incidentOfNote, type NotesOf, noteOnIncident } from './recorded-incidents.ts';
 
 /** Ticks a step off, and takes that back. */
 const DONE = 'incident.step';

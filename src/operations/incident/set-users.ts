@@ -11,8 +11,8 @@ import {
   type StepResult,
 } from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
-import { notPossible } from '../target-parts.ts';
-import { type KnownUser, usersOf } from './scope-selection.ts';
+import { type KnownUser, usersOf } from '../scope/scope-selection.ts';
+import { notPossible } from '../scope/target-parts.ts';
 
 /** Users that share one intent and one outcome in the audit log. */
 const USERS_PER_BATCH = 200;

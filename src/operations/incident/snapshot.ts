@@ -2,7 +2,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { unreadSessions } from '../access/cached-sessions.ts';
 import type { Change, OperationRun, StepReport, StepResult } from '../journal/operation-run.ts';
-import type { KnownSettings } from '../settings/known-settings.ts';
+import type { KnownSettings } from '../scope/known-settings.ts';
 
 /** A file that is being written, of mode 0600. */
 export interface SnapshotFile {

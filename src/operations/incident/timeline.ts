@@ -4,11 +4,11 @@ import type { Activity, RefreshToken, Token } from '../../domain/token.ts';
 import { numberSince } from '../audit-log/list-log.ts';
 import { type EntrySubject, isAboutSubject } from '../journal/entry-subjects.ts';
 import { intendedIds, isSameController, objectsIn } from '../journal/journal.ts';
+import { lastUseBefore, type OwnUse, ownUseAt, ownUsesIn } from '../journal/own-uses.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { ActivitySelector } from '../ports/target-parts.ts';
-import { resolveNames } from '../resolve-names.ts';
-import { lastUseBefore, type OwnUse, ownUseAt, ownUsesIn } from '../revocation/own-uses.ts';
+import { resolveNames } from '../scope/resolve-names.ts';
 import { namesToken } from '../token-audit/trace-token.ts';
 
 /** Whose or which token's deeds are meant. */

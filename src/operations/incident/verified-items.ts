@@ -1,6 +1,6 @@
 import { controllerTime } from '../../domain/clock-difference.ts';
 import { listOf, objectOf, textOf } from '../journal/journal.ts';
-import { incidentNotes, type NotesOf } from './recorded-incidents.ts';
+import { incidentNotes, type NotesOf } from '../journal/recorded-incidents.ts';
 
 /**
  * The items that a cleaning of an incident read again at its end and found not to remain, and when (RFC 3339, by the clock of the

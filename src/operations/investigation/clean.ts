@@ -21,7 +21,7 @@ import {
 import { endOfNow } from '../ports/clock.ts';
 import type { CleaningValues, Evidence } from '../ports/evidence.ts';
 import type { TargetDescription } from '../ports/target.ts';
-import { requireFullView, requireMayChange } from '../visibility.ts';
+import { requireFullView, requireMayChange } from '../scope/visibility.ts';
 import { investigate } from './investigate.ts';
 import { type CleanedItem, type CleaningPlan, isOfTarget, type PlannedCleaning } from './plan-cleaning.ts';
 import { categoryOf, currentFields, planUndo, recordedValues, type UndoPlan } from './plan-undo.ts';

@@ -16,7 +16,7 @@ import { severities } from '../../domain/policy/rule.ts';
 import { endOfNow } from '../ports/clock.ts';
 import type { Evidence, Window } from '../ports/evidence.ts';
 import type { ReadTarget } from '../ports/target.ts';
-import { ifReadable } from '../settings/known-settings.ts';
+import { ifReadable } from '../scope/known-settings.ts';
 import { assignedRoleItems } from './assigned-roles.ts';
 import { followChain } from './follow-chain.ts';
 import { GATEWAY_MAY_HAVE_READ, gatewayLimits } from './gateway-limits.ts';

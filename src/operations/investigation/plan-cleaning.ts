@@ -11,7 +11,7 @@ import {
 } from '../../domain/investigation/investigation.ts';
 import { nameField } from '../../domain/investigation/kinds.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
-import type { HandedOver, ItemMark } from '../incident/marked-items.ts';
+import type { HandedOver, ItemMark } from '../journal/marked-items.ts';
 import type { Cleaner } from '../ports/evidence.ts';
 import type { RightsPurpose, TargetDescription } from '../ports/target.ts';
 import { type Naming, orderCleaning } from './order-cleaning.ts';

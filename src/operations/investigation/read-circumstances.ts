@@ -7,7 +7,7 @@ import type { FieldEdit } from '../../domain/investigation/value-parts.ts';
 import type { CurrentObject, Evidence } from '../ports/evidence.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import { PATIENCE } from '../ports/target-parts.ts';
-import { ifReadable } from '../settings/known-settings.ts';
+import { ifReadable } from '../scope/known-settings.ts';
 import type { FollowedChain } from './follow-chain.ts';
 import type { SettingNames } from './setting-names.ts';
 

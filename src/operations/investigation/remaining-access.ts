@@ -4,7 +4,7 @@ import { shellWord } from '../../domain/remedies.ts';
 import type { Token } from '../../domain/token.ts';
 import type { Window } from '../ports/evidence.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import { partOf } from '../target-parts.ts';
+import { partOf } from '../scope/target-parts.ts';
 import type { FollowedChain } from './follow-chain.ts';
 
 /** Ways in that the activity stream does not name. */

@@ -3,7 +3,7 @@ import type { NameChange } from '../../domain/investigation/deed.ts';
 import type { Actor, Investigation, InvestigationSubject } from '../../domain/investigation/investigation.ts';
 import type { Evidence, Window } from '../ports/evidence.ts';
 import type { Target } from '../ports/target.ts';
-import { resolveNames } from '../resolve-names.ts';
+import { resolveNames } from '../scope/resolve-names.ts';
 
 /** Whose deeds are asked for: one of these. */
 export interface SubjectRequest {

@@ -4,7 +4,7 @@ import type {
   NamelessEntries,
   UnattributedEntry,
 } from '../../domain/investigation/investigation.ts';
-import { type OwnAct, ownActOf } from '../incident/own-acts.ts';
+import { type OwnAct, ownActOf } from '../journal/own-acts.ts';
 
 /** What is not known, of one kind. */
 interface UnknownGroup {

@@ -9,8 +9,8 @@ import type { Clock } from '../ports/clock.ts';
 import type { Directory } from '../ports/directory.ts';
 import type { Mailer, Notifier } from '../ports/notifier.ts';
 import type { ReadTarget, Target, TargetDescription } from '../ports/target.ts';
+import type { PolledStreams } from '../ports/transmitters.ts';
 import type { RevocationReport } from '../revocation/revocation-report.ts';
-import type { PolledStreams } from '../signals/poll-stream.ts';
 import type { OwnerNoticeRules } from '../token-audit/owner-notices.ts';
 
 /** Where names come from: a file with one a line, or what a program prints so. */

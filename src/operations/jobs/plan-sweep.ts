@@ -5,8 +5,8 @@ import { numberText } from '../../domain/text.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { ReadTarget } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
+import { requireFullView } from '../scope/visibility.ts';
 import { auditTokens, requireChecked } from '../token-audit/audit-tokens.ts';
-import { requireFullView } from '../visibility.ts';
 
 /** What a sweep is to revoke, and what keeps it from going wrong. */
 export interface PlanSweepOptions extends ReadTarget {

@@ -4,7 +4,7 @@ import { recordedClock } from '../../domain/clock-difference.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
-import { requireMayChange, requirePrimary } from '../visibility.ts';
+import { requireMayChange, requirePrimary } from '../scope/visibility.ts';
 
 /**
  * That a second person approved what is done, as the audit log keeps it (`Approval` of the domain); or that the rule of two

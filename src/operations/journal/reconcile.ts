@@ -2,9 +2,9 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { StoredRefreshTokenState } from '../../domain/token.ts';
 import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import { countSessions } from '../sessions/sessions.ts';
-import { knownSettings } from '../settings/known-settings.ts';
-import { partOf } from '../target-parts.ts';
+import { knownSettings } from '../scope/known-settings.ts';
+import { partOf } from '../scope/target-parts.ts';
+import { countSessions } from '../scope/user-sessions.ts';
 import { intendedIds, objectOf } from './journal.ts';
 
 interface ReconcileOptions {

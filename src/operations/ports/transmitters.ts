@@ -77,3 +77,18 @@ export const deliveryMethods = {
   push: 'urn:ietf:rfc:8935',
   poll: 'urn:ietf:rfc:8936',
 } as const;
+
+/** The streams that are polled, opened for one run. */
+export interface PolledStreams {
+  /** The transmitters whose events are asked for. */
+  readonly names: readonly string[];
+  /** @throws TokenctlError `not_found`, `configuration` */
+  source(name: string): PollSource;
+  /** Records an event. Throws SignalRefusal, KeysUnavailable and TokenctlError. */
+  take(name: string, id: string, token: string): Promise<'new' | 'known'>;
+  /** Verifies an event, and records nothing. Throws as `take`. */
+  check(name: string, id: string, token: string): Promise<void>;
+  /** Carries out what waits, and tells about what is held. @returns how many signals ended */
+  carryOut(): Promise<number>;
+  close(): Promise<void>;
+}

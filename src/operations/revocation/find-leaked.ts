@@ -5,12 +5,6 @@ import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { type RefreshTokenState, refreshTokenExpiry, refreshTokenState } from '../../domain/token.ts';
 import { pathsNotCovered } from '../access/not-covered.ts';
 import type { Change } from '../journal/operation-run.ts';
-import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Identified, Target, TargetDescription } from '../ports/target.ts';
-import { readRefreshLifetime } from '../settings/known-settings.ts';
-import { partOf } from '../target-parts.ts';
-import type { LeakedInput } from './leaked-input.ts';
 import {
   knownTokens,
   lastUseBefore,
@@ -18,7 +12,13 @@ import {
   readOwnUses,
   type UsedToken,
   UseRecord,
-} from './own-uses.ts';
+} from '../journal/own-uses.ts';
+import type { AuditLog } from '../ports/audit-log.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Identified, Target, TargetDescription } from '../ports/target.ts';
+import { readRefreshLifetime } from '../scope/known-settings.ts';
+import { partOf } from '../scope/target-parts.ts';
+import type { LeakedInput } from './leaked-input.ts';
 import type { LeakPlace } from './scanner-findings.ts';
 import { isGenerated } from './token-values.ts';
 

@@ -15,11 +15,11 @@ import { pathsNotCovered } from '../access/not-covered.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { RefreshTokenSelector } from '../ports/target-parts.ts';
-import { resolveNames } from '../resolve-names.ts';
+import { knownSettings, refreshLifetimeIn } from '../scope/known-settings.ts';
+import { resolveNames } from '../scope/resolve-names.ts';
+import { partOf } from '../scope/target-parts.ts';
+import { unseenPart } from '../scope/visibility.ts';
 import { noSessions, planSessions } from '../sessions/sessions.ts';
-import { knownSettings, refreshLifetimeIn } from '../settings/known-settings.ts';
-import { partOf } from '../target-parts.ts';
-import { unseenPart } from '../visibility.ts';
 
 export interface PlanRevocationOptions {
   readonly target: Target;

@@ -4,8 +4,8 @@ import type { Policy, RuleName } from '../../domain/policy/policy.ts';
 import type { Selection, Selector } from '../../domain/selector.ts';
 import type { OpenLog } from '../directories/known-sources.ts';
 import type { TargetDescription } from '../ports/target.ts';
-import { resolveSelection, resolveTokenIds } from '../resolve-names.ts';
-import { fullViewHint } from '../visibility.ts';
+import { resolveSelection, resolveTokenIds } from '../scope/resolve-names.ts';
+import { fullViewHint } from '../scope/visibility.ts';
 import { type PlanRevocationOptions, planRevocation } from './plan-revocation.ts';
 import { planFromSaved, type SavedPlan } from './saved-plan.ts';
 

@@ -7,8 +7,8 @@ import { type OutcomeCounts, OutcomeTally } from '../journal/batches.ts';
 import type { OperationRun, RunEnd } from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
 import type { Target } from '../ports/target.ts';
+import { partOf } from '../scope/target-parts.ts';
 import type { EndedSessions } from '../sessions/expire-sessions.ts';
-import { partOf } from '../target-parts.ts';
 import { refreshTokenSelector } from './plan-revocation.ts';
 
 /**

@@ -6,9 +6,9 @@ import { batchesOf, runBatches } from '../journal/batches.ts';
 import { type Change, OperationRun } from '../journal/operation-run.ts';
 import { findLiveRefreshTokens, stillAlive } from '../journal/reconcile.ts';
 import type { TargetDescription } from '../ports/target.ts';
+import { partOf } from '../scope/target-parts.ts';
+import { refusalAhead, requireMayChange, requireRights } from '../scope/visibility.ts';
 import { type EndedSessions, endSessions, sessionsAfter } from '../sessions/expire-sessions.ts';
-import { partOf } from '../target-parts.ts';
-import { refusalAhead, requireMayChange, requireRights } from '../visibility.ts';
 import {
   closingOf,
   countMadeSince,

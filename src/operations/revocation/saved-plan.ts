@@ -18,9 +18,9 @@ import { pathsNotCovered } from '../access/not-covered.ts';
 import { entryTarget, isSameController, objectOf, textOf } from '../journal/journal.ts';
 import type { AuditLog, EntryDraft } from '../ports/audit-log.ts';
 import type { ReadTarget, Target, TargetDescription } from '../ports/target.ts';
-import { knownSettings, refreshLifetimeIn } from '../settings/known-settings.ts';
-import { notPossible, partOf } from '../target-parts.ts';
-import { unseenPart } from '../visibility.ts';
+import { knownSettings, refreshLifetimeIn } from '../scope/known-settings.ts';
+import { notPossible, partOf } from '../scope/target-parts.ts';
+import { unseenPart } from '../scope/visibility.ts';
 import { refuseTooLarge } from './plan-revocation.ts';
 
 /** A token of a saved plan: what tells it from another one with the same id. Never its value. */

@@ -6,9 +6,9 @@ import { formatAlternatives } from '../../domain/selector.ts';
 import { unseenSessions } from '../access/cached-sessions.ts';
 import { type Change, OperationRun, type RunEnd } from '../journal/operation-run.ts';
 import type { Target } from '../ports/target.ts';
-import { resolveNames } from '../resolve-names.ts';
-import { partOf } from '../target-parts.ts';
-import { sessionSelector, sessionsOf } from './sessions.ts';
+import { resolveNames } from '../scope/resolve-names.ts';
+import { partOf } from '../scope/target-parts.ts';
+import { sessionSelector, sessionsOf } from '../scope/user-sessions.ts';
 
 /** Which sessions would end. */
 export interface SessionExpiryPlan {

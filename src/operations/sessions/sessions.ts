@@ -5,9 +5,9 @@ import type { Session } from '../../domain/token.ts';
 import { unseenSessions } from '../access/cached-sessions.ts';
 import { missingSessionRights } from '../access/not-covered.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import type { SessionSelector } from '../ports/target-parts.ts';
-import { resolveNames } from '../resolve-names.ts';
-import { notPossible, partOf } from '../target-parts.ts';
+import { resolveNames } from '../scope/resolve-names.ts';
+import { notPossible } from '../scope/target-parts.ts';
+import { countSessions, sessionsOf } from '../scope/user-sessions.ts';
 
 /**
  * Streams the sessions of these users, or every one without names. Reads only.
@@ -22,29 +22,6 @@ export async function* listSessions(options: {
   const { target, users } = options;
   const { userIds } = await resolveNames(target, users === undefined ? {} : { users });
   yield* sessionsOf(target, userIds === null ? 'all' : [...userIds.values()]);
-}
-
-/** The planned sessions as a target is asked for them. */
-export function sessionSelector(userIds: PlannedSessions['userIds']): SessionSelector {
-  return userIds === 'all' ? { all: true } : { userIds };
-}
-
-/**
- * Streams the sessions of these users; asks for nothing where there are no users.
- *
- * @throws TokenctlError `unsupported` where the target lists no sessions, and whatever else it throws.
- */
-export async function* sessionsOf(
-  target: Target,
-  userIds: PlannedSessions['userIds'],
-): AsyncIterable<Session> {
-  if (userIds.length > 0) yield* partOf(target, 'sessions').list(sessionSelector(userIds));
-}
-
-export async function countSessions(target: Target, userIds: PlannedSessions['userIds']): Promise<number> {
-  let count = 0;
-  for await (const _session of sessionsOf(target, userIds)) count += 1;
-  return count;
 }
 
 /** Counts the sessions that would end now, and says whether others may be accepted. Reads only. */

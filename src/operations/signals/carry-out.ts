@@ -20,8 +20,8 @@ import { Journal } from '../journal/journal.ts';
 import type { Change } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
 import { revokeTokens } from '../revocation/revoke-tokens.ts';
+import { requireFullView } from '../scope/visibility.ts';
 import { expireSessions, planSessionExpiry } from '../sessions/expire-sessions.ts';
-import { requireFullView } from '../visibility.ts';
 
 /** What came of an action for a user at one place. */
 export interface Carried {

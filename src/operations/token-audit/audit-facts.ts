@@ -9,8 +9,8 @@ import { type Application, allowsWriting } from '../../domain/token.ts';
 import { knownSources, type OpenLog, speaksFor } from '../directories/known-sources.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { AuthenticationSettings } from '../ports/target-parts.ts';
-import { type KnownSettings, knownSettings } from '../settings/known-settings.ts';
-import { usersWithIdentities } from '../users-with-identities.ts';
+import { type KnownSettings, knownSettings } from '../scope/known-settings.ts';
+import { usersWithIdentities } from '../scope/users-with-identities.ts';
 
 export interface FactsWanted {
   readonly target: Target;

@@ -16,8 +16,8 @@ import { describeSelector, type Selector, validateSelector, wholeSelection } fro
 import { TokenStatistics } from '../../domain/token-statistics.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { RefreshTokenSelector } from '../ports/target-parts.ts';
-import { resolveNames } from '../resolve-names.ts';
-import { partOf } from '../target-parts.ts';
+import { resolveNames } from '../scope/resolve-names.ts';
+import { partOf } from '../scope/target-parts.ts';
 import { type FactsWanted, type Gathered, gatherFacts, isRefusal } from './audit-facts.ts';
 
 export interface AuditTokensOptions extends Pick<FactsWanted, 'target' | 'selector' | 'policy' | 'openLog'> {

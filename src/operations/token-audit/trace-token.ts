@@ -4,10 +4,10 @@ import { type RecordedUses, usedToken } from '../../domain/recorded-use.ts';
 import type { Activity, Token, UserReference } from '../../domain/token.ts';
 import { numberSince } from '../audit-log/list-log.ts';
 import { isSameController, listOf, objectOf } from '../journal/journal.ts';
+import { lastUseBefore, ownUseAt, readOwnUses } from '../journal/own-uses.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ReadTarget, Target, TargetDescription } from '../ports/target.ts';
-import { lastUseBefore, ownUseAt, readOwnUses } from '../revocation/own-uses.ts';
 import { lastUseDays } from '../tokens/last-use-days.ts';
 import { isRefusal } from './audit-facts.ts';
 

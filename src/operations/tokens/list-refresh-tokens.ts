@@ -7,8 +7,8 @@ import {
 import type { Clock } from '../ports/clock.ts';
 import type { Target } from '../ports/target.ts';
 import type { RefreshTokenSelector } from '../ports/target-parts.ts';
-import { resolveNames } from '../resolve-names.ts';
-import { notPossible, partOf } from '../target-parts.ts';
+import { resolveNames } from '../scope/resolve-names.ts';
+import { notPossible, partOf } from '../scope/target-parts.ts';
 
 export interface ListedRefreshToken extends RefreshToken {
   /** `live` where it is not known whether it is expired: then `expires` is null. */

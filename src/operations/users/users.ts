@@ -5,8 +5,8 @@ import { type NamePattern, patternOf } from '../../domain/selector.ts';
 import { type Application, allowsWriting, type RefreshTokenState, type User } from '../../domain/token.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ReadTarget, Target } from '../ports/target.ts';
-import { resolveNames, resolveSelection } from '../resolve-names.ts';
-import { readRefreshLifetime } from '../settings/known-settings.ts';
+import { readRefreshLifetime } from '../scope/known-settings.ts';
+import { resolveNames, resolveSelection } from '../scope/resolve-names.ts';
 import { isRefusal } from '../token-audit/audit-facts.ts';
 import { listRefreshTokens } from '../tokens/list-refresh-tokens.ts';
 

@@ -4,7 +4,7 @@ import {
   isStillThere,
 } from '../../domain/investigation/investigation.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
-import { CLOCKS_MS } from '../../operations/incident/own-acts.ts';
+import { CLOCKS_MS } from '../../operations/journal/own-acts.ts';
 import { countText, secondText } from '../tables/text.ts';
 import { lastSwitch } from './old-passwords.ts';
 

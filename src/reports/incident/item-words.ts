@@ -12,9 +12,9 @@ import {
 import { nounOf } from '../../domain/investigation/kinds.ts';
 import { someOf } from '../../domain/text.ts';
 import type { CaseItem, ItemFate } from '../../operations/incident/case-items.ts';
-import type { ItemMark } from '../../operations/incident/marked-items.ts';
-import { type OwnAct, ownActOf } from '../../operations/incident/own-acts.ts';
 import type { PlannedCleaning } from '../../operations/investigation/plan-cleaning.ts';
+import type { ItemMark } from '../../operations/journal/marked-items.ts';
+import { type OwnAct, ownActOf } from '../../operations/journal/own-acts.ts';
 import { type Facts, facts } from '../document.ts';
 import { countText, numberText, secondText, type Tone } from '../tables/text.ts';
 

@@ -5,7 +5,7 @@ import {
 } from '../../domain/investigation/investigation.ts';
 import { someOf } from '../../domain/text.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
-import { CLOCKS_MS } from '../../operations/incident/own-acts.ts';
+import { CLOCKS_MS } from '../../operations/journal/own-acts.ts';
 import { secondText } from '../tables/text.ts';
 
 const KINDS: ReadonlySet<string> = new Set(['user', 'o_auth2_access_token', 'o_auth2_application']);

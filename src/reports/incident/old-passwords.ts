@@ -1,7 +1,7 @@
 import { objectText } from '../../domain/investigation/collect-items.ts';
 import { type InvestigationItem, isSwitchedOff } from '../../domain/investigation/investigation.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
-import type { OwnAct } from '../../operations/incident/own-acts.ts';
+import type { OwnAct } from '../../operations/journal/own-acts.ts';
 
 /** The most users that are named. */
 const MAX_USERS = 20;

@@ -24,7 +24,7 @@ import type {
   UserSelector,
   Users,
 } from '../../operations/ports/target-parts.ts';
-import { partMissing } from '../../operations/target-parts.ts';
+import { partMissing } from '../../operations/scope/target-parts.ts';
 import { describeApi, setUserActive } from './account.ts';
 import { Api } from './api.ts';
 import { deleteApplication, listApplications, readApplication } from './applications.ts';

@@ -10,7 +10,7 @@ import type {
   UserIdentity,
   UserSelector,
 } from '../../operations/ports/target-parts.ts';
-import { lastSuperuser } from '../../operations/target-parts.ts';
+import { lastSuperuser } from '../../operations/scope/target-parts.ts';
 import { gatewayChanges, insertEntries } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
 import type { ACCOUNT_TABLES, RecognizedLayout } from './layout.ts';

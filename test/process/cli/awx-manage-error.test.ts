@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { inManagementWords } from '../../../src/cli/awx-manage.ts';
 import { failureOf, failureToText, ManagementError } from '../../../src/cli/errors/failure.ts';
+import { inManagementWords } from '../../../src/cli/management/awx-manage.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 
 const WORDS = { code: 'not_found', message: 'The user does not exist.' } as const;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { failureOf, failureToJson, failureToText } from '../../../src/cli/errors/failure.ts';
-import { traceOf } from '../../../src/cli/errors/report-failure.ts';
+import { traceOf } from '../../../src/cli/output/report-failure.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 
 const leaky = Object.assign(new Error('GET / with Authorization: Bearer s3cr3t failed'), {

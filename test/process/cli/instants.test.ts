@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { instantOf, parseAge, parseMoment } from '../../../src/cli/flags.ts';
+import { instantOf, parseAge, parseMoment } from '../../../src/cli/flags/flags.ts';
 
 const HOUR = 3_600_000;
 const now = new Date('2026-03-01T12:00:00Z');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { managementArguments } from '../../../src/cli/management-options.ts';
+import { managementArguments } from '../../../src/cli/flags/management-options.ts';
 import { databaseEstate } from './database-estate.ts';
 
 const { home } = databaseEstate();

@@ -1,8 +1,8 @@
 import { snapshotFiles } from '../../../src/app/snapshot-file.ts';
 import { liftIncident } from '../../../src/operations/incident/lift.ts';
 import { lockDown } from '../../../src/operations/incident/lock-down.ts';
-import { markItems } from '../../../src/operations/incident/marked-items.ts';
 import { planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';
+import { markItems } from '../../../src/operations/journal/marked-items.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
 

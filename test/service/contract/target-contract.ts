@@ -6,7 +6,7 @@ import { pathsNotCovered } from '../../../src/operations/access/not-covered.ts';
 import { type CheckedCapabilities, checkTarget } from '../../../src/operations/contexts/check-target.ts';
 import type { Target, TargetDescription } from '../../../src/operations/ports/target.ts';
 import type { UserSelector } from '../../../src/operations/ports/target-parts.ts';
-import { partOf } from '../../../src/operations/target-parts.ts';
+import { partOf } from '../../../src/operations/scope/target-parts.ts';
 import type { Administered } from './contract-service.ts';
 
 /** A place to try a target in. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Selection } from '../../../src/domain/selector.ts';
 import type { Application } from '../../../src/domain/token.ts';
-import { resolveSelection } from '../../../src/operations/resolve-names.ts';
+import { resolveSelection } from '../../../src/operations/scope/resolve-names.ts';
 import { lastUseDays } from '../../../src/operations/tokens/last-use-days.ts';
 import { description, MemoryTarget, user } from '../../support/memory-target.ts';
 import { token } from '../../support/tokens.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { revocationEnding } from '../../../src/cli/revocation/revocation-ending.ts';
-import { expiryEnding } from '../../../src/cli/sessions.ts';
+import { expiryEnding } from '../../../src/cli/sessions/session-flow.ts';
 import { uncheckedPath } from '../../../src/domain/access.ts';
 import { documentText } from '../../../src/reports/document.ts';
 import { databaseFixture, fixture } from '../../support/fixture.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { traceResult } from '../../../src/cli/token-audit/trace-result.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Activity } from '../../../src/domain/token.ts';
-import { UseRecord } from '../../../src/operations/revocation/own-uses.ts';
+import { UseRecord } from '../../../src/operations/journal/own-uses.ts';
 import { traceToken } from '../../../src/operations/token-audit/trace-token.ts';
 import { noScreen } from '../../../src/reports/tables/text.ts';
 import { fixture } from '../../support/fixture.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { User } from '../../../src/domain/token.ts';
 import type { UserIdentities } from '../../../src/operations/ports/target-parts.ts';
-import { usersWithIdentities } from '../../../src/operations/users-with-identities.ts';
+import { usersWithIdentities } from '../../../src/operations/scope/users-with-identities.ts';
 
 async function* listed<Item>(items: readonly Item[]): AsyncGenerator<Item> {
   for (const item of items) yield await Promise.resolve(item);

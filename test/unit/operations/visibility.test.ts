@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { planUserOffboarding } from '../../../src/operations/incident/offboard-user.ts';
 import { planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';
-import { resolveTokenIds } from '../../../src/operations/resolve-names.ts';
 import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
-import { requireMayChange } from '../../../src/operations/visibility.ts';
+import { resolveTokenIds } from '../../../src/operations/scope/resolve-names.ts';
+import { requireMayChange } from '../../../src/operations/scope/visibility.ts';
 import { description, MemoryTarget } from '../../support/memory-target.ts';
 import { token } from '../../support/tokens.ts';
 

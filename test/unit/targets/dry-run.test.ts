@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { partOf } from '../../../src/operations/target-parts.ts';
+import { partOf } from '../../../src/operations/scope/target-parts.ts';
 import { dryRun } from '../../../src/targets/dry-run.ts';
 import { refreshToken } from '../../support/memory-refresh-tokens.ts';
 import { session } from '../../support/memory-sessions.ts';

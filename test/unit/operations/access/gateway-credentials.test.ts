@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { uncheckedPaths } from '../../../../src/domain/access.ts';
-import { gatewayCredentials } from '../../../../src/operations/access/lockdown-paths.ts';
+import { gatewayCredentials } from '../../../../src/operations/incident/lockdown-paths.ts';
 import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
 
 test('credentials of recent gateways that no list has are named, and do not make a lockdown partial', async () => {

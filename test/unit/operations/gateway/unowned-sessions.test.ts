@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cachedSessions } from '../../../../src/operations/access/cached-sessions.ts';
-import { returningSessions } from '../../../../src/operations/access/returning-sessions.ts';
+import { returningSessions } from '../../../../src/operations/sessions/returning-sessions.ts';
 import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../../support/real-tables.ts';
 
 const PLAIN = REAL_PEERS.filter((peer: Peer) => peer === 'gateway-plain');

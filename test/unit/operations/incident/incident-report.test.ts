@@ -13,8 +13,8 @@ import type {
 import { NOTHING_KNOWN } from '../../../../src/operations/incident/case-items.ts';
 import { type Found, foundBy } from '../../../../src/operations/incident/found.ts';
 import { gatherReport, type IncidentReport } from '../../../../src/operations/incident/gather-report.ts';
-import { markItems } from '../../../../src/operations/incident/marked-items.ts';
-import type { OwnAct } from '../../../../src/operations/incident/own-acts.ts';
+import { markItems } from '../../../../src/operations/journal/marked-items.ts';
+import type { OwnAct } from '../../../../src/operations/journal/own-acts.ts';
 import { type Document, documentText, partsOf } from '../../../../src/reports/document.ts';
 import { htmlDocument, markdownDocument } from '../../../../src/reports/document-formats.ts';
 import { chainNodes, chainPicture } from '../../../../src/reports/incident/chain-picture.ts';

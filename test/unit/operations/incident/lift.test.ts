@@ -8,7 +8,7 @@ import {
   planUserOffboarding,
 } from '../../../../src/operations/incident/offboard-user.ts';
 import { dueIncidents, openIncidents, planLift } from '../../../../src/operations/incident/plan-lift.ts';
-import { extendIncident } from '../../../../src/operations/incident/recorded-incidents.ts';
+import { extendIncident } from '../../../../src/operations/journal/recorded-incidents.ts';
 import { changeSetting } from '../../../../src/operations/settings/settings.ts';
 import { stillClock } from '../../../support/drafts.ts';
 import { EVERY_MEASURE, incidentFixture, NO_MEASURE, pathsThat } from '../../../support/incident-fixture.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OwnActs, ownActOf } from '../../../../src/operations/incident/own-acts.ts';
+import { OwnActs, ownActOf } from '../../../../src/operations/journal/own-acts.ts';
 import type { Entry } from '../../../../src/operations/ports/audit-log.ts';
 
 /** Intent and outcome of each act, two seconds apart. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { timeline } from '../../../../src/operations/incident/timeline.ts';
-import { UseRecord } from '../../../../src/operations/revocation/own-uses.ts';
+import { UseRecord } from '../../../../src/operations/journal/own-uses.ts';
 import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
 import { token } from '../../../support/tokens.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { partOf } from '../../../../src/operations/target-parts.ts';
+import { partOf } from '../../../../src/operations/scope/target-parts.ts';
 import { FakeController } from '../../../support/fake-controller.ts';
 import { collected, errorOf, openTestTarget } from '../../../support/test-target.ts';
 

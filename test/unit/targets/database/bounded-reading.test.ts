@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { partOf } from '../../../../src/operations/target-parts.ts';
+import { partOf } from '../../../../src/operations/scope/target-parts.ts';
 import { all, createTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
 
 /** Rows of a page; the tables hold two pages and one row. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../../../../src/domain/secret.ts';
 import type { Target } from '../../../../src/operations/ports/target.ts';
-import { partOf } from '../../../../src/operations/target-parts.ts';
+import { partOf } from '../../../../src/operations/scope/target-parts.ts';
 import { openDatabaseEvidence } from '../../../../src/targets/database/evidence/evidence.ts';
 import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../../support/real-tables.ts';
 import { kinds } from '../../../support/runs.ts';

@@ -3,7 +3,7 @@ import { TokenctlError } from '../../../../src/domain/errors.ts';
 import type { Outcome } from '../../../../src/domain/plan.ts';
 import { Secret } from '../../../../src/domain/secret.ts';
 import type { Target } from '../../../../src/operations/ports/target.ts';
-import { partOf } from '../../../../src/operations/target-parts.ts';
+import { partOf } from '../../../../src/operations/scope/target-parts.ts';
 import { openDatabaseTarget } from '../../../../src/targets/database/database-target.ts';
 import { startProxy } from '../../../process/faults/postgres-proxy.ts';
 import { refused } from '../../../support/drafts.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { partOf } from '../../../../src/operations/target-parts.ts';
+import { partOf } from '../../../../src/operations/scope/target-parts.ts';
 import { ALICE, all, GITHUB, LEAVER, testDatabase } from '../../../support/test-database.ts';
 
 describe("a gateway's activity stream", () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Selector } from '../../../../src/domain/selector.ts';
-import { partOf } from '../../../../src/operations/target-parts.ts';
+import { partOf } from '../../../../src/operations/scope/target-parts.ts';
 import { ALICE, all, GITHUB, LAYOUTS, LEAVER, testDatabase } from '../../../support/test-database.ts';
 
 describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {

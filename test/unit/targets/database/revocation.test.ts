@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../../src/domain/plan.ts';
-import { partOf } from '../../../../src/operations/target-parts.ts';
+import { partOf } from '../../../../src/operations/scope/target-parts.ts';
 import { ALICE, all, GITHUB, LAYOUTS, results, testDatabase } from '../../../support/test-database.ts';
 import { until } from '../../../support/until.ts';
 import { stopClocks } from '../../../support/virtual-clock.ts';

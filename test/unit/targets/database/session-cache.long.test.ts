@@ -1,15 +1,15 @@
 import net from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { sessionListing } from '../../../../src/cli/sessions.ts';
+import { sessionListing } from '../../../../src/cli/sessions/session-flow.ts';
 import { shownUserResult } from '../../../../src/cli/users/user-view.ts';
 import { Secret } from '../../../../src/domain/secret.ts';
 import { unreadSessions } from '../../../../src/operations/access/cached-sessions.ts';
 import { checkTarget } from '../../../../src/operations/contexts/check-target.ts';
 import type { Target } from '../../../../src/operations/ports/target.ts';
 import type { SessionSelector } from '../../../../src/operations/ports/target-parts.ts';
+import { partOf } from '../../../../src/operations/scope/target-parts.ts';
 import { listSessions } from '../../../../src/operations/sessions/sessions.ts';
-import { partOf } from '../../../../src/operations/target-parts.ts';
 import { showUser } from '../../../../src/operations/users/users.ts';
 import { SessionCache } from '../../../../src/targets/database/session-cache.ts';
 import { temporaryFolder } from '../../../process/cli/program.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { unseenSessions } from '../../../../src/operations/access/cached-sessions.ts';
-import { partOf } from '../../../../src/operations/target-parts.ts';
+import { partOf } from '../../../../src/operations/scope/target-parts.ts';
 import { kinds } from '../../../support/runs.ts';
 import {
   ALICE,

@@ -7,9 +7,9 @@ import {
 } from '../../domain/access.ts';
 import { knownEffect } from '../../domain/tried-versions.ts';
 import { leftOf } from '../applications/change-application.ts';
-import type { LocalAccessPlan, SetPasswords } from '../incident/end-local-access.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import { partOf } from '../target-parts.ts';
+import { partOf } from '../scope/target-parts.ts';
+import type { LocalAccessPlan, SetPasswords } from './end-local-access.ts';
 
 /** What was done about local access. */
 interface LocalAct {

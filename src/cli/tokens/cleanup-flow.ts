@@ -1,19 +1,19 @@
-import type { TokenctlError } from '../domain/errors.ts';
-import { type CleanupReport, cleanupTokens } from '../operations/cleanup/cleanup-tokens.ts';
+import type { TokenctlError } from '../../domain/errors.ts';
+import { type CleanupReport, cleanupTokens } from '../../operations/cleanup/cleanup-tokens.ts';
 import {
   type CleanupKind,
   type CleanupPlan,
   cleanupKinds,
   planCleanup,
-} from '../operations/cleanup/plan-cleanup.ts';
-import type { TargetDescription } from '../operations/ports/target.ts';
-import { emphasized, lines, type Part, warning, would } from '../reports/document.ts';
-import type { MaybeMade } from '../reports/result.ts';
-import { countText, numberText } from '../reports/tables/text.ts';
-import { type ChangeRequest, type Ending, notMade, type PlannedChange } from './change/change.ts';
-import { failedLines, notSeenFailure, runLine, tookText, unfinishedWork } from './change/ending.ts';
-import { placeText } from './change/plan-text.ts';
-import type { CleanupFlags } from './revocation/revocation-flags.ts';
+} from '../../operations/cleanup/plan-cleanup.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
+import { emphasized, lines, type Part, warning, would } from '../../reports/document.ts';
+import type { MaybeMade } from '../../reports/result.ts';
+import { countText, numberText } from '../../reports/tables/text.ts';
+import { type ChangeRequest, type Ending, notMade, type PlannedChange } from '../change/change.ts';
+import { failedLines, notSeenFailure, runLine, tookText, unfinishedWork } from '../change/ending.ts';
+import { placeText } from '../change/plan-text.ts';
+import type { CleanupFlags } from '../revocation/revocation-flags.ts';
 
 /** The default time to keep revoked refresh tokens. */
 export const KEEP_REVOKED_FOR = 30 * 86_400_000;

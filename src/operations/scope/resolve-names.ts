@@ -1,7 +1,7 @@
-import { limitText } from '../domain/claims.ts';
-import { TokenctlError } from '../domain/errors.ts';
-import { nearestName } from '../domain/nearest-name.ts';
-import { matchesAny } from '../domain/policy/subject.ts';
+import { limitText } from '../../domain/claims.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { nearestName } from '../../domain/nearest-name.ts';
+import { matchesAny } from '../../domain/policy/subject.ts';
 import {
   describeSelector,
   exactName,
@@ -12,8 +12,8 @@ import {
   type SelectorWords,
   validateSelector,
   type Whose,
-} from '../domain/selector.ts';
-import type { Target } from './ports/target.ts';
+} from '../../domain/selector.ts';
+import type { Target } from '../ports/target.ts';
 import { fullViewHint } from './visibility.ts';
 
 export interface ResolvedSelection {

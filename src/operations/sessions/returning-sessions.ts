@@ -1,8 +1,8 @@
 import { type AccessPath, openPath, uncheckedPath } from '../../domain/access.ts';
 import type { Incident } from '../../domain/incident/incident.ts';
+import { cookieExpiry } from '../access/cached-sessions.ts';
 import type { ReadTarget, Target } from '../ports/target.ts';
-import { sessionsOf } from '../sessions/sessions.ts';
-import { cookieExpiry } from './cached-sessions.ts';
+import { sessionsOf } from '../scope/user-sessions.ts';
 
 /**
  * The sessions from before a lockdown that are accepted again once its users are active: a session of a deactivated user is refused

@@ -5,17 +5,17 @@ import type { AuditSummary, Finding } from '../../domain/policy/judge.ts';
 import { severities } from '../../domain/policy/rule.ts';
 import { patternOf } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
-import { resolveTokenIds } from '../../operations/resolve-names.ts';
+import { resolveTokenIds } from '../../operations/scope/resolve-names.ts';
 import { auditTokens } from '../../operations/token-audit/audit-tokens.ts';
 import { readToken } from '../../operations/token-audit/trace-token.ts';
 import { type ListedUser, listUsers } from '../../operations/users/users.ts';
 import { type Document, facts, lines, list, warning } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
+import { policyOf } from '../flags/policy-flags.ts';
 import { noteLimit } from '../output/streams.ts';
-import { policyOf } from '../token-audit/policy-flags.ts';
-import { tokenFacts } from '../token-audit/trace-result.ts';
 import { ownerStateText, type UserJson, userToJson } from '../users/user-view.ts';
+import { tokenFacts } from './trace-result.ts';
 
 /** What `tokens show` prints with `--json`. */
 export interface ShownTokenJson {

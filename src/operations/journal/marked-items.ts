@@ -1,6 +1,6 @@
 import { controllerTime } from '../../domain/clock-difference.ts';
-import { type JournalOptions, textOf } from '../journal/journal.ts';
 import type { Entry } from '../ports/audit-log.ts';
+import { type JournalOptions, textOf } from './journal.ts';
 import { incidentNotes, incidentOfNote, type NotesOf, noteOnIncident } from './recorded-incidents.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Incident, incidentOperations } from '../../domain/incident/incident.ts';
 import { ControllerHolds, IncidentHistory } from '../../domain/incident/incident-history.ts';
-import { isSameController, Journal, type JournalOptions } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
+import { isSameController, Journal, type JournalOptions } from './journal.ts';
 
 /** A target as far as it names a controller. */
 type Place = Pick<TargetDescription, 'address' | 'installUuid'>;

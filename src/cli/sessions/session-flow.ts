@@ -1,14 +1,14 @@
-import type { Runtime } from '../app/runtime.ts';
-import { type AccessPath, sentenceOf } from '../domain/access.ts';
-import { TokenctlError } from '../domain/errors.ts';
-import type { Session } from '../domain/token.ts';
-import { unseenSessions } from '../operations/access/cached-sessions.ts';
+import type { Runtime } from '../../app/runtime.ts';
+import { type AccessPath, sentenceOf } from '../../domain/access.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Session } from '../../domain/token.ts';
+import { unseenSessions } from '../../operations/access/cached-sessions.ts';
 import {
   expireSessions,
   planSessionExpiry,
   type SessionExpiryPlan,
   type SessionExpiryReport,
-} from '../operations/sessions/expire-sessions.ts';
+} from '../../operations/sessions/expire-sessions.ts';
 import {
   bad,
   type Document,
@@ -18,15 +18,15 @@ import {
   lines,
   warning,
   would,
-} from '../reports/document.ts';
-import type { MaybeMade } from '../reports/result.ts';
-import { type Listing, listing, timeColumn } from '../reports/tables/listing.ts';
-import { countText, numberText, timeText } from '../reports/tables/text.ts';
-import { usersGuard } from './change/approval.ts';
-import { type ChangeRequest, type Ending, notMade, type PlannedChange } from './change/change.ts';
-import { runLine, tookText, unfinishedWork } from './change/ending.ts';
-import { placeText, tally } from './change/plan-text.ts';
-import type { SessionExpiryFlags } from './revocation/revocation-flags.ts';
+} from '../../reports/document.ts';
+import type { MaybeMade } from '../../reports/result.ts';
+import { type Listing, listing, timeColumn } from '../../reports/tables/listing.ts';
+import { countText, numberText, timeText } from '../../reports/tables/text.ts';
+import { usersGuard } from '../change/approval.ts';
+import { type ChangeRequest, type Ending, notMade, type PlannedChange } from '../change/change.ts';
+import { runLine, tookText, unfinishedWork } from '../change/ending.ts';
+import { placeText, tally } from '../change/plan-text.ts';
+import type { SessionExpiryFlags } from '../revocation/revocation-flags.ts';
 
 /** What `sessions expire` prints with `--json`. Without a change, the members of the report are null; `unseen` is not. */
 export interface SessionExpiryJson extends MaybeMade<SessionExpiryReport> {

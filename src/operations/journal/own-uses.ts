@@ -1,8 +1,8 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { isSameController, objectsIn } from '../journal/journal.ts';
-import { type Change, OperationRun } from '../journal/operation-run.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { IntendedUse, KnownToken, TargetDescription } from '../ports/target.ts';
+import { isSameController, objectsIn } from './journal.ts';
+import { type Change, OperationRun } from './operation-run.ts';
 
 const OPERATION = 'tokens.find';
 

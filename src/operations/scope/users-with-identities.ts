@@ -1,6 +1,6 @@
-import type { User } from '../domain/token.ts';
-import type { Target } from './ports/target.ts';
-import type { UserIdentities } from './ports/target-parts.ts';
+import type { User } from '../../domain/token.ts';
+import type { Target } from '../ports/target.ts';
+import type { UserIdentities } from '../ports/target-parts.ts';
 
 /** A user of a controller with how identity providers know it. */
 export interface IdentifiedUser {

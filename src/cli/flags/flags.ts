@@ -2,10 +2,10 @@ import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { custom as customArgument, string as textArgument } from '@oclif/core/args';
 import { boolean, custom, option, string } from '@oclif/core/flags';
 import type { Flag, FlagInput } from '@oclif/core/interfaces';
-import type { Runtime } from '../app/runtime.ts';
-import { TokenctlError } from '../domain/errors.ts';
-import { type Selection, validateSelector } from '../domain/selector.ts';
-import { NEVER_DAYS, scopeWords } from '../domain/token.ts';
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { type Selection, validateSelector } from '../../domain/selector.ts';
+import { NEVER_DAYS, scopeWords } from '../../domain/token.ts';
 
 /** Puts flags under a heading of the help. */
 export function inGroup<Flags extends FlagInput>(helpGroup: string, flags: Flags): Flags {

@@ -1,8 +1,8 @@
 import { IncompleteListing } from '../../reports/tables/listing.ts';
 import { printable } from '../../reports/tables/text.ts';
-import { wantsTraceback } from '../management-options.ts';
-import { screenOf, wantsJson, writeTo } from '../output/streams.ts';
-import { failureOf, failureOnScreen, failureToJson, quietExit } from './failure.ts';
+import { failureOf, failureOnScreen, failureToJson, quietExit } from '../errors/failure.ts';
+import { wantsTraceback } from '../flags/management-options.ts';
+import { screenOf, wantsJson, writeTo } from './streams.ts';
 
 /**
  * Prints an error and returns the exit code.

@@ -7,7 +7,6 @@ import { type Policy, type RuleName, ruleNames, rules } from '../../domain/polic
 import type { RuleHelp, Severity } from '../../domain/policy/rule.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { wrapped } from '../../reports/tables/text.ts';
-import type { AuditFlags } from './audit-flags.ts';
 
 /**
  * The policy of a run: that of `--policy`, else the configuration's, with the limits of flags over it.
@@ -16,7 +15,11 @@ import type { AuditFlags } from './audit-flags.ts';
  */
 export function policyOf(
   runtime: Runtime,
-  flags: Pick<AuditFlags, 'policy' | 'max-lifetime' | 'unused-for'>,
+  flags: {
+    readonly policy?: string | undefined;
+    readonly 'max-lifetime'?: number | undefined;
+    readonly 'unused-for'?: number | undefined;
+  },
 ): Policy {
   const configured =
     flags.policy === undefined ? runtime.configuration.policy : policyFile(flags.policy, runtime.environment);

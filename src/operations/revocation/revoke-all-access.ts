@@ -12,11 +12,11 @@ import {
   type Stopped,
 } from '../journal/operation-run.ts';
 import type { Target } from '../ports/target.ts';
-import { planRevocation } from '../revocation/plan-revocation.ts';
-import type { RevocationListeners, RevocationReport } from '../revocation/revocation-report.ts';
-import { revokeTokens } from '../revocation/revoke-tokens.ts';
 import { laterOf } from '../sessions/expire-sessions.ts';
 import { drainTokens, liveRefreshTokens } from './drain-tokens.ts';
+import { planRevocation } from './plan-revocation.ts';
+import type { RevocationListeners, RevocationReport } from './revocation-report.ts';
+import { revokeTokens } from './revoke-tokens.ts';
 
 /** The maximum number of passes over tokens that were created meanwhile. */
 const MAX_PASSES = 12;

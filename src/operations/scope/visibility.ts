@@ -1,7 +1,7 @@
-import { limitText, standbyText } from '../domain/claims.ts';
-import { TokenctlError } from '../domain/errors.ts';
-import { formatAlternatives, type Selector } from '../domain/selector.ts';
-import type { RightsPurpose, TargetDescription } from './ports/target.ts';
+import { limitText, standbyText } from '../../domain/claims.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { formatAlternatives, type Selector } from '../../domain/selector.ts';
+import type { RightsPurpose, TargetDescription } from '../ports/target.ts';
 
 /** Who the caller is, and what the account sees. */
 export type Viewer = Pick<

@@ -5,10 +5,10 @@ import type { RevocationPlan } from '../../domain/plan.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { someOf } from '../../domain/text.ts';
 import { knownEffect } from '../../domain/tried-versions.ts';
-import type { LocalAccessPlan } from '../incident/end-local-access.ts';
-import { wantedSwitches } from '../incident/lock-settings.ts';
+import { missingUsersPath, unreadSwitch } from '../access/check-paths.ts';
 import type { TargetDescription } from '../ports/target.ts';
-import { missingUsersPath, unreadSwitch } from './check-paths.ts';
+import type { LocalAccessPlan } from './end-local-access.ts';
+import { wantedSwitches } from './lock-settings.ts';
 
 /** What a lockdown or an offboarding ends beside access tokens: sessions are of users, not of applications. */
 export function coveredPaths(kind: LockdownScope['kind']): readonly PathName[] {

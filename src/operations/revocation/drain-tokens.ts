@@ -5,7 +5,7 @@ import type { UserReference } from '../../domain/token.ts';
 import { BatchOutcome, type BatchStep, byOwner } from '../journal/batches.ts';
 import type { OperationRun, StepReport } from '../journal/operation-run.ts';
 import type { Target } from '../ports/target.ts';
-import { partOf } from '../target-parts.ts';
+import { partOf } from '../scope/target-parts.ts';
 
 /** The time limit for draining tokens of one kind. */
 const MAX_DRAIN_MS = 15_000;

@@ -1,6 +1,6 @@
 import { boolean, option, string } from '@oclif/core/flags';
-import type { Report } from '../reports/result.ts';
-import { inGroup } from './flags.ts';
+import type { Report } from '../../reports/result.ts';
+import { inGroup } from '../flags/flags.ts';
 
 const NO_EFFECT = { summary: 'Accepted, without effect.' } as const;
 
@@ -39,11 +39,11 @@ export async function djangoStart(
   },
 ): Promise<Report<VersionJson> | null> {
   if (flags.version === true) {
-    const { report } = await import('../reports/result.ts');
+    const { report } = await import('../../reports/result.ts');
     return report({ json: { version }, text: () => `${version}\n` });
   }
   if (flags['no-color'] === true && flags['force-color'] === true) {
-    const { ManagementError } = await import('./errors/failure.ts');
+    const { ManagementError } = await import('../errors/failure.ts');
     throw new ManagementError('usage', "The --no-color and --force-color options can't be used together.");
   }
   return null;

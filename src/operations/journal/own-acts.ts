@@ -1,7 +1,7 @@
 import { controllerTime } from '../../domain/clock-difference.ts';
 import type { ObjectReference } from '../../domain/investigation/investigation.ts';
-import { listOf, objectOf, objectsIn, textOf } from '../journal/journal.ts';
 import type { Entry } from '../ports/audit-log.ts';
+import { listOf, objectOf, objectsIn, textOf } from './journal.ts';
 
 /** What a run of tokenctl did to one object, by the audit log. */
 export interface OwnAct {

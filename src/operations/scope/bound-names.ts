@@ -1,7 +1,7 @@
-import { TokenctlError } from '../domain/errors.ts';
-import type { Bound, LockdownScope, Measures } from '../domain/incident/incident.ts';
-import type { Application, User } from '../domain/token.ts';
-import type { Target } from './ports/target.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Bound, LockdownScope, Measures } from '../../domain/incident/incident.ts';
+import type { Application, User } from '../../domain/token.ts';
+import type { Target } from '../ports/target.ts';
 
 /**
  * The users of these names, by id; names without one are left out.

@@ -1,5 +1,5 @@
-import { TokenctlError } from '../domain/errors.ts';
-import type { Target } from './ports/target.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Target } from '../ports/target.ts';
 
 /** The parts that a target may lack. */
 export type OptionalPart = 'refreshTokens' | 'authorizationCodes' | 'sessions' | 'passwords' | 'roles';
