@@ -6,7 +6,7 @@ import { refusalAhead, requirePrimary } from '../../operations/scope/visibility.
 import { type Document, faint, lines } from '../../reports/document.ts';
 import { type Amount, type Report, report } from '../../reports/result.ts';
 import type { PlanFlags } from '../flags/flags.ts';
-import { approvalFor, approvalRefusal, type Guard } from './approval.ts';
+import { type AnyPlan, approvalFor, approvalRefusal, type Guard } from './approval.ts';
 
 /** Where a change is planned and made, and its flags. */
 export interface ChangeRequest<Flags extends PlanFlags = PlanFlags> {
@@ -190,7 +190,7 @@ export async function firstStep<Json>(driven: Driven, planned: Planned<Json>): P
   const act = async (isWhole: boolean): Promise<Step<Json>> => {
     const progress = runtime.progress('Revoking');
     const begin = async (working = runtime) => ({
-      ...(await working.change({ ...flags, approval })),
+      ...(await working.change({ ...flags, ...accountOf(flags, guard?.saved), approval })),
       onProgress: progress.step,
     });
     const done = await planned.act(begin, isWhole).finally(progress.end);
@@ -242,6 +242,11 @@ export async function carryOut<Json>(
     });
   }
   return step.report;
+}
+
+/** Why a change is made: as it is said now, else as the maker of its plan said it. */
+function accountOf(flags: PlanFlags, saved: AnyPlan | undefined): Pick<PlanFlags, 'reason' | 'ticket'> {
+  return { reason: flags.reason ?? saved?.reason, ticket: flags.ticket ?? saved?.ticket };
 }
 
 /** Nothing to do needs no approval; but a plan that was applied before is refused. */

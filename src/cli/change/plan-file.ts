@@ -33,6 +33,8 @@ const common = {
   made: z.strictObject({ at: z.iso.datetime(), by: z.record(z.string(), z.string()) }),
   target: z.record(z.string(), z.string()),
   selection: z.string(),
+  reason: z.string().exactOptional(),
+  ticket: z.string().exactOptional(),
   requiresApproval: z.literal(true).optional(),
   digest: z.string(),
 };
@@ -101,6 +103,7 @@ export async function writePlanFile(
   const requiresApproval = requestedApproval(flags, { runtime, context: description.context });
   const saved = await savePlan({
     ...planned,
+    account: accountOf(flags),
     requiresApproval,
     description,
     target: await runtime.target(),
@@ -131,11 +134,16 @@ export async function writeLockdownFile(
     made: { at: at.toISOString(), by },
     target: entryTarget(description),
     ...order,
+    ...accountOf(flags),
     ...(requestedApproval(flags, { runtime, context: description.context }) && { requiresApproval: true }),
   };
   const saved = { ...draft, digest: digestOf(draft) };
   writeNew(path, saved);
   return saved;
+}
+
+function accountOf({ reason, ticket }: PlanFlags): Pick<SavedPlan, 'reason' | 'ticket'> {
+  return { ...(reason !== undefined && { reason }), ...(ticket !== undefined && { ticket }) };
 }
 
 async function madeNow(runtime: Runtime) {

@@ -129,7 +129,7 @@ function instant(at: string): string {
 }
 
 function planDocument(plan: AnyPlan): Document {
-  const { made, target, selection, digest } = plan;
+  const { made, target, selection, reason, ticket, digest } = plan;
   const { user, sudo_user: behind, host, as } = made.by;
   return [
     lines(
@@ -138,6 +138,8 @@ function planDocument(plan: AnyPlan): Document {
         : `Locks down: ${selection}.`,
       `At ${target['address']} (context ${target['context']}).`,
       `Made by ${behind ?? user}@${host}${as === undefined ? '' : ` as ${as}`} at ${instant(made.at)}.`,
+      reason !== undefined && `Reason: ${reason}`,
+      ticket !== undefined && `Ticket: ${ticket}`,
       `Digest: ${digest}`,
     ),
     ...(plan.format === 'tokenctl-plan' ? tokenParts(plan) : [lines(measureLines(plan))]),

@@ -45,6 +45,9 @@ interface PlanFile extends ApprovablePlan {
   readonly target: Readonly<Record<string, string>>;
   /** The selection in words. */
   readonly selection: string;
+  /** Why its maker wants it, and the ticket; recorded when it is applied, unless others are given then. */
+  readonly reason?: string;
+  readonly ticket?: string;
   /** Present if its maker asked for the approval of a second person, whatever the configuration says. */
   readonly requiresApproval?: true;
   /** SHA-256 (hex) of the canonical JSON (RFC 8785) of all the others. */
@@ -88,6 +91,7 @@ export async function savePlan(options: {
   readonly plan: RevocationPlan;
   readonly includeOwn: boolean;
   readonly requiresApproval?: boolean;
+  readonly account?: Pick<SavedPlan, 'reason' | 'ticket'>;
   readonly target: Target;
   readonly description: TargetDescription;
   readonly at: Date;
@@ -102,6 +106,7 @@ export async function savePlan(options: {
     made: { at: options.at.toISOString(), by: options.by },
     target: entryTarget(description),
     selection: plan.selection,
+    ...options.account,
     ...(options.requiresApproval === true && { requiresApproval: true }),
     withRefreshTokens: plan.reach.refreshTokens,
     includeOwn: options.includeOwn,

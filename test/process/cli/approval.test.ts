@@ -87,7 +87,8 @@ describe('a revocation of more than one person may do', () => {
     expect(stderr).toContain('tokenctl plan approve plan.json');
     expect(await entries(at)).toEqual([]);
 
-    expect((await alice('tokens', 'revoke', ...four, '--plan-out', plan)).code).toBe(0);
+    const why = ['--reason', 'laptop stolen', '--ticket', 'SEC-7'];
+    expect((await alice('tokens', 'revoke', ...four, '--plan-out', plan, ...why)).code).toBe(0);
     const apply = ['tokens', 'revoke', '--plan', plan, '--yes'];
     expect(refusal(await alice(...apply))).toEqual(NOT_APPROVED);
     const approve = ['plan', 'approve', plan, '--yes', '--key-file'];
@@ -116,6 +117,7 @@ describe('a revocation of more than one person may do', () => {
     expect(shown).toMatchObject({ state: 'approved', approvalNeeded: true, applied: null });
     const text = await at.run(['plan', 'show', plan]);
     expect(text.stdout).toContain('Approval: by bob (bob@');
+    expect(text.stdout).toContain('Reason: laptop stolen\nTicket: SEC-7\n');
 
     expect(refusal(await bob(...apply))).toEqual(NOT_APPROVED);
     expect((await alice(...apply, '--dry-run')).code).toBe(0);
@@ -131,6 +133,7 @@ describe('a revocation of more than one person may do', () => {
       'tokens.revoke outcome',
     ]);
     expect(log[1]?.data).toMatchObject({
+      ...{ reason: 'laptop stolen', ticket: 'SEC-7' },
       plan: { made: { by: { sudo_user: 'alice' } } },
       approval: { by: 'bob', user: 'bob', plan: expect.stringMatching(/^[0-9a-f]{64}$/) },
     });
