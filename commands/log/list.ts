@@ -1,6 +1,7 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { count, csvFlag, instantOf, moment } from '../../src/cli/flags/flags.ts';
+import { count, csvFlag, moment } from '../../src/cli/flags/flags.ts';
+import { instantOf } from '../../src/cli/flags/times.ts';
 
 export default defineCommand({
   summary: 'List who did what, by the audit log',

@@ -6,7 +6,7 @@ import type { LogSink } from '../../operations/ports/log-sink.ts';
 import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
-import { instantOf } from '../flags/flags.ts';
+import { instantOf } from '../flags/times.ts';
 import { writeNotice, writeTo } from '../output/streams.ts';
 import type { ExportFlags } from './log-flags.ts';
 

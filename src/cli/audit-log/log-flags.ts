@@ -1,6 +1,7 @@
 import { boolean, custom, option, string } from '@oclif/core/flags';
 import { exportFormats } from '../../config/schema.ts';
-import { type FlagsOf, type Moment, moment, parseMoment, replaceFlag } from '../flags/flags.ts';
+import { type FlagsOf, moment, replaceFlag } from '../flags/flags.ts';
+import { type Moment, parseMoment } from '../flags/times.ts';
 
 /** The flags of `log verify`. */
 export const verificationFlags = {

@@ -11,7 +11,7 @@ import { requireNewOrReplaced, writeReport } from '../../reports/report-file.ts'
 import { type Result, report } from '../../reports/result.ts';
 import { IncompleteListing } from '../../reports/tables/listing.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
-import { instantOf } from '../flags/flags.ts';
+import { instantOf } from '../flags/times.ts';
 import type { ReportFlags } from './log-flags.ts';
 
 /** What `log report` prints with `--json`: the report, or what was written with `--output`. */

@@ -6,6 +6,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Selection, validateSelector } from '../../domain/selector.ts';
 import { NEVER_DAYS, scopeWords } from '../../domain/token.ts';
+import { DAY, instantOf, type Moment, parseAge, parseMoment } from './times.ts';
 
 /** Puts flags under a heading of the help. */
 export function inGroup<Flags extends FlagInput>(helpGroup: string, flags: Flags): Flags {
@@ -195,72 +196,8 @@ export const age = custom<number>({
   parse: async (input) => parseAge(input),
 });
 
-/** The value of a time flag: a point in time, or an age in milliseconds before now. */
-export type Moment = { readonly at: Date } | { readonly ago: number };
-
 /** A flag that takes a point in time, or an age. */
 export const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
-
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-
-/** Units of an age in milliseconds. There is no month, because its length varies. */
-const units: Readonly<Record<string, number>> = { m: MINUTE, h: HOUR, d: DAY, w: 7 * DAY, y: 365 * DAY };
-
-/** The longest age, as long as a controller's tokens live by default. Dates end long before the largest number. */
-const MAX_AGE_YEARS = 1000;
-
-const AGE = /^(\d{1,6})([mhdwy])$/;
-const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
-const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/;
-
-/**
- * Parses an age such as `90d`.
- *
- * @returns milliseconds, above 0
- * @throws TokenctlError `usage`
- */
-export function parseAge(text: string): number {
-  const [, digits, unit] = AGE.exec(text) ?? [];
-  const age = Number(digits) * (units[unit ?? ''] ?? Number.NaN);
-  if (age > MAX_AGE_YEARS * 365 * DAY) {
-    throw new TokenctlError('usage', `Invalid age "${text}": the maximum is ${MAX_AGE_YEARS}y.`);
-  }
-  if (age > 0) return age;
-  throw new TokenctlError(
-    'usage',
-    `Invalid age "${text}": expected a number with a unit (m, h, d, w or y), such as 90d.`,
-  );
-}
-
-/**
- * Parses a time: an age such as `30d`, a date (midnight UTC) or a time with a zone.
- *
- * @throws TokenctlError `usage`, also for a date that does not exist
- */
-export function parseMoment(text: string): Moment {
-  if (AGE.test(text)) return { ago: parseAge(text) };
-  if (DATE.test(text) || DATE_TIME.test(text)) {
-    const at = new Date(text);
-    if (!Number.isNaN(at.getTime()) && isCalendarDay(text.slice(0, 10))) return { at };
-  }
-  throw new TokenctlError(
-    'usage',
-    `Invalid time "${text}": expected an age (30d), a date (2026-01-31) or a time with a zone (2026-01-31T12:00:00Z).`,
-  );
-}
-
-/** Resolves a moment; an age counts back from `now`. */
-export function instantOf(moment: Moment, now: Date): Date {
-  return 'at' in moment ? moment.at : new Date(now.getTime() - moment.ago);
-}
-
-/** `Date` parses 31 February as 3 March. */
-function isCalendarDay(day: string): boolean {
-  const parsed = new Date(`${day}T00:00:00Z`);
-  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(day);
-}
 
 /**
  * Checks that a file can be read.

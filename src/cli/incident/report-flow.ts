@@ -23,7 +23,8 @@ import { incidentParts } from '../../reports/incident/incident-report.ts';
 import { chainOf, openIn } from '../../reports/incident/what-remains.ts';
 import { requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
 import { type Report, report } from '../../reports/result.ts';
-import { type FlagsOf, instantOf } from '../flags/flags.ts';
+import type { FlagsOf } from '../flags/flags.ts';
+import { instantOf } from '../flags/times.ts';
 import { readInvestigationFile } from '../investigation/investigation-file.ts';
 import type { incidentReportFlags } from './incident-flags.ts';
 

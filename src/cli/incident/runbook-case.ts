@@ -4,7 +4,7 @@ import type { Configuration } from '../../config/configuration.ts';
 import { databaseContextOf, restContextsOf } from '../../config/contexts.ts';
 import { gatherRecord } from '../../operations/incident/gather-report.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { instantOf, type Moment } from '../flags/flags.ts';
+import { instantOf, type Moment } from '../flags/times.ts';
 import { NO_CASE, type RunbookCase } from './runbook-document.ts';
 
 /** What is given of a case on the command line. */

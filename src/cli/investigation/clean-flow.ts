@@ -41,7 +41,8 @@ import {
   type PlannedChange,
   type Question,
 } from '../change/change.ts';
-import { type FlagsOf, instantOf } from '../flags/flags.ts';
+import type { FlagsOf } from '../flags/flags.ts';
+import { instantOf } from '../flags/times.ts';
 import {
   type AnyPlan,
   type CleaningCounts,

@@ -2,7 +2,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Investigation } from '../../domain/investigation/investigation.ts';
 import { timeText } from '../../reports/tables/text.ts';
-import { parseMoment } from '../flags/flags.ts';
+import { parseMoment } from '../flags/times.ts';
 import { incidentOf } from './investigate-flow.ts';
 
 /** From when on deeds are an intruder's, and how that is known. */
