@@ -1,7 +1,8 @@
 import { neverUsed } from './policy/condition.ts';
 import { expiresNever } from './policy/lifetime-rules.ts';
 import { DAY, type Facts, hasExpired } from './policy/rule.ts';
-import { NEVER_DAYS, type Token } from './token.ts';
+import type { Token } from './token.ts';
+import { NEVER_DAYS } from './token-terms.ts';
 
 export interface Bar {
   readonly label: string;

@@ -174,13 +174,5 @@ export const scopeWords = ['read', 'write', 'openid', 'roles'] as const;
 
 export type ScopeWord = (typeof scopeWords)[number];
 
-/** Whether a token's scope lets it change anything. `write` includes `read` (controller's scopes). */
-export function allowsWriting(token: Pick<Token, 'scope'>): boolean {
-  return token.scope.split(/\s+/).includes('write');
-}
-
 /** How long an authorization code is valid where nothing else is set, in seconds: also the maximum of RFC 6749 §4.1.2. */
 export const DEFAULT_CODE_LIFETIME_S = 600;
-
-/** A token that is valid for more days than this has no end that matters: a hundred years. */
-export const NEVER_DAYS = 36_525;

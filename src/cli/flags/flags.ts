@@ -5,7 +5,8 @@ import type { Flag, FlagInput } from '@oclif/core/interfaces';
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Selection, validateSelector } from '../../domain/selector.ts';
-import { NEVER_DAYS, scopeWords } from '../../domain/token.ts';
+import { scopeWords } from '../../domain/token.ts';
+import { NEVER_DAYS } from '../../domain/token-terms.ts';
 import { DAY, instantOf, type Moment, parseAge, parseMoment } from './times.ts';
 
 /** Puts flags under a heading of the help. */

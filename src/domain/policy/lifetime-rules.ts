@@ -1,4 +1,5 @@
-import { besideExpiry, NEVER_DAYS, refreshTokenState, type Token } from '../token.ts';
+import { besideExpiry, refreshTokenState, type Token } from '../token.ts';
+import { NEVER_DAYS } from '../token-terms.ts';
 import type { Condition } from './condition.ts';
 import {
   type AggregateRule,

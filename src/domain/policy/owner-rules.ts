@@ -1,4 +1,4 @@
-import { allowsWriting } from '../token.ts';
+import { allowsWriting } from '../token-terms.ts';
 import {
   checkOfOwner,
   DAY,

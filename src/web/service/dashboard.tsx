@@ -12,11 +12,12 @@ import {
 } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
+import { NEVER_DAYS } from '../../domain/token-terms.ts';
 import { type Page, withQuery } from '../shared/api.ts';
 import { PageHeading } from '../shared/heading.tsx';
 import { seesEverything, useApi, useMe } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
-import { countText, NEVER_DAYS, numberText, Time } from '../shared/times.tsx';
+import { countText, numberText, Time } from '../shared/times.tsx';
 import { type ActivityEntry, actorOf, hasActor, sentenceOf } from './activity-events.tsx';
 import { FINISHED_JOBS, LAST_CHANGES, TOTALS } from './first-reads.ts';
 

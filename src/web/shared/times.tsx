@@ -3,6 +3,7 @@
  * before the first number or time is shown, which took a tenth of the time until the first page was there.
  */
 import type { ReactNode } from 'react';
+import { NEVER_DAYS } from '../../domain/token-terms.ts';
 
 /** A number with commas between its thousands. */
 export function numberText(value: number): string {
@@ -29,9 +30,6 @@ export function zoneText(): string {
   const two = (value: number) => String(Math.floor(Math.abs(value))).padStart(2, '0');
   return `UTC${ahead < 0 ? '-' : '+'}${two(ahead / 60)}:${two(ahead % 60)}`;
 }
-
-/** As in `src/domain/token.ts`, which pages do not import. */
-export const NEVER_DAYS = 36_525;
 
 /** Whether a time is so far away that it means never: a controller's tokens live a thousand years by default. */
 export function isNever(time: string): boolean {
