@@ -67,7 +67,7 @@ class ByDuration extends BaseSequencer {
 export default defineConfig({
   test: {
     tags: [{ name: 'long', description: 'Too long to run before each commit; npm run test:long runs them.' }],
-    globalSetup: ['test/support/postgres.ts'],
+    globalSetup: ['test/support/postgres.ts', 'test/support/service-template.ts'],
     reporters: ['./test/support/progress-reporter.ts'],
     setupFiles: ['test/support/closed-network.ts'],
     // A limit ends a test that hangs; no test sets its own.

@@ -9,11 +9,11 @@ import { lockDown } from '../../src/operations/incident/lock-down.ts';
 import { offboardUsers, planUserOffboarding } from '../../src/operations/incident/offboard-user.ts';
 import { planLockdown } from '../../src/operations/incident/plan-lockdown.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
-import { temporaryFolder } from '../support/drafts.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { NO_MEASURE } from '../support/incident-fixture.ts';
 import { fillForLoad, PersistentUser } from '../support/incident-load.ts';
 import { startTestService } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ROUNDS = inject('endings');
 const clock = { now: () => new Date() };

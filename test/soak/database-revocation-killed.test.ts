@@ -13,9 +13,10 @@ import { openDatabaseTarget } from '../../src/targets/database/database-target.t
 import { bundledProgram } from '../support/bundled-program.ts';
 import { makeTables } from '../support/controller-tables.ts';
 import { openOn } from '../support/databases.ts';
-import { stillClock, temporaryFolder } from '../support/drafts.ts';
+import { stillClock } from '../support/drafts.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { entriesOf } from '../support/fixture.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { addTokens, fillEstate } from '../support/token-estate.ts';
 
 const program = bundledProgram(join(import.meta.dirname, 'revoke-database-process.ts'));

@@ -11,9 +11,10 @@ import { openPostgresLedger } from '../../src/scheduler/ledger/ledger.ts';
 import { bundledProgram } from '../support/bundled-program.ts';
 import { makeTables } from '../support/controller-tables.ts';
 import { openOn } from '../support/databases.ts';
-import { stillClock, temporaryFolder } from '../support/drafts.ts';
+import { stillClock } from '../support/drafts.ts';
 import { createDatabase, type PostgresServer, startPostgres } from '../support/embedded-postgres.ts';
 import { entriesOf } from '../support/fixture.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { fillEstate } from '../support/token-estate.ts';
 import type { ReplicaOptions } from './scheduler-process.ts';
 

@@ -9,13 +9,13 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { type Running, startTokenctl } from '../process/cli/program.ts';
 import { startProxy } from '../process/faults/postgres-proxy.ts';
 import { basic, bearer, Client } from '../support/client.ts';
-import { temporaryFolder } from '../support/drafts.ts';
 import {
   createDatabase,
   freePort,
   type ReplicatedPostgres,
   startReplicatedPostgres,
 } from '../support/embedded-postgres.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const PASSWORD = 'a-password-of-the-tests';
 const REPLICAS = ['a', 'b', 'c'];

@@ -11,10 +11,10 @@ import type { Database } from '../../src/db/database.ts';
 import { openPostgresLedger } from '../../src/scheduler/ledger/ledger.ts';
 import { makeTables } from '../support/controller-tables.ts';
 import { openOn } from '../support/databases.ts';
-import { temporaryFolder } from '../support/drafts.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { webServer } from '../support/receivers.ts';
 import { schedulerOn } from '../support/scheduled.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { fillEstate } from '../support/token-estate.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 

@@ -1,9 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect } from 'vitest';
-import type { TokenctlErrorCode } from '../../src/domain/errors.ts';
 import type { EntryDraft } from '../../src/operations/ports/audit-log.ts';
 import type { Clock } from '../../src/operations/ports/clock.ts';
 
@@ -25,19 +21,8 @@ export function draft(other: Partial<EntryDraft> = {}): EntryDraft {
   };
 }
 
-/** What an error has to be for `toMatchObject`: its code, and a text that its message contains. */
-export function refused(code: TokenctlErrorCode, text: string) {
-  return { code, message: expect.stringContaining(text) as unknown };
-}
-
 /** Writes the configuration of a home folder. */
 export function configure(home: string, text: string): void {
   mkdirSync(join(home, '.config/tokenctl'), { recursive: true });
   writeFileSync(join(home, '.config/tokenctl/tokenctl.yaml'), text);
-}
-
-/** A folder that is removed when disposed of. */
-export async function temporaryFolder(): Promise<AsyncDisposable & { readonly path: string }> {
-  const path = await mkdtemp(join(tmpdir(), 'tokenctl-audit-'));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }

@@ -7,8 +7,9 @@ import {
   planRevocation,
 } from '../../src/operations/revocation/plan-revocation.ts';
 import { type RevokeTokensOptions, revokeTokens } from '../../src/operations/revocation/revoke-tokens.ts';
-import { stillClock, temporaryFolder } from './drafts.ts';
+import { stillClock } from './drafts.ts';
 import { databaseDescription, MemoryTarget } from './memory-target.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 /** The same over a database: with refresh tokens and sessions. */
 export async function databaseFixture(tokens = 0) {

@@ -6,8 +6,9 @@ import { openPostgresLog } from '../../src/audit-log/postgres-log.ts';
 import { TokenctlError } from '../../src/domain/errors.ts';
 import type { AuditLog } from '../../src/operations/ports/audit-log.ts';
 import { openOn } from './databases.ts';
-import { stillClock, temporaryFolder } from './drafts.ts';
+import { stillClock } from './drafts.ts';
 import { createDatabase } from './embedded-postgres.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 /** A log for a test, and what happens to it beside its port. */
 interface LogUnderTest extends AsyncDisposable {

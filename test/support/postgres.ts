@@ -2,10 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { createDatabase, startPostgres } from './embedded-postgres.ts';
-import { type DatabaseKind, fillServiceTemplate } from './service-template.ts';
+import { startPostgres } from './embedded-postgres.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -13,12 +11,8 @@ declare module 'vitest' {
     postgresUrl: string;
     /** Tells the databases of this run from those of others on the same server. */
     testRun: string;
-    /** A database there that the service has migrated and filled as on its first start. */
-    serviceTemplate: string;
     /** A folder for the template of the embedded databases. */
     embeddedTemplate: string;
-    /** The databases that the tests of the service run on. */
-    serviceDatabases: readonly DatabaseKind[];
     /** How many tokens the test of the policy's rules audits. */
     auditedTokens: number;
     /** How many histories are investigated. */
@@ -46,21 +40,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const given = process.env['DATABASE_URL'] ?? '';
   const server = given === '' ? await startPostgres() : null;
   const url = server?.url ?? given;
-  const run = randomBytes(4).toString('hex');
-  const template = `tokenctl_template_${run}`;
-  await fillServiceTemplate(await createDatabase(url, { name: template }));
   project.provide('postgresUrl', url);
-  project.provide('testRun', run);
-  project.provide('serviceTemplate', template);
+  project.provide('testRun', randomBytes(4).toString('hex'));
   const embedded = join(folder, 'embedded-templates');
   mkdirSync(embedded);
   project.provide('embeddedTemplate', embedded);
   return async () => {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
-    if (server !== null) return server.stop();
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    await client.query(`DROP DATABASE IF EXISTS ${template}`);
-    await client.end();
+    await server?.stop();
   };
 }

@@ -1,8 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import type { TestProject } from 'vitest/node';
 import { Secret } from '../../src/domain/secret.ts';
 import { startService } from '../../src/service/server.ts';
 import { createDatabase } from './embedded-postgres.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** A database that the service has migrated and filled as on its first start. */
+    serviceTemplate: string;
+    /** The databases that the tests of the service run on. */
+    serviceDatabases: readonly DatabaseKind[];
+  }
+}
 
 export type DatabaseKind = 'PostgreSQL' | 'the embedded database';
 
@@ -12,11 +22,25 @@ export const ADMIN = { username: 'admin', password: 'correct horse' };
 /** Few iterations of the password hash: the tests check thousands of passwords. One test checks the usual ones. */
 export const PASSWORD_ITERATIONS = 1_000;
 
+/** Gives all tests a database of the service to copy, on the server of `postgres.ts`, whose set-up comes before this one. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const { postgresUrl, testRun } = project.getProvidedContext();
+  const template = `tokenctl_template_${testRun}`;
+  await fillServiceTemplate(await createDatabase(postgresUrl, { name: template }));
+  project.provide('serviceTemplate', template);
+  return async () => {
+    const client = new pg.Client({ connectionString: postgresUrl });
+    await client.connect();
+    await client.query(`DROP DATABASE IF EXISTS ${template}`);
+    await client.end();
+  };
+}
+
 /**
  * Has the service migrate and fill an empty database, as on its first start a year ago, and lets go of it: what was done then is not
  * part of what a test does.
  */
-export async function fillServiceTemplate(url: string): Promise<void> {
+async function fillServiceTemplate(url: string): Promise<void> {
   const service = await startService({
     host: '127.0.0.1',
     port: 0,

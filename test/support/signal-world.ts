@@ -7,8 +7,8 @@ import type { Signal } from '../../src/operations/ports/signals.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { openSignalFile } from '../../src/signals/signal-store.ts';
 import { bundledProgram } from './bundled-program.ts';
-import { temporaryFolder } from './drafts.ts';
 import { ADMIN, basic, bearer, Client, serviceDatabase, startTestService } from './service.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { AUDIENCE, startTransmitter, type Transmitter } from './transmitter.ts';
 import { until } from './until.ts';
 

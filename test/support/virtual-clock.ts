@@ -1,9 +1,8 @@
 import { onTestFinished, vi } from 'vitest';
-import type { SchedulerClock } from '../../src/operations/ports/clock.ts';
 import { until } from './until.ts';
 
 /** A clock that stands still while anybody works, and jumps to the next instant that somebody waits for. */
-export class VirtualClock implements SchedulerClock {
+export class VirtualClock {
   #now: number;
   readonly #waiting = new Map<symbol, { readonly at: number; readonly wake: () => void }>();
 

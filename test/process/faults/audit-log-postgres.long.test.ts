@@ -7,10 +7,11 @@ import { openPostgresLog } from '../../../src/audit-log/postgres-log.ts';
 import type { Database } from '../../../src/db/database.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
 import { openOn } from '../../support/databases.ts';
-import { draft, RUN, refused, stillClock } from '../../support/drafts.ts';
+import { draft, RUN, stillClock } from '../../support/drafts.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { NO_ANSWER_MS } from '../../support/limits.ts';
 import { refusal } from '../../support/logs.ts';
+import { refused } from '../../support/refused.ts';
 import { until } from '../../support/until.ts';
 import { startProxy } from './postgres-proxy.ts';
 

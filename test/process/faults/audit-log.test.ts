@@ -4,7 +4,8 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
-import { draft, stillClock, temporaryFolder } from '../../support/drafts.ts';
+import { draft, stillClock } from '../../support/drafts.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until } from '../../support/until.ts';
 
 const PROGRAM = join(import.meta.dirname, 'append-process.ts');

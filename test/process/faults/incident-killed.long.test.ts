@@ -10,9 +10,9 @@ import type { AuthenticationSettings } from '../../../src/operations/ports/targe
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
 import { bundledProgram } from '../../support/bundled-program.ts';
 import { openOn } from '../../support/databases.ts';
-import { temporaryFolder } from '../../support/drafts.ts';
 import { KILL_POINTS } from '../../support/dying.ts';
 import { copyServiceTemplate } from '../../support/service-template.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { roleWith } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { ITEM, type WORKS, workOn } from './incident-work.ts';

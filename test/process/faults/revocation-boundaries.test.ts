@@ -8,12 +8,12 @@ import type { RevocationReport } from '../../../src/operations/revocation/revoca
 import { bundledProgram } from '../../support/bundled-program.ts';
 import { makeTables } from '../../support/controller-tables.ts';
 import { openOn } from '../../support/databases.ts';
-import { temporaryFolder } from '../../support/drafts.ts';
 import { KILL_POINTS } from '../../support/dying.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { FakeController, fakeToken } from '../../support/fake-controller.ts';
 import { entriesOf } from '../../support/fixture.ts';
 import { kinds } from '../../support/runs.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { roleWith } from '../../support/test-database.ts';
 import { addTokens, fillEstate } from '../../support/token-estate.ts';
 import { until } from '../../support/until.ts';

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { bundledProgram } from '../../support/bundled-program.ts';
-import { stillClock, temporaryFolder } from '../../support/drafts.ts';
+import { stillClock } from '../../support/drafts.ts';
 import { FakeController } from '../../support/fake-controller.ts';
 import { entriesOf } from '../../support/fixture.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until } from '../../support/until.ts';
 
 const program = bundledProgram(join(import.meta.dirname, 'revocation-process.ts'));

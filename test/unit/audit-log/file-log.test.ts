@@ -2,8 +2,10 @@ import { appendFile, chmod, mkdir, readFile, rm, stat, symlink, truncate, writeF
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
-import { draft, RUN, refused, stillClock, temporaryFolder } from '../../support/drafts.ts';
+import { draft, RUN, stillClock } from '../../support/drafts.ts';
 import { refusal, sequence } from '../../support/logs.ts';
+import { refused } from '../../support/refused.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 async function opened() {
   const folder = await temporaryFolder();

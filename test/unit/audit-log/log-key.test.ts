@@ -12,8 +12,10 @@ import {
   verifyInclusion,
 } from '../../../src/operations/audit-log/checkpoints.ts';
 import { verifyLog } from '../../../src/operations/audit-log/verify-log.ts';
-import { draft, refused, temporaryFolder } from '../../support/drafts.ts';
+import { draft } from '../../support/drafts.ts';
 import { EMPTY_LOGS, refusal } from '../../support/logs.ts';
+import { refused } from '../../support/refused.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const actor = { user: 'root', host: 'bastion' };
 const name = 'example.org/audit';

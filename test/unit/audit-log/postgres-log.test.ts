@@ -7,10 +7,12 @@ import { AUDIT_SCHEMA } from '../../../src/audit-log/postgres-queries.ts';
 import type { Database } from '../../../src/db/database.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
 import { openOn } from '../../support/databases.ts';
-import { draft, refused, stillClock, temporaryFolder } from '../../support/drafts.ts';
+import { draft, stillClock } from '../../support/drafts.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { openPrepared } from '../../support/embedded-template.ts';
 import { refusal } from '../../support/logs.ts';
+import { refused } from '../../support/refused.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 let url: string;
 let admin: Database;

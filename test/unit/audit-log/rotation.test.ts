@@ -11,8 +11,10 @@ import {
 import { heldEntries, pruneLog, rotateLog } from '../../../src/operations/audit-log/rotate-log.ts';
 import { verifyLog } from '../../../src/operations/audit-log/verify-log.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
-import { draft, refused, temporaryFolder } from '../../support/drafts.ts';
+import { draft } from '../../support/drafts.ts';
 import { refusal, sequence } from '../../support/logs.ts';
+import { refused } from '../../support/refused.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { verifySecond } from './second-verifier.ts';
 
 const actor = { user: 'root', host: 'bastion' };

@@ -2,10 +2,11 @@ import { describe, expect, inject, test } from 'vitest';
 import { openPostgresLog } from '../../../src/audit-log/postgres-log.ts';
 import { openPostgresLedger } from '../../../src/scheduler/ledger/ledger.ts';
 import { openOn } from '../../support/databases.ts';
-import { draft, refused, stillClock } from '../../support/drafts.ts';
+import { draft, stillClock } from '../../support/drafts.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { NO_ANSWER_MS } from '../../support/limits.ts';
 import { refusal } from '../../support/logs.ts';
+import { refused } from '../../support/refused.ts';
 
 /** A database in which another session holds the given advisory locks. */
 async function lockedDatabase(keys: readonly number[]) {

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openStateFile } from '../../../src/db/state-tables.ts';
 import { signalsSchema } from '../../../src/signals/signal-tables.ts';
-import { temporaryFolder } from '../../support/drafts.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 test('a commit that SQLite refuses, because another connection reads, is made when that has ended', async () => {
   const folder = await temporaryFolder();

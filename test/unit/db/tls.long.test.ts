@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openPostgres } from '../../../src/db/postgres.ts';
 import { Secret } from '../../../src/domain/secret.ts';
-import { refused } from '../../support/drafts.ts';
 import { type PostgresServer, startPostgres } from '../../support/embedded-postgres.ts';
 import { HAS_OPENSSL } from '../../support/redis.ts';
+import { refused } from '../../support/refused.ts';
 import { until } from '../../support/until.ts';
 
 /** Opens the database and tells how it was reached. */

@@ -16,10 +16,10 @@ import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
 import { makeTables } from '../../support/controller-tables.ts';
 import { openOn } from '../../support/databases.ts';
-import { temporaryFolder } from '../../support/drafts.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { NO_MEASURE } from '../../support/incident-fixture.ts';
 import { schedulerOn } from '../../support/scheduled.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { fillEstate } from '../../support/token-estate.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 

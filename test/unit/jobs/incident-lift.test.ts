@@ -7,10 +7,11 @@ import { incidentOperations } from '../../../src/domain/incident/incident.ts';
 import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
 import { dryRun } from '../../../src/targets/dry-run.ts';
-import { draft, stillClock, temporaryFolder } from '../../support/drafts.ts';
+import { draft, stillClock } from '../../support/drafts.ts';
 import { entriesOf, failingFrom } from '../../support/fixture.ts';
 import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
 import { installed } from '../../support/memory-target.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { unusedFiles, unusedServices } from '../../support/unused-files.ts';
 
 const HOUR = 3_600_000;

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
 import type { RunningService } from '../../../src/service/server.ts';
-import { temporaryFolder } from '../../support/drafts.ts';
 import { webServer } from '../../support/receivers.ts';
 import { ADMIN, startTestService } from '../../support/service.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until } from '../../support/until.ts';
 
 const PROGRAM = join(import.meta.dirname, 'start-process.ts');

@@ -9,8 +9,9 @@ import { TokenctlError } from '../../../src/domain/errors.ts';
 import { type ExportLogOptions, exportLog } from '../../../src/operations/audit-log/export-log.ts';
 import { rotateLog } from '../../../src/operations/audit-log/rotate-log.ts';
 import type { LogSink } from '../../../src/operations/ports/log-sink.ts';
-import { draft, stillClock, temporaryFolder } from '../../support/drafts.ts';
+import { draft, stillClock } from '../../support/drafts.ts';
 import { EMPTY_LOGS } from '../../support/logs.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 /** A sink that keeps what it takes, and fails when told so, before or after it took them. */
 class MemorySink implements LogSink {

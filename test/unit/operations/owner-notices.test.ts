@@ -10,9 +10,10 @@ import {
   planOwnerNotices,
 } from '../../../src/operations/token-audit/owner-notices.ts';
 import { mailFor, sendOwnerNotices } from '../../../src/operations/token-audit/send-owner-notices.ts';
-import { refused, stillClock } from '../../support/drafts.ts';
+import { stillClock } from '../../support/drafts.ts';
 import { failingFrom, fixture } from '../../support/fixture.ts';
 import { mailServer } from '../../support/mail-server.ts';
+import { refused } from '../../support/refused.ts';
 import { token } from '../../support/tokens.ts';
 import { unusedServices } from '../../support/unused-files.ts';
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
-import { refused, stillClock } from '../../support/drafts.ts';
+import { stillClock } from '../../support/drafts.ts';
 import { MemoryTarget } from '../../support/memory-target.ts';
+import { refused } from '../../support/refused.ts';
 import { token } from '../../support/tokens.ts';
 
 const clock = stillClock;

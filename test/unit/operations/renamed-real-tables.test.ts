@@ -13,11 +13,11 @@ import { planOffboarding } from '../../../src/operations/incident/plan-offboardi
 import { processSignals } from '../../../src/operations/signals/process-signal.ts';
 import { openSignalFile } from '../../../src/signals/signal-store.ts';
 import { openDatabaseEvidence } from '../../../src/targets/database/evidence/evidence.ts';
-import { temporaryFolder } from '../../support/drafts.ts';
 import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
 import { loadRealCase } from '../../support/real-stream.ts';
 import { loadRealTables, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
 import { kinds } from '../../support/runs.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const PEERS = REAL_PEERS.filter((peer) => peer === 'awx-24.6.1' || peer === 'gateway-newest');
 const MEASURES = { ...NO_MEASURE, deactivate: true };

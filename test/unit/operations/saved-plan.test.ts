@@ -15,8 +15,8 @@ import {
   savePlan,
 } from '../../../src/operations/revocation/saved-plan.ts';
 import { documentText } from '../../../src/reports/document.ts';
-import { refused } from '../../support/drafts.ts';
 import { incidentFixture } from '../../support/incident-fixture.ts';
+import { refused } from '../../support/refused.ts';
 
 type Fixture = Awaited<ReturnType<typeof incidentFixture>>;
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { JobStore, RunRecord } from '../../../src/operations/ports/scheduler.ts';
 import { runNow } from '../../../src/scheduler/execute.ts';
-import { refused } from '../../support/drafts.ts';
+import { refused } from '../../support/refused.ts';
 import { done, scheduledJob, schedulerOn } from '../../support/scheduled.ts';
 import { until } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

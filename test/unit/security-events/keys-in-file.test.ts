@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { KeysUnavailable } from '../../../src/domain/signals/signal-refusal.ts';
 import { requireKeysIn, TransmitterKeys } from '../../../src/security-events/transmitter-keys.ts';
 import { signatureAlgorithms, verifyRevocationCaller } from '../../../src/security-events/verify-token.ts';
-import { temporaryFolder } from '../../support/drafts.ts';
 import { makeKeyPair } from '../../support/sso/saml-identity-provider.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const issuer = 'https://example.okta.com';
 const audience = 'https://tokenctl.example.com/global-token-revocation';

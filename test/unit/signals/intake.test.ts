@@ -5,7 +5,7 @@ import { pollingIntake } from '../../../src/app/signals/streams.ts';
 import { signalsSchema } from '../../../src/config/signals.ts';
 import type { SignalStore } from '../../../src/operations/ports/signals.ts';
 import { openSignalFile } from '../../../src/signals/signal-store.ts';
-import { temporaryFolder } from '../../support/drafts.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { AUDIENCE, EVENTS, startTransmitter, type Transmitter } from '../../support/transmitter.ts';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;

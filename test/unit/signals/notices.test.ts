@@ -6,7 +6,7 @@ import { RefusalNotices } from '../../../src/app/signals/refusal-notices.ts';
 import type { Notice, Notifier } from '../../../src/operations/ports/notifier.ts';
 import type { SignalStore } from '../../../src/operations/ports/signals.ts';
 import { openSignalFile } from '../../../src/signals/signal-store.ts';
-import { temporaryFolder } from '../../support/drafts.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const log = pino({ enabled: false });
 

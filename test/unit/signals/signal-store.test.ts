@@ -4,8 +4,8 @@ import { inject, onTestFinished, test as plain } from 'vitest';
 import type { NewSignal, SignalStore } from '../../../src/operations/ports/signals.ts';
 import { openSignalDatabase, openSignalFile } from '../../../src/signals/signal-store.ts';
 import { openOn } from '../../support/databases.ts';
-import { temporaryFolder } from '../../support/drafts.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const HOUR_MS = 3_600_000;
 const subject = { format: 'email', email: 'alice@example.org' } as const;

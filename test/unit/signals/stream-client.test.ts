@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { managedTransmitter, pollSourceOf } from '../../../src/app/signals/streams.ts';
 import { signalsSchema, type TransmitterSettings } from '../../../src/config/signals.ts';
-import { temporaryFolder } from '../../support/drafts.ts';
 import { providerServer } from '../../support/provider-server.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const NONE = { acknowledged: [], refused: new Map(), maxEvents: 0 };
 const { signal } = new AbortController();

@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openSink } from '../../../../src/audit-log/export/open-sink.ts';
 import { Secret } from '../../../../src/domain/secret.ts';
-import { refused, temporaryFolder } from '../../../support/drafts.ts';
 import { NO_ANSWER_MS } from '../../../support/limits.ts';
 import { deadPort, messagesIn, receiver, silence, webServer } from '../../../support/receivers.ts';
+import { refused } from '../../../support/refused.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { until } from '../../../support/until.ts';
 
 const RECORDS = ['<109>1 first', 'zweite Zeile ü', 'third'];

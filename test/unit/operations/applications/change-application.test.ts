@@ -7,8 +7,8 @@ import {
   replaceSecret,
 } from '../../../../src/operations/applications/change-application.ts';
 import { findApplication } from '../../../../src/operations/applications/show-application.ts';
-import { refused } from '../../../support/drafts.ts';
 import { incidentFixture } from '../../../support/incident-fixture.ts';
+import { refused } from '../../../support/refused.ts';
 import { token } from '../../../support/tokens.ts';
 
 const NAME = { name: 'pipeline' };

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { closedPath } from '../../../../src/domain/access.ts';
 import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { lockDown } from '../../../../src/operations/incident/lock-down.ts';
-import { refused, stillClock } from '../../../support/drafts.ts';
+import { stillClock } from '../../../support/drafts.ts';
 import { failingFrom } from '../../../support/fixture.ts';
 import {
   ALL,
@@ -13,6 +13,7 @@ import {
 } from '../../../support/incident-fixture.ts';
 import { refreshToken } from '../../../support/memory-refresh-tokens.ts';
 import { description, installed, user } from '../../../support/memory-target.ts';
+import { refused } from '../../../support/refused.ts';
 import { token } from '../../../support/tokens.ts';
 
 describe('a lockdown of everything', () => {

@@ -3,9 +3,9 @@ import type { LockdownScope } from '../../../../src/domain/incident/incident.ts'
 import type { User } from '../../../../src/domain/token.ts';
 import { lockDown } from '../../../../src/operations/incident/lock-down.ts';
 import { offboardUsers, planUserOffboarding } from '../../../../src/operations/incident/offboard-user.ts';
-import { refused } from '../../../support/drafts.ts';
 import { incidentFixture, NO_MEASURE, pathsThat } from '../../../support/incident-fixture.ts';
 import { user } from '../../../support/memory-target.ts';
+import { refused } from '../../../support/refused.ts';
 import { token } from '../../../support/tokens.ts';
 
 const ALICE: LockdownScope = { kind: 'users', names: ['alice'] };

@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../../../src/domain/secret.ts';
-import { refused } from '../../../support/drafts.ts';
 import { FakeController, type Fault, json } from '../../../support/fake-controller.ts';
 import { NO_ANSWER_MS } from '../../../support/limits.ts';
+import { refused } from '../../../support/refused.ts';
 import { bearer, errorOf, openTestTarget } from '../../../support/test-target.ts';
 
 async function failing(fault: Fault, other: Parameters<typeof openTestTarget>[1] = {}) {

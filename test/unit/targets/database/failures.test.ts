@@ -6,7 +6,7 @@ import type { Target } from '../../../../src/operations/ports/target.ts';
 import { partOf } from '../../../../src/operations/scope/target-parts.ts';
 import { openDatabaseTarget } from '../../../../src/targets/database/database-target.ts';
 import { startProxy } from '../../../process/faults/postgres-proxy.ts';
-import { refused } from '../../../support/drafts.ts';
+import { refused } from '../../../support/refused.ts';
 import { kinds } from '../../../support/runs.ts';
 import { all, roleWith, testDatabase } from '../../../support/test-database.ts';
 import { until } from '../../../support/until.ts';

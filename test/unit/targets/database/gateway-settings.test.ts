@@ -3,7 +3,8 @@ import type { RemedySelection } from '../../../../src/domain/remedies.ts';
 import { checkOtherCredentials } from '../../../../src/operations/access/check-paths.ts';
 import { pathsNotCovered } from '../../../../src/operations/access/not-covered.ts';
 import { planRevocation } from '../../../../src/operations/revocation/plan-revocation.ts';
-import { refused, stillClock } from '../../../support/drafts.ts';
+import { stillClock } from '../../../support/drafts.ts';
+import { refused } from '../../../support/refused.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 
 describe("settings in a gateway's tables", () => {

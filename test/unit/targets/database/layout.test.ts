@@ -5,8 +5,8 @@ import { pathsNotCovered } from '../../../../src/operations/access/not-covered.t
 import { openDatabaseTarget } from '../../../../src/targets/database/database-target.ts';
 import { LAYOUTS as CONTROLLERS, makeTables } from '../../../support/controller-tables.ts';
 import { openOn } from '../../../support/databases.ts';
-import { refused } from '../../../support/drafts.ts';
 import { createDatabase } from '../../../support/embedded-postgres.ts';
+import { refused } from '../../../support/refused.ts';
 import { LAYOUTS, testDatabase } from '../../../support/test-database.ts';
 
 describe.each(LAYOUTS)('the tables of the %s', (layout) => {
