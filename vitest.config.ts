@@ -1,48 +1,55 @@
 import { globSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { WAIT_LIMIT_MS } from '@tokenctl/testing/limits.ts';
+import { durationKey, recordedDurations } from '@tokenctl/testing/progress-reporter.ts';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { WAIT_LIMIT_MS } from './test/support/limits.ts';
-import { durationKey, recordedDurations } from './test/support/progress-reporter.ts';
+
+/** The tests of the toolkit, of the service and of what both share. */
+const TESTS = '{test,common/test,service/test}';
 
 /** Tests that are too long to run before each commit; `npm run test:long` runs them. */
-const LONG = 'test/**/*.long.test.ts';
+const LONG = `${TESTS}/**/*.long.test.ts`;
 
-/** A project for the tests of some folders of `test/`. */
+/** The tests in the folders that {@link TESTS} names: those in a browser, those that run for long, and all others. */
+const FOLDERS = {
+  browser: `${TESTS}/browser/**/*.test.ts`,
+  soak: `${TESTS}/soak/**/*.test.ts`,
+  short: `{test/{unit,process,service},common/test,service/test}/**/*.test.ts`,
+};
+
+/** A project for the tests of some folders. */
 function project(
   name: string,
   test: TestProjectInlineConfiguration['test'] = {},
-  folders: readonly string[] = [name],
 ): TestProjectInlineConfiguration {
-  const include = folders.map((folder) => `test/${folder}/**/*.test.ts`);
-  return { extends: true, test: { name, include, exclude: [LONG], ...test } };
+  return { extends: true, test: { name, ...test } };
 }
+
+/** The short tests, also those that are too long in part. */
+const short = globSync(FOLDERS.short, {
+  cwd: import.meta.dirname,
+  exclude: [FOLDERS.browser, FOLDERS.soak],
+}).map((path) => ({ path, text: readFileSync(join(import.meta.dirname, path), 'utf8') }));
 
 /** Of the long projects the shortest comes first; of the others, that whose files take longer. */
 const ORDER = ['soak-embedded', 'browser', 'soak', 'short'];
 
-const FOLDERS = ['unit', 'service', 'process', 'browser', 'soak'];
-
 // A test outside the folders of the projects would never run.
 const strays = globSync('**/*.{test,spec}.{ts,tsx,js,mjs,cjs}', {
   cwd: import.meta.dirname,
-  exclude: ['node_modules/**', 'dist/**', ...FOLDERS.map((name) => `test/${name}/**/*.test.ts`)],
+  exclude: ['**/node_modules/**', 'dist/**', ...Object.values(FOLDERS)],
 });
 if (strays.length > 0) throw new Error(`Move these tests to a folder of a project: ${strays.join(', ')}`);
 
 /** The tests of the service that run on each kind of database. The others would only run on PostgreSQL once more. */
-const onEachDatabase = globSync('test/service/**/*.test.ts', { cwd: import.meta.dirname }).filter((path) =>
-  readFileSync(join(import.meta.dirname, path), 'utf8').includes('DATABASES'),
-);
+const onEachDatabase = short.filter(({ text }) => /\bDATABASES\b/.test(text)).map(({ path }) => path);
 
 /** The tests with parts that only the long tests run: single tests with the tag, properties that are tried less often. */
-const partlyLong = globSync('test/{unit,service,process}/**/*.test.ts', { cwd: import.meta.dirname }).filter(
-  (path) =>
-    /tags: \['long'\]|\b(?:runs|kinds)\(|EMPTY_DATABASES|'longTests'/.test(
-      readFileSync(join(import.meta.dirname, path), 'utf8'),
-    ),
-);
+const partlyLong = short
+  .filter(({ text }) => /tags: \['long'\]|\b(?:runs|kinds)\(|EMPTY_DATABASES|'longTests'/.test(text))
+  .map(({ path }) => path);
 
 /** The projects of the long tests. They have a limit in CI (`.ci/run`): their shortest files run first, so that it ends few of them. */
 const LIMITED = new Set(['soak', 'soak-embedded', 'browser']);
@@ -67,9 +74,9 @@ class ByDuration extends BaseSequencer {
 export default defineConfig({
   test: {
     tags: [{ name: 'long', description: 'Too long to run before each commit; npm run test:long runs them.' }],
-    globalSetup: ['test/support/postgres.ts', 'test/support/service-template.ts'],
-    reporters: ['./test/support/progress-reporter.ts'],
-    setupFiles: ['test/support/closed-network.ts'],
+    globalSetup: ['testing/src/postgres.ts', 'test/support/service-template.ts'],
+    reporters: ['./testing/src/progress-reporter.ts'],
+    setupFiles: ['testing/src/closed-network.ts'],
     // A limit ends a test that hangs; no test sets its own.
     testTimeout: 600_000,
     hookTimeout: 600_000,
@@ -93,10 +100,18 @@ export default defineConfig({
     },
     projects: [
       // One project: a worker keeps the modules that it has loaded for the files of one project only.
-      project('short', { isolate: false }, ['unit', 'service', 'process']),
-      project('browser', { expect: { poll: { timeout: WAIT_LIMIT_MS } } }),
+      project('short', {
+        isolate: false,
+        include: [FOLDERS.short],
+        exclude: [LONG, FOLDERS.browser, FOLDERS.soak],
+      }),
+      project('browser', {
+        include: [FOLDERS.browser],
+        exclude: [LONG],
+        expect: { poll: { timeout: WAIT_LIMIT_MS } },
+      }),
       project('soak', {
-        include: ['test/soak/**/*.test.ts', LONG, ...partlyLong],
+        include: [FOLDERS.soak, LONG, ...partlyLong],
         exclude: [],
         testTimeout: 3_600_000,
         provide: {

@@ -5,16 +5,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openPostgres } from '@tokenctl/common/db/postgres.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { startChromium } from '@tokenctl/testing/chromium.ts';
+import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
 import type { Page } from 'playwright-core';
-import { openPostgres } from '../src/db/postgres.ts';
-import { Secret } from '../src/domain/secret.ts';
 import { sampleEstate } from '../src/service/sample/estate.ts';
 import { storeEstate } from '../src/service/sample/store-estate.ts';
-import { startChromium } from '../test/browser/chromium.ts';
 import { testConsole } from '../test/support/console.ts';
 import { configure } from '../test/support/drafts.ts';
-import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
-import { findChromium } from '../test/support/tools.ts';
 import { judge, median, sized } from './support/ratio.ts';
 import { start, stopLoad } from './support/requests.ts';
 

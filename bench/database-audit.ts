@@ -1,9 +1,10 @@
 // Tokens audited a second straight at the database with --summary, as a whole process, against psql that copies the
 // rows of the audited tokens, turn by turn; and the memory that it takes, which does not grow with the number of tokens.
 // Run: npm run build && node bench/database-audit.ts [largest number of tokens]
+
+import { startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import { readColumns } from '../src/targets/database/queries.ts';
 import { TOKEN_COLUMNS, tokensSql } from '../src/targets/database/tokens.ts';
-import { startPostgres } from '../test/support/embedded-postgres.ts';
 import { Estates, psql } from './support/database-estate.ts';
 import { judge, median, perTurn, sized } from './support/ratio.ts';
 import { Tokenctl } from './support/tokenctl-process.ts';

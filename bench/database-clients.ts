@@ -4,11 +4,11 @@
 // and a process of its own to share the cores with.
 // Run: npm run build && node bench/database-clients.ts [number of tokens to revoke]
 import { setTimeout as pause } from 'node:timers/promises';
+import { openPostgres } from '@tokenctl/common/db/postgres.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import pg from 'pg';
 import { Pool } from 'undici';
-import { openPostgres } from '../src/db/postgres.ts';
-import { Secret } from '../src/domain/secret.ts';
-import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
 import { addTokens } from '../test/support/token-estate.ts';
 import { judge, sized } from './support/ratio.ts';
 import { api, start, stopLoad } from './support/requests.ts';

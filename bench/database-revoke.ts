@@ -2,7 +2,7 @@
 // included, as whole processes: tokenctl against psql, which changes the same rows (activity entries included)
 // with one hand-written transaction, each on a fresh copy of the same database, turn by turn.
 // Run: npm run build && node bench/database-revoke.ts [largest number of tokens]
-import { startPostgres } from '../test/support/embedded-postgres.ts';
+import { startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import { Estates, psql } from './support/database-estate.ts';
 import { judge, median, perTurn, sized } from './support/ratio.ts';
 import { Tokenctl } from './support/tokenctl-process.ts';

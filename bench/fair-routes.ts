@@ -5,7 +5,7 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
+import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import type { Flooded, FloodRequest } from './support/flood.ts';
 import { p99OfOther, send, stopFlood, tokenOf } from './support/other-caller.ts';
 import { judge, sized } from './support/ratio.ts';

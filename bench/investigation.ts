@@ -1,13 +1,14 @@
 // Investigating one user among a million entries of the activity stream, in the database: tokenctl against one hand-written
 // query that reads the same entries with their links, turn by turn; and the memory of the whole program for a user of few and
 // of many entries. Run: npm run build && node bench/investigation.ts [entries]
+
+import { openPostgres } from '@tokenctl/common/db/postgres.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import pg from 'pg';
-import { openPostgres } from '../src/db/postgres.ts';
-import { Secret } from '../src/domain/secret.ts';
 import { investigate } from '../src/operations/investigation/investigate.ts';
 import { openDatabaseTarget } from '../src/targets/database/database-target.ts';
 import { openDatabaseEvidence } from '../src/targets/database/evidence/evidence.ts';
-import { startPostgres } from '../test/support/embedded-postgres.ts';
 import { Estates } from './support/database-estate.ts';
 import { judge, measureInTurn, median, perTurn, sized } from './support/ratio.ts';
 import { Tokenctl } from './support/tokenctl-process.ts';

@@ -3,9 +3,9 @@
 // leaves it out, as on the controller.
 // Run: node bench/service-lists.ts [tokens]
 import { createHash } from 'node:crypto';
-import { openPostgres } from '../src/db/postgres.ts';
-import { Secret } from '../src/domain/secret.ts';
-import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
+import { openPostgres } from '@tokenctl/common/db/postgres.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import { judge, median, sized } from './support/ratio.ts';
 import { api, start, stopLoad } from './support/requests.ts';
 

@@ -6,10 +6,10 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openPostgres } from '../src/db/postgres.ts';
-import { Secret } from '../src/domain/secret.ts';
-import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
-import { AUDIENCE, EVENTS, startTransmitter, type Transmitter } from '../test/support/transmitter.ts';
+import { openPostgres } from '@tokenctl/common/db/postgres.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
+import { AUDIENCE, EVENTS, startTransmitter, type Transmitter } from '@tokenctl/testing/transmitter.ts';
 import { judge, sized } from './support/ratio.ts';
 import { api, start, stopLoad } from './support/requests.ts';
 

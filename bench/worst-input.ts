@@ -5,11 +5,11 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { parseEntry } from '../src/audit-log/entry.ts';
 import { parseConfiguration } from '../src/config/layers.ts';
 import { printableValue } from '../src/domain/investigation/recorded-values.ts';
 import { openNote } from '../src/domain/note-key.ts';
-import { Secret } from '../src/domain/secret.ts';
 import { readLeaked } from '../src/operations/revocation/leaked-input.ts';
 import { parseBaseline } from '../src/reports/report-file.ts';
 import { printable, wrapped } from '../src/reports/tables/text.ts';

@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
 import { daysBefore } from '../src/config/value-schemas.ts';
 import { incompleteText } from '../src/domain/claims.ts';
-import { TokenctlError } from '../src/domain/errors.ts';
 import { defineJob, type SharedSettings } from '../src/operations/jobs/job.ts';
 
 /** Notifies about tokens that expire soon, once per token and threshold. */

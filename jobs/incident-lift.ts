@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
 import { sentenceOf } from '../src/domain/access.ts';
-import { TokenctlError } from '../src/domain/errors.ts';
 import type { LiftReport } from '../src/operations/incident/lift.ts';
 import type { DueIncident } from '../src/operations/incident/plan-lift.ts';
 import { defineJob, type JobNotice } from '../src/operations/jobs/job.ts';

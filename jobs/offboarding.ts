@@ -1,8 +1,8 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { numberText } from '@tokenctl/common/text.ts';
 import { z } from 'zod';
 import { percent } from '../src/config/value-schemas.ts';
 import { pathNames } from '../src/domain/access.ts';
-import { TokenctlError } from '../src/domain/errors.ts';
-import { numberText } from '../src/domain/text.ts';
 import type { DirectoryAnswer } from '../src/operations/directories/answer-history.ts';
 import { defineJob, revocationJobReport, type TargetJobContext } from '../src/operations/jobs/job.ts';
 

@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
 import { incompleteText } from '../src/domain/claims.ts';
-import { TokenctlError } from '../src/domain/errors.ts';
 import { defineJob, type JobReport, type TargetJobContext } from '../src/operations/jobs/job.ts';
 import type { Mailer } from '../src/operations/ports/notifier.ts';
 

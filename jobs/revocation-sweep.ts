@@ -1,8 +1,8 @@
+import { numberText } from '@tokenctl/common/text.ts';
 import { z } from 'zod';
 import { policyFrom, policySchema, ruleName } from '../src/config/policy.ts';
 import { MAX_AGE, milliseconds, percent, whole } from '../src/config/value-schemas.ts';
 import { requireUsable } from '../src/domain/policy/policy.ts';
-import { numberText } from '../src/domain/text.ts';
 import { defineJob, revocationJobReport } from '../src/operations/jobs/job.ts';
 
 /** Revokes the tokens that a policy's rules find. */

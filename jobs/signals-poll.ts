@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
-import { TokenctlError } from '../src/domain/errors.ts';
 import { defineJob, type JobContext, type JobNotice } from '../src/operations/jobs/job.ts';
 import type { PolledStreams } from '../src/operations/ports/transmitters.ts';
 import type { PollReport } from '../src/operations/signals/poll-stream.ts';

@@ -1,3 +1,4 @@
+import { numberText } from '@tokenctl/common/text.ts';
 import { z } from 'zod';
 import { policyFrom, policySchema, ruleName } from '../src/config/policy.ts';
 import { file } from '../src/config/value-schemas.ts';
@@ -6,7 +7,6 @@ import { type Audit, type Finding, findingKey } from '../src/domain/policy/judge
 import { atLeast, type Severity, severities } from '../src/domain/policy/rule.ts';
 import { subjectName } from '../src/domain/policy/subject.ts';
 import { Rows } from '../src/domain/rows.ts';
-import { numberText } from '../src/domain/text.ts';
 import { defineJob, type JobNotice } from '../src/operations/jobs/job.ts';
 
 /** How many findings a notice lists. */

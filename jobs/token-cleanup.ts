@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { numberText } from '@tokenctl/common/text.ts';
 import { z } from 'zod';
 import { MAX_AGE, milliseconds, whole } from '../src/config/value-schemas.ts';
-import { TokenctlError } from '../src/domain/errors.ts';
-import { numberText } from '../src/domain/text.ts';
 import { defineJob } from '../src/operations/jobs/job.ts';
 
 /** Deletes expired tokens and old revoked refresh tokens. */

@@ -43,7 +43,7 @@ type Licenses = (modules: readonly string[]) => string;
 export async function buildWeb(root: string, licensesOf: Licenses): Promise<void> {
   for (const app of APPS) {
     const out = join(root, 'dist', app.out);
-    const sources = ['package-lock.json', 'scripts/build-web.ts', `src/web/{shared,${app.name}}/**/*.*`];
+    const sources = ['package-lock.json', 'scripts/build-web.ts', `{common/web,src/web/${app.name}}/**/*.*`];
     await unlessMade({ root, stamp: join(out, 'sources.sha256'), sources }, () =>
       buildApp(app.name, { source: join(root, 'src/web', app.name), out, licensesOf }),
     );

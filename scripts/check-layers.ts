@@ -71,7 +71,11 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/service': { uses: ['src/db', 'src/domain', 'src/security-events', 'src/network'] },
   'src/security-events': { uses: ['src/domain', 'src/network'] },
   // Browser code talks HTTP only.
-  'src/web/service': { uses: ['src/web/shared', 'src/domain'], typesOf: ['src/service'], without: INPUT_AND_OUTPUT },
+  'src/web/service': {
+    uses: ['src/web/shared', 'src/domain'],
+    typesOf: ['src/service'],
+    without: INPUT_AND_OUTPUT,
+  },
   'src/web/console': {
     uses: ['src/web/shared'],
     typesOf: ['src/console', 'src/cli', 'src/operations', 'src/reports'],

@@ -13,7 +13,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/cli/errors/failure.ts': 'the command framework',
   'src/cli/errors/usage-errors.ts': 'the command framework',
   'src/cli/incident/runbook-document.ts': 'commands of the runbooks, which are documents',
-  'src/db/postgres.ts': 'the driver of PostgreSQL',
+  'common/src/db/postgres.ts': 'the driver of PostgreSQL',
   'src/operations/revocation/scanner-findings.ts': 'scanners of secrets',
   'src/scheduler/schedule.ts': 'the parser of schedules',
   'src/targets/controller-api/cleaner.ts': 'controllers',
@@ -22,7 +22,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/targets/controller-api/responses.ts': 'controllers',
   'src/targets/controller-api/tokens.ts': 'controllers',
   'src/web/service/settings-fields.ts': 'the types of fields in OPTIONS, as controllers name them',
-  'src/web/shared/api.ts': 'browsers',
+  'common/web/api.ts': 'browsers',
 };
 
 const SEARCHES = new Set(['startsWith', 'endsWith', 'includes', 'indexOf', 'replace', 'replaceAll', 'split']);

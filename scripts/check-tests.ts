@@ -5,15 +5,15 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { NO_ANSWER_MS } from '@tokenctl/testing/limits.ts';
 import { type ESTree, parseSync, Visitor } from 'rolldown/utils';
-import { NO_ANSWER_MS } from '../test/support/limits.ts';
 
 /** What may read clocks and wait, and why. */
 const ALLOWED: Readonly<Record<string, string>> = {
   'test/soak/': 'runs for a time, by hand',
   'test/acceptance/': 'waits for an installation that is not ours',
   'test/browser/': 'Chromium has its own events',
-  'test/support/until.ts': 'the one wait for what nothing announces',
+  'testing/src/until.ts': 'the one wait for what nothing announces',
   'test/support/incident-load.ts':
     'its clients pause between requests, and benchmarks read when they were refused',
 };

@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { startChromium } from '@tokenctl/testing/chromium.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
 import { startDemoService } from '../src/app/demo/stage.ts';
 import type { OperationState } from '../src/console/operations.ts';
-import { startChromium } from '../test/browser/chromium.ts';
 import { type TestConsole, testConsole } from '../test/support/console.ts';
 import { configure } from '../test/support/drafts.ts';
-import { findChromium } from '../test/support/tools.ts';
 
 const folder = fileURLToPath(new URL('../docs', import.meta.url));
 const chromium = findChromium();

@@ -6,9 +6,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { startChromium } from '@tokenctl/testing/chromium.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
 import { type DemoService, startDemoService } from '../src/app/demo/stage.ts';
-import { startChromium } from '../test/browser/chromium.ts';
-import { findChromium } from '../test/support/tools.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const chromium = findChromium();

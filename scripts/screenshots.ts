@@ -3,10 +3,10 @@
 import { mkdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { startChromium } from '@tokenctl/testing/chromium.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
 import type { Page } from 'playwright-core';
 import { startDemoService } from '../src/app/demo/stage.ts';
-import { startChromium } from '../test/browser/chromium.ts';
-import { findChromium } from '../test/support/tools.ts';
 
 const folder = fileURLToPath(new URL('../docs/screenshots', import.meta.url));
 

@@ -3,7 +3,7 @@
  * its routes: `node scripts/service-table.ts`. A test compares.
  */
 import { readFile, writeFile } from 'node:fs/promises';
-import { Secret } from '../src/domain/secret.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { startService } from '../src/service/server.ts';
 
 const PAGE = new URL('../docs/service.md', import.meta.url);

@@ -1,8 +1,9 @@
 // A process of its own: Fastify with one route that refreshes tokens in DATABASE_URL by the statements that the service
 // uses, one after the other, and without anything else that a service does.
+
+import { openPostgres } from '@tokenctl/common/db/postgres.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import Fastify from 'fastify';
-import { openPostgres } from '../../src/db/postgres.ts';
-import { Secret } from '../../src/domain/secret.ts';
 import { hashToken, randomText } from '../../src/service/auth/secret-hashes.ts';
 import { readForms } from '../../src/service/request.ts';
 import { currentSettings } from '../../src/service/settings/settings.ts';

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { openPostgres } from '@tokenctl/common/db/postgres.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import pg from 'pg';
-import { openPostgres } from '../../src/db/postgres.ts';
-import { Secret } from '../../src/domain/secret.ts';
 import { LAYOUTS, makeTables } from '../../test/support/controller-tables.ts';
 import { type EstateSize, fillEstate } from '../../test/support/token-estate.ts';
 

@@ -1,6 +1,6 @@
 // A worker: the automation service on its embedded database, with a sample estate in it.
 import { parentPort, workerData } from 'node:worker_threads';
-import { Secret } from '../../src/domain/secret.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { sampleEstate } from '../../src/service/sample/estate.ts';
 import { storeEstate } from '../../src/service/sample/store-estate.ts';
 import { startService } from '../../src/service/server.ts';

@@ -1,5 +1,5 @@
 // A process of its own: the automation service on the PostgreSQL database of DATABASE_URL.
-import { Secret } from '../../src/domain/secret.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { startService } from '../../src/service/server.ts';
 
 const service = await startService({

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { defineCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag } from '../../src/cli/flags/flags.ts';
-import { TokenctlError } from '../../src/domain/errors.ts';
 
 /** Rejects a name together with a flag that selects other contexts. */
 function requireOneName(

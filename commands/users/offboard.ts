@@ -31,7 +31,7 @@ exceptions stay. An empty, incomplete or suddenly smaller answer ends it before 
     const { offboardingFlow } = await import('../../src/cli/incident/offboarding-flow.ts');
     const { gone } = flags;
     if ((args.user === undefined) === (gone === undefined)) {
-      const { TokenctlError } = await import('../../src/domain/errors.ts');
+      const { TokenctlError } = await import('@tokenctl/common/errors.ts');
       throw new TokenctlError('usage', 'Give either a user or --gone with the name of a directory');
     }
     if (args.user !== undefined) {

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { DATABASE_FILE_CONTEXT, ENVIRONMENT_CONTEXT } from '../config/schema.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
 import type { Result } from '../reports/result.ts';
 

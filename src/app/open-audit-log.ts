@@ -1,9 +1,9 @@
 import { join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { auditLogFile, type Configuration } from '../config/configuration.ts';
 import { absolutePath, type Environment, stateFolder } from '../config/paths.ts';
 import type { AuditLogSettings } from '../config/schema.ts';
 import { databaseConnection, databaseName, readSecret } from '../config/secrets.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import type { AuditLog, Entry, EntryDraft, LogKeys } from '../operations/ports/audit-log.ts';
 import type { Clock } from '../operations/ports/clock.ts';
 import type { ExportCursor, ExportFormat, LogFormat, LogSink } from '../operations/ports/log-sink.ts';
@@ -31,7 +31,7 @@ export async function openAuditLog(
   }
   const url = databaseConnection(database, environment);
   const { openPostgresLog } = await import('../audit-log/postgres-log.ts');
-  const { openPostgres } = await import('../db/postgres.ts');
+  const { openPostgres } = await import('@tokenctl/common/db/postgres.ts');
   return openPostgresLog({
     // One to append, one to read, and one for each run that is held.
     open: () => openPostgres({ url, applicationName: 'tokenctl audit log', connections: 2 + runs }),

@@ -1,3 +1,4 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import {
   contextOf,
   type NamedDatabaseContext,
@@ -5,7 +6,6 @@ import {
   restContextsOf,
 } from '../config/contexts.ts';
 import { databaseConnection } from '../config/secrets.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
 import type { CleaningWay } from '../operations/investigation/plan-cleaning.ts';
 import type { Evidence } from '../operations/ports/evidence.ts';

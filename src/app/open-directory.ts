@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import type { DirectorySettings, LdapSettings } from '../config/directories.ts';
 import type { Environment } from '../config/paths.ts';
 import { readSecret, readSecretFile } from '../config/secrets.ts';
@@ -9,9 +11,7 @@ import { ProviderClient } from '../directories/provider-client.ts';
 import type { FindUsers } from '../directories/provider-users.ts';
 import type { DirectoryUsers } from '../domain/directory-users.ts';
 import { normalizedName } from '../domain/distinguished-name.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import { nearestName } from '../domain/nearest-name.ts';
-import { Secret } from '../domain/secret.ts';
 import type { Directory } from '../operations/ports/directory.ts';
 
 /** How a kind of provider is reached, read and asked. */

@@ -1,5 +1,7 @@
 import type { Session } from 'node:inspector';
 import { getHeapStatistics } from 'node:v8';
+import type { ProxySetting } from '@tokenctl/common/network/outgoing.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import {
   credentialOf,
   databaseContextOf,
@@ -9,8 +11,6 @@ import {
 import type { Environment } from '../config/paths.ts';
 import type { DatabaseContext, ProxySettings } from '../config/schema.ts';
 import { databaseConnection, readSecret } from '../config/secrets.ts';
-import { Secret } from '../domain/secret.ts';
-import type { ProxySetting } from '../network/outgoing.ts';
 import type { Target, TargetDescription } from '../operations/ports/target.ts';
 import type { SessionCacheOptions } from '../targets/database/session-cache.ts';
 

@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { OwnerNoticesSettings } from '../config/jobs.ts';
 import type { Environment } from '../config/paths.ts';
 import { readSecret } from '../config/secrets.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import {
   defaultTemplate,
   type MailTemplate,

@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { type Environment, stateFolder } from '../config/paths.ts';
 import { readSecret, readSecretFile } from '../config/secrets.ts';
-import { TokenctlError } from '../domain/errors.ts';
-import { Secret } from '../domain/secret.ts';
 import { type RunningService, type ServiceOptions, startService } from '../service/server.ts';
 import { enableLocalAccounts } from '../service/service-database.ts';
 import { checkSetting, type SettingDefinition } from '../service/settings/checks.ts';

@@ -1,4 +1,5 @@
 import { hostname, userInfo } from 'node:os';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type Configuration, loadConfiguration, type SettingFlags } from '../config/configuration.ts';
 import { contextOf, withTokenFile } from '../config/contexts.ts';
 import { insecureWarning } from '../config/insecure.ts';
@@ -7,7 +8,6 @@ import { absolutePath, type Environment, stateFolderIfKnown } from '../config/pa
 import { readSecret } from '../config/secrets.ts';
 import { standbyText } from '../domain/claims.ts';
 import { clockText } from '../domain/clock-difference.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import type { RecordedApproval } from '../operations/journal/journal.ts';
 import type { Change, Reading } from '../operations/journal/operation-run.ts';
 import type { AuditLog, LogKeys } from '../operations/ports/audit-log.ts';

@@ -11,8 +11,8 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { TokenctlError } from '../domain/errors.ts';
-import type { Secret } from '../domain/secret.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 
 /** A new, empty file for a secret that does not exist yet. */
 export interface ReservedFile {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { TokenctlError } from '../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { SnapshotFile, SnapshotFiles } from '../operations/incident/snapshot.ts';
 
 /** Characters to collect before a write. */

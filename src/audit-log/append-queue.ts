@@ -1,4 +1,4 @@
-import { TokenctlError } from '../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Entry, EntryDraft } from '../operations/ports/audit-log.ts';
 import type { LinkResult } from './chain.ts';
 

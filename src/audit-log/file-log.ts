@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { TokenctlError } from '../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type {
   AuditLog,
   Entry,

@@ -1,9 +1,9 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { makeFolder } from '../db/file-system.ts';
-import { TokenctlError } from '../domain/errors.ts';
-import { Secret } from '../domain/secret.ts';
+import { makeFolder } from '@tokenctl/common/db/file-system.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import type { LogKeys } from '../operations/ports/audit-log.ts';
 import { syncFolder } from './log-files.ts';
 

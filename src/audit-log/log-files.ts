@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { access, chmod, lstat, open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { type FileLock, lock, makeFolder, tryLock } from '../db/file-system.ts';
-import { TokenctlError } from '../domain/errors.ts';
+import { type FileLock, lock, makeFolder, tryLock } from '@tokenctl/common/db/file-system.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { logRefused } from './failures.ts';
 
 const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_APPEND, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK } =

@@ -1,5 +1,5 @@
-import type { Database } from '../db/database.ts';
-import { TokenctlError } from '../domain/errors.ts';
+import type { Database } from '@tokenctl/common/db/database.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type {
   AuditLog,
   Entry,

@@ -1,6 +1,6 @@
-import type { Database, Queryable } from '../db/database.ts';
-import { lockWithin } from '../db/database.ts';
-import { type Sql, sql } from '../db/sql.ts';
+import type { Database, Queryable } from '@tokenctl/common/db/database.ts';
+import { lockWithin } from '@tokenctl/common/db/database.ts';
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { EntrySelection } from '../operations/ports/audit-log.ts';
 import type { LinkResult } from './chain.ts';
 import { operationPrefix } from './entry.ts';

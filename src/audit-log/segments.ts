@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, link, open, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { TokenctlError } from '../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { MerkleTree } from '../domain/merkle-tree.ts';
 import type {
   AuditLog,

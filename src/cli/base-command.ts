@@ -1,8 +1,8 @@
 import { Command } from '@oclif/core/command';
 import { boolean, string } from '@oclif/core/flags';
 import type { ArgInput, FlagInput, InferredArgs, InferredFlags } from '@oclif/core/interfaces';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../app/runtime.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import type { Report, Result } from '../reports/result.ts';
 import type { ChangeRequest, Planned } from './change/change.ts';
 import type { Confirmation } from './change/confirmation.ts';

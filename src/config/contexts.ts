@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import type { ApprovalRule } from '../domain/approval.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import { nearestName } from '../domain/nearest-name.ts';
-import type { Secret } from '../domain/secret.ts';
 import type { Configuration } from './configuration.ts';
 import type { Environment } from './paths.ts';
 import {

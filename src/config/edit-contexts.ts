@@ -1,7 +1,7 @@
 /** Writes the contexts of the configuration file: adds, renames, links and removes them. */
 import { statSync } from 'node:fs';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { Document, isMap, isScalar, isSeq } from 'yaml';
-import { TokenctlError } from '../domain/errors.ts';
 import { type Configuration, writableFile } from './configuration.ts';
 import {
   contextOf,

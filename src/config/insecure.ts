@@ -1,5 +1,5 @@
-import { TokenctlError } from '../domain/errors.ts';
-import { isLoopback } from '../domain/network-address.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { isLoopback } from '@tokenctl/common/network-address.ts';
 import type { NamedContext, NamedRestContext } from './contexts.ts';
 import { ENVIRONMENT_CONTEXT } from './schema.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type Document, isMap, isNode, isScalar, Lexer, LineCounter, parseDocument, visit } from 'yaml';
-import { TokenctlError } from '../domain/errors.ts';
 import { absolutePath, configFolder, type Environment } from './paths.ts';
 import { ENVIRONMENT_CONTEXT } from './schema.ts';
 

@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { TokenctlError } from '../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 
 /** The environment as a process has it: names to values. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { TokenctlError } from '../domain/errors.ts';
-import { Secret } from '../domain/secret.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { type Environment, replaceFile } from './paths.ts';
 import type { DatabaseSetting, SecretReference } from './value-schemas.ts';
 

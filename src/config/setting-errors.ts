@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
-import { TokenctlError } from '../domain/errors.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import { isMapping, type Layer } from './layers.ts';
 

@@ -1,7 +1,7 @@
+import { type ConditionMember, canHave, conditionMembers } from '@tokenctl/common/signals/deciding-event.ts';
+import { signalActions, signalKinds } from '@tokenctl/common/signals/signal-event.ts';
 import { z } from 'zod';
 import { nearestName } from '../domain/nearest-name.ts';
-import { type ConditionMember, canHave, conditionMembers } from '../domain/signals/deciding-event.ts';
-import { signalActions, signalKinds } from '../domain/signals/signal-event.ts';
 import { databaseSetting, duration, secretReference } from './value-schemas.ts';
 
 const oneOrMore = <Value extends z.ZodType>(value: Value) =>

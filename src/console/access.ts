@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { TokenctlError } from '../domain/errors.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,3 +1,4 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
 import type { PlannedChange } from '../cli/change/change.ts';
 import { instantFor } from '../cli/flags/flags.ts';
@@ -7,7 +8,6 @@ import { lockdownFlow } from '../cli/incident/lockdown-flow.ts';
 import { lockdownOrder } from '../cli/incident/lockdown-order.ts';
 import { revocationSelection, revokeFlags, revokeForm } from '../cli/revocation/revocation-flags.ts';
 import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
 import { lines, would } from '../reports/document.ts';
 import type { Report } from '../reports/result.ts';

@@ -1,10 +1,10 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { type JobState, jobHistory, jobStates, shownRun } from '../app/jobs/inspect.ts';
 import { runManually } from '../app/jobs/run-manually.ts';
 import type { Runtime } from '../app/runtime.ts';
 import { ranResult, shownRunResult } from '../cli/output/job-view.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
 import type { RunRecord } from '../operations/ports/scheduler.ts';
 import { line } from './command-line.ts';

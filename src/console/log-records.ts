@@ -1,9 +1,9 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Runtime } from '../app/runtime.ts';
 import { checkpointFlow, proofFlow } from '../cli/audit-log/checkpoint-flow.ts';
 import { unprovedText } from '../cli/audit-log/maintenance-flow.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import { listLog, listRuns } from '../operations/audit-log/list-log.ts';
 import { type VerifiedLog, verifyLog } from '../operations/audit-log/verify-log.ts';
 import type { RunAccount } from '../operations/journal/run-account.ts';

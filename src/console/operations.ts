@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Progress, Runtime } from '../app/runtime.ts';
 import { type Asked, firstStep, type Planned, type Step, type Waiting } from '../cli/change/change.ts';
 import { failureOf } from '../cli/errors/failure.ts';
 import type { PlanFlags } from '../cli/flags/flags.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import { documentText } from '../reports/document.ts';
 import type { Report } from '../reports/result.ts';
 import { noScreen } from '../reports/tables/text.ts';

@@ -1,9 +1,9 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Runtime } from '../app/runtime.ts';
 import { ownerLines, watchingSources } from '../cli/settings/watching-sources.ts';
 import { incompleteText } from '../domain/claims.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import { checkTarget } from '../operations/contexts/check-target.ts';
 import type { Target, TargetDescription } from '../operations/ports/target.ts';
 import { requireFullView, requireMayChange, requireRights } from '../operations/scope/visibility.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance } from 'fastify';
-import { TokenctlError } from '../domain/errors.ts';
 
 /** The built page: seen from this file, which is bundled into a folder of `dist`, or is in `src/console`. */
 const FOLDERS = ['../web-console/', '../../dist/web-console/'].map((path) => new URL(path, import.meta.url));

@@ -1,9 +1,9 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Component } from '../app/open-target.ts';
 import { createRuntime, type Runtime, type RuntimeOptions, type ShowProgress } from '../app/runtime.ts';
 import type { SettingFlags } from '../config/configuration.ts';
 import { contextOf, resolveContexts } from '../config/contexts.ts';
 import { absolutePath, type Environment } from '../config/paths.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
 import { Answers } from './answers.ts';
 

@@ -1,3 +1,4 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Runtime } from '../app/runtime.ts';
@@ -6,7 +7,6 @@ import { firstStep } from '../cli/change/change.ts';
 import { lockdownForm } from '../cli/incident/incident-flags.ts';
 import { revokeForm } from '../cli/revocation/revocation-flags.ts';
 import { traceFlow } from '../cli/token-audit/trace-flow.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import { type Audits, serveAudits } from './audits.ts';
 import { serveCases } from './case/cases.ts';
 import { serveIncidents } from './case/incidents.ts';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Runtime } from '../app/runtime.ts';
@@ -14,7 +15,6 @@ import { revokeFlags } from '../cli/revocation/revocation-flags.ts';
 import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
 import { approvalRuleOf } from '../config/contexts.ts';
 import { type Environment, stateFolder } from '../config/paths.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
 import { account, commandOf, type Prepared, type Preparing, pathOf, pathSchema } from './command-line.ts';
 import { endedOf } from './operations.ts';

@@ -1,10 +1,10 @@
 import { createPrivateKey } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { exchange } from '@tokenctl/common/network/exchange.ts';
+import { proxyFailure } from '@tokenctl/common/network/outgoing.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { importPKCS8, SignJWT } from 'jose';
 import type { ClientAuth, Configuration } from 'openid-client';
-import { TokenctlError } from '../domain/errors.ts';
-import { Secret } from '../domain/secret.ts';
-import { exchange } from '../network/exchange.ts';
-import { proxyFailure } from '../network/outgoing.ts';
 import { requireEncrypted } from './provider-client.ts';
 
 /** A client of a provider that gets access tokens with its own credential (RFC 6749 §4.4). */

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 import { connect as connectPlain, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { errorCode } from '@tokenctl/common/network/exchange.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import {
   BindRequest,
   BindResponse,
@@ -17,9 +20,6 @@ import {
   SearchRequest,
   SearchResponse,
 } from 'ldapts';
-import { TokenctlError } from '../domain/errors.ts';
-import type { Secret } from '../domain/secret.ts';
-import { errorCode } from '../network/exchange.ts';
 import { refusal, unreachable } from './ldap-errors.ts';
 import { LdapFrames } from './ldap-frames.ts';
 import { type LdapMessage, readMessage } from './ldap-messages.ts';

@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { SearchEntry } from 'ldapts';
 import type { DirectoryUser } from '../domain/directory-users.ts';
-import { TokenctlError } from '../domain/errors.ts';
 
 /** What servers mark accounts with that may not sign in any more. Operational attributes are sent only where they are named. */
 export const DISABLED_ATTRIBUTES = [

@@ -1,6 +1,6 @@
+import { TokenctlError, type TokenctlErrorCode } from '@tokenctl/common/errors.ts';
+import { directHint } from '@tokenctl/common/network/outgoing.ts';
 import type { MessageResponse } from 'ldapts';
-import { TokenctlError, type TokenctlErrorCode } from '../domain/errors.ts';
-import { directHint } from '../network/outgoing.ts';
 
 /** What a result code means (RFC 4511 appendix A.2), and what to do. */
 interface Meaning {

@@ -1,3 +1,4 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import {
   AndFilter,
   EqualityFilter,
@@ -9,7 +10,6 @@ import {
 } from 'ldapts';
 import { IdSet } from '../domain/compact-collections.ts';
 import { type DirectoryUsers, nameForm } from '../domain/directory-users.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import { ANY_ENTRY, type LdapConnection } from './ldap-connection.ts';
 import { LdapAttributes } from './ldap-disabled.ts';
 

@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { AndFilter, EqualityFilter, type Filter, FilterParser, OrFilter, type SearchEntry } from 'ldapts';
 import { IdSet } from '../domain/compact-collections.ts';
 import { type DirectoryUser, DirectoryUsers, type Identifier, nameForm } from '../domain/directory-users.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import type { DirectAnswer } from '../operations/ports/directory.ts';
 import { type LdapConnection, NO_SUCH_OBJECT } from './ldap-connection.ts';
 import { DISABLED_ATTRIBUTES, disabledBy, firstText, LdapAttributes } from './ldap-disabled.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { errorCode, exchange, OverlongResponse } from '@tokenctl/common/network/exchange.ts';
+import { openOutgoing } from '@tokenctl/common/network/outgoing.ts';
+import { isProtected } from '@tokenctl/common/network-address.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import type { Dispatcher } from 'undici';
-import { TokenctlError } from '../domain/errors.ts';
-import { isProtected } from '../domain/network-address.ts';
-import type { Secret } from '../domain/secret.ts';
-import { errorCode, exchange, OverlongResponse } from '../network/exchange.ts';
-import { openOutgoing } from '../network/outgoing.ts';
 
 /** How to reach the API of an identity provider. */
 export interface ProviderClientOptions {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { z } from 'zod';
 import { type DirectoryUser, DirectoryUsers, type Identifier } from '../domain/directory-users.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import type { DirectAnswer } from '../operations/ports/directory.ts';
 import { isAnswer, type ProviderAnswer, type ProviderClient } from './provider-client.ts';
 

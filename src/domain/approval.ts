@@ -1,4 +1,4 @@
-import { TokenctlError } from './errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type NoteSigner, type NoteVerifier, openNote, parseVerifier, signNote } from './note-key.ts';
 
 /** Who may approve plans for a context, and what one person may do there alone. */

@@ -1,4 +1,4 @@
-import { TokenctlError } from './errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { isIncluded } from './merkle-tree.ts';
 import { type NoteSigner, type NoteVerifier, openNote, signNote } from './note-key.ts';
 

@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { textHash } from './compact-collections.ts';
 import { normalizedName } from './distinguished-name.ts';
-import { TokenctlError } from './errors.ts';
 
 /** A user as a directory or an identity provider knows it. */
 export interface DirectoryUser {

@@ -7,8 +7,8 @@ import {
   sign,
   verify,
 } from 'node:crypto';
-import { TokenctlError } from './errors.ts';
-import { Secret } from './secret.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 
 // The keys of signed notes (https://c2sp.org/signed-note), in the texts that Go's sumdb/note gives them.
 

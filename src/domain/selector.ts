@@ -1,4 +1,4 @@
-import { TokenctlError } from './errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { matchesAny } from './policy/subject.ts';
 import type { ScopeWord, Token } from './token.ts';
 

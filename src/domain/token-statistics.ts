@@ -1,8 +1,8 @@
+import { NEVER_DAYS } from '@tokenctl/common/token-terms.ts';
 import { neverUsed } from './policy/condition.ts';
 import { expiresNever } from './policy/lifetime-rules.ts';
 import { DAY, type Facts, hasExpired } from './policy/rule.ts';
 import type { Token } from './token.ts';
-import { NEVER_DAYS } from './token-terms.ts';
 
 export interface Bar {
   readonly label: string;

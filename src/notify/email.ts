@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { directHint } from '@tokenctl/common/network/outgoing.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
+import { readSettingUrl } from '@tokenctl/common/setting-url.ts';
 import { createTransport, type SendMailOptions } from 'nodemailer';
-import { TokenctlError } from '../domain/errors.ts';
-import type { Secret } from '../domain/secret.ts';
-import { readSettingUrl } from '../domain/setting-url.ts';
-import { directHint } from '../network/outgoing.ts';
 import type { Mailer, Notifier } from '../operations/ports/notifier.ts';
 import { noticeText } from './notices.ts';
 

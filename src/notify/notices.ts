@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TokenctlError } from '../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Notice, Notifier } from '../operations/ports/notifier.ts';
 
 /** A notice for people: one line, and the rest. */

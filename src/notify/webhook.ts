@@ -1,11 +1,11 @@
 import { createHash, createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { exchange } from '@tokenctl/common/network/exchange.ts';
+import { openOutgoing } from '@tokenctl/common/network/outgoing.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
+import { readSettingUrl } from '@tokenctl/common/setting-url.ts';
 import type { Dispatcher } from 'undici';
-import { TokenctlError } from '../domain/errors.ts';
-import type { Secret } from '../domain/secret.ts';
-import { readSettingUrl } from '../domain/setting-url.ts';
-import { exchange } from '../network/exchange.ts';
-import { openOutgoing } from '../network/outgoing.ts';
 import type { Notice, Notifier } from '../operations/ports/notifier.ts';
 
 /** The receiver of a webhook, and how to post to it. */

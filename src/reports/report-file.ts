@@ -10,7 +10,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { TokenctlError } from '../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { Baseline } from '../domain/policy/judge.ts';
 
 /** Characters gathered before they are written. */

@@ -1,4 +1,4 @@
-import type { TokenctlError } from '../domain/errors.ts';
+import type { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type Document, documentText } from './document.ts';
 import type { Listing } from './tables/listing.ts';
 import type { Screen } from './tables/text.ts';

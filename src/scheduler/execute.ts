@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TokenctlError, type TokenctlErrorCode } from '../domain/errors.ts';
+import { TokenctlError, type TokenctlErrorCode } from '@tokenctl/common/errors.ts';
 import type { JobReport } from '../operations/jobs/job.ts';
 import type { SchedulerClock } from '../operations/ports/clock.ts';
 import type { Claim, JobStore, OpenTick, RunOutcome, RunSummary } from '../operations/ports/scheduler.ts';

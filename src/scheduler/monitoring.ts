@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { fastify } from 'fastify';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { TokenctlError } from '../domain/errors.ts';
 import type { AuditLog } from '../operations/ports/audit-log.ts';
 import type { SchedulerClock } from '../operations/ports/clock.ts';
 import type { JobStore } from '../operations/ports/scheduler.ts';

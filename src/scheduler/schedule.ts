@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { CronTime } from 'cron';
-import { TokenctlError } from '../domain/errors.ts';
 
 /** A cron expression and its time zone. */
 interface ScheduleOptions {

@@ -1,4 +1,4 @@
-import { identifier, literal, type Sql, sql } from '../db/sql.ts';
+import { identifier, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { EVERY_ROW } from './listing/filters.ts';
 import { RESOURCE_ORGANIZATION } from './store/activity.ts';
 import { grantedTo, type HeldRole, type ResourceWithRoles, type RoleName } from './store/object-roles.ts';

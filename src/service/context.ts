@@ -1,5 +1,5 @@
+import type { Database } from '@tokenctl/common/db/database.ts';
 import type { FastifyBaseLogger } from 'fastify';
-import type { Database } from '../db/database.ts';
 import type { CredentialCache } from './auth/secret-hashes.ts';
 import type { FairShare } from './limits/fair-share.ts';
 import type { HashQueue } from './limits/hash-queue.ts';

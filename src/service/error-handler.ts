@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { TokenctlError } from '../domain/errors.ts';
 import { RequestFailure } from './failure.ts';
 
 export type RequestError = FastifyError | RequestFailure | TokenctlError;

@@ -1,4 +1,4 @@
-import { allowsWriting } from '../domain/token-terms.ts';
+import { allowsWriting } from '@tokenctl/common/token-terms.ts';
 import { externalAccount } from './access.ts';
 import { forbidden, invalid, type RequestFailure } from './failure.ts';
 import type { UserRecord } from './store/users.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../db/database.ts';
+import type { Database } from '@tokenctl/common/db/database.ts';
 import { currentSettings } from './settings/settings.ts';
 import { findClients } from './store/applications.ts';
 import { findRefreshTokens } from './store/refresh-tokens.ts';

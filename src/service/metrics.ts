@@ -1,5 +1,5 @@
+import type { Database } from '@tokenctl/common/db/database.ts';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Database } from '../db/database.ts';
 import type { JobRunner } from './playbooks/job-runner.ts';
 
 interface MetricsSources {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { isLoopback, isProtected } from '@tokenctl/common/network-address.ts';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { TokenctlError } from '../domain/errors.ts';
-import { isLoopback, isProtected } from '../domain/network-address.ts';
 import { badRequest, RequestFailure } from './failure.ts';
 
 declare module 'fastify' {

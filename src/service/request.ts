@@ -1,5 +1,5 @@
+import { clientNetwork } from '@tokenctl/common/network-address.ts';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { clientNetwork } from '../domain/network-address.ts';
 import { badRequest, invalid, RequestFailure } from './failure.ts';
 
 /** The maximum size of a request body, in bytes. */

@@ -1,4 +1,4 @@
-import { type Sql, sql } from '../db/sql.ts';
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { canSeeEverything, GIVING, heldOn, type SharedType } from './access.ts';
 import { EVERY_ROW } from './listing/filters.ts';
 import type { HeldRole, ResourceWithRoles, RoleName } from './store/object-roles.ts';

@@ -1,11 +1,11 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { hostname } from 'node:os';
+import type { Database } from '@tokenctl/common/db/database.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { isLoopback } from '@tokenctl/common/network-address.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { type Logger, pino } from 'pino';
-import type { Database } from '../db/database.ts';
-import { TokenctlError } from '../domain/errors.ts';
-import { isLoopback } from '../domain/network-address.ts';
-import { Secret } from '../domain/secret.ts';
 import { buildApp } from './app.ts';
 import { CredentialCache, PASSWORD_ITERATIONS, randomText } from './auth/secret-hashes.ts';
 import type { ServiceContext } from './context.ts';

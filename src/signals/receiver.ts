@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
+import { KeysUnavailable, SignalRefusal } from '@tokenctl/common/signals/signal-refusal.ts';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Logger } from 'pino';
-import { TokenctlError } from '../domain/errors.ts';
-import type { Secret } from '../domain/secret.ts';
-import { KeysUnavailable, SignalRefusal } from '../domain/signals/signal-refusal.ts';
 import {
   isTrustedProxy,
   limitRequests,

@@ -1,6 +1,6 @@
 import { BlockList } from 'node:net';
+import { clientNetwork } from '@tokenctl/common/network-address.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { clientNetwork } from '../domain/network-address.ts';
 
 /** How long a request may take to arrive, in milliseconds. */
 const REQUEST_TIMEOUT_MS = 10_000;

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { Queryable } from '../db/database.ts';
-import { joined, sql } from '../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { joined, sql } from '@tokenctl/common/db/sql.ts';
 import {
   openStateDatabase,
   openStateFile,
   type StateDatabaseOptions,
   type StateTables,
-} from '../db/state-tables.ts';
+} from '@tokenctl/common/db/state-tables.ts';
 import type {
   AdmissionLimit,
   ExpectedVerification,

@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { exchange } from '@tokenctl/common/network/exchange.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import { z } from 'zod';
-import { TokenctlError } from '../domain/errors.ts';
-import type { Secret } from '../domain/secret.ts';
-import { exchange } from '../network/exchange.ts';
 import type {
   EventStream,
   PollAnswer,

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { AuthenticationSettings } from '../operations/ports/target-parts.ts';
 
 type Name = keyof AuthenticationSettings;

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Outcome } from '../domain/plan.ts';
 import type { Target } from '../operations/ports/target.ts';
 import type { Applications, AuthenticationSettings, Settings } from '../operations/ports/target-parts.ts';

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { createDatabase, freePort, startPostgres } from '../support/embedded-postgres.ts';
+import { createDatabase, freePort, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import { newPassword } from './installation.ts';
 
 const program = (path: string) => fileURLToPath(new URL(path, import.meta.url));

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
 import { fileLayer, mergeLayers } from '../../src/config/layers.ts';
 import type { Environment } from '../../src/config/paths.ts';
 import { contextSchema, type DatabaseContext, type RestContext } from '../../src/config/schema.ts';
 import { invalidSettings, plainIssue } from '../../src/config/setting-errors.ts';
 import { file } from '../../src/config/value-schemas.ts';
-import { TokenctlError } from '../../src/domain/errors.ts';
 
 const command = z.array(z.string().min(1)).min(1);
 const consent = z.boolean().default(false);

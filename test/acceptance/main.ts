@@ -1,7 +1,7 @@
 /** The acceptance tests: `npm run test:acceptance`. See docs/acceptance.md. */
 import { rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { TokenctlError } from '../../src/domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { findOfferedWays } from './access.ts';
 import { EXPLANATION, homesFolder, readDescription } from './description.ts';
 import { Installation, PREFIX } from './installation.ts';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { TokenctlError } from '../../src/domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Description } from './description.ts';
 
 const COMMAND_TIMEOUT_MS = 600_000;

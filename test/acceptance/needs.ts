@@ -1,4 +1,4 @@
-import { findChromium } from '../support/tools.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
 import { offeredWays, type WayIn } from './access.ts';
 import type { Consent } from './description.ts';
 import type { Installation } from './installation.ts';

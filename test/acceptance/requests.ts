@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { Agent, request } from 'undici';
 import type { RestContext } from '../../src/config/schema.ts';
-import { TokenctlError } from '../../src/domain/errors.ts';
 
 const REQUEST_TIMEOUT_MS = 60_000;
 

@@ -1,13 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { barriers, startChromium, takePictures } from '@tokenctl/testing/chromium.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
+import { tabTo } from '@tokenctl/testing/web-stories.ts';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { basic, Client } from '../support/service.ts';
 import { type TheftConsole, theftConsole } from '../support/theft.ts';
-import { findChromium } from '../support/tools.ts';
-import { barriers, startChromium, takePictures } from './chromium.ts';
-import { tabTo } from './web-stories.ts';
 
 const chromium = findChromium();
 describe.skipIf(chromium === null)('a case in the console', () => {

@@ -1,6 +1,9 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { barriers, startChromium, takePictures } from '@tokenctl/testing/chromium.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
+import { tabTo } from '@tokenctl/testing/web-stories.ts';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { generateNoteKey, parseSigner } from '../../src/domain/note-key.ts';
@@ -11,9 +14,6 @@ import { type TestConsole, testConsole } from '../support/console.ts';
 import { configure } from '../support/drafts.ts';
 import { type Gate, startGate } from '../support/gate.ts';
 import { ADMIN, startTestService } from '../support/service.ts';
-import { findChromium } from '../support/tools.ts';
-import { barriers, startChromium, takePictures } from './chromium.ts';
-import { tabTo } from './web-stories.ts';
 
 const chromium = findChromium();
 

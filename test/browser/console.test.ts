@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { barriers, paleTexts, startChromium, takePictures } from '@tokenctl/testing/chromium.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { sampleEstate } from '../../src/service/sample/estate.ts';
@@ -9,8 +11,6 @@ import type { RunningService } from '../../src/service/server.ts';
 import { type TestConsole, testConsole } from '../support/console.ts';
 import { configure } from '../support/drafts.ts';
 import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
-import { findChromium } from '../support/tools.ts';
-import { barriers, paleTexts, startChromium, takePictures } from './chromium.ts';
 
 const chromium = findChromium();
 

@@ -1,16 +1,21 @@
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { barriers, startChromium, takePictures } from '@tokenctl/testing/chromium.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
+import { until } from '@tokenctl/testing/until.ts';
+import {
+  createAndDeleteToken,
+  launchWithLimit,
+  logIn,
+  turnBasicOffAndOn,
+} from '@tokenctl/testing/web-stories.ts';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { fakeAnsible } from '../support/fake-ansible.ts';
 import { ADMIN, type Body, type Client, SECRET_KEY, startTestService } from '../support/service.ts';
 import { adminOf, set } from '../support/sso/world.ts';
-import { findChromium } from '../support/tools.ts';
-import { until } from '../support/until.ts';
-import { barriers, startChromium, takePictures } from './chromium.ts';
-import { createAndDeleteToken, launchWithLimit, logIn, turnBasicOffAndOn } from './web-stories.ts';
 
 const chromium = findChromium();
 

@@ -1,16 +1,16 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { startChromium, takePictures } from '@tokenctl/testing/chromium.ts';
+import { WAIT_LIMIT_MS } from '@tokenctl/testing/limits.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
+import { logIn } from '@tokenctl/testing/web-stories.ts';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { printRun } from '../../src/service/sample/output.ts';
 import { PLAYBOOKS } from '../../src/service/sample/playbooks.ts';
 import type { RunningService } from '../../src/service/server.ts';
-import { WAIT_LIMIT_MS } from '../support/limits.ts';
 import { ADMIN, type Body, basic, Client, startTestService } from '../support/service.ts';
-import { findChromium } from '../support/tools.ts';
-import { startChromium, takePictures } from './chromium.ts';
-import { logIn } from './web-stories.ts';
 
 const chromium = findChromium();
 const PATH = process.env['PATH'] ?? '';

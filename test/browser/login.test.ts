@@ -1,14 +1,18 @@
+import { paleTexts, startChromium, takePictures } from '@tokenctl/testing/chromium.ts';
+import type { LoopbackServer } from '@tokenctl/testing/sso/http-server.ts';
+import { startOpenIdProvider } from '@tokenctl/testing/sso/openid-provider.ts';
+import {
+  makeKeyPair,
+  SamlIdentityProvider,
+  startSamlPages,
+} from '@tokenctl/testing/sso/saml-identity-provider.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, type Body, SECRET_KEY, startTestService } from '../support/service.ts';
 import { startGithub } from '../support/sso/github-server.ts';
-import type { LoopbackServer } from '../support/sso/http-server.ts';
-import { startOpenIdProvider } from '../support/sso/openid-provider.ts';
-import { makeKeyPair, SamlIdentityProvider, startSamlPages } from '../support/sso/saml-identity-provider.ts';
 import { adminOf, set } from '../support/sso/world.ts';
-import { findChromium } from '../support/tools.ts';
-import { paleTexts, startChromium, takePictures } from './chromium.ts';
 
 const chromium = findChromium();
 if (chromium === null)

@@ -1,13 +1,13 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startChromium, takePictures } from '@tokenctl/testing/chromium.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { fakeAnsible } from '../support/fake-ansible.ts';
 import { ADMIN, type Body, basic, Client, startTestService } from '../support/service.ts';
-import { findChromium } from '../support/tools.ts';
-import { startChromium, takePictures } from './chromium.ts';
 
 const chromium = findChromium();
 /** A name that shows whether it is taken for markup. */

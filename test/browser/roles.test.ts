@@ -1,11 +1,11 @@
+import { startChromium } from '@tokenctl/testing/chromium.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
+import { logIn } from '@tokenctl/testing/web-stories.ts';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, type Body, type Client, SECRET_KEY, startTestService } from '../support/service.ts';
 import { adminOf, set } from '../support/sso/world.ts';
-import { findChromium } from '../support/tools.ts';
-import { startChromium } from './chromium.ts';
-import { logIn } from './web-stories.ts';
 
 const chromium = findChromium();
 const PASSWORD = 'a-long-password';

@@ -1,11 +1,17 @@
+import { barriers, startChromium } from '@tokenctl/testing/chromium.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
+import {
+  createAndDeleteToken,
+  launchWithLimit,
+  logIn,
+  tabTo,
+  turnBasicOffAndOn,
+} from '@tokenctl/testing/web-stories.ts';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, type Body, startTestService } from '../support/service.ts';
 import { adminOf } from '../support/sso/world.ts';
-import { findChromium } from '../support/tools.ts';
-import { barriers, startChromium } from './chromium.ts';
-import { createAndDeleteToken, launchWithLimit, logIn, tabTo, turnBasicOffAndOn } from './web-stories.ts';
 
 const chromium = findChromium();
 

@@ -1,6 +1,6 @@
+import { runs } from '@tokenctl/testing/runs.ts';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { runs } from '../support/runs.ts';
 import { type Answer, bearer, Client, useService } from '../support/service.ts';
 import {
   entriesOf,

@@ -1,7 +1,7 @@
+import { Secret } from '@tokenctl/common/secret.ts';
+import { kinds } from '@tokenctl/testing/runs.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Secret } from '../../src/domain/secret.ts';
 import { openControllerApi } from '../../src/targets/controller-api/controller-api.ts';
-import { kinds } from '../support/runs.ts';
 import { ADMIN, startTestService } from '../support/service.ts';
 import { SettingsProxy } from '../support/settings-proxy.ts';
 

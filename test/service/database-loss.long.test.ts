@@ -1,15 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { Secret } from '../../src/domain/secret.ts';
 import type { RunningService } from '../../src/service/server.ts';
-import { createDatabase } from '../support/embedded-postgres.ts';
 import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
 
 const SERVER = new URL('../../src/service/server.ts', import.meta.url).href;
-const SECRET = new URL('../../src/domain/secret.ts', import.meta.url).href;
+const SECRET = new URL('../../common/src/secret.ts', import.meta.url).href;
 
 /** A way to a server that can be cut, and opened again. */
 class Wire {

@@ -3,10 +3,10 @@ import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { until } from '@tokenctl/testing/until.ts';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Described, type Malformed, malformedRequests } from '../support/malformed-requests.ts';
 import { bearer, Client, useService } from '../support/service.ts';
-import { until } from '../support/until.ts';
 
 const COUNT = inject('malformedRequests');
 const WARM_UP = COUNT / 10;

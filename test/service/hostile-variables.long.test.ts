@@ -1,12 +1,12 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { hasProgram } from '@tokenctl/testing/tools.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readVariables } from '../../src/service/playbooks/variables.ts';
 import { type HostileDocument, hostileDocuments, MEANINGFUL, namesIn } from '../support/hostile-variables.ts';
 import { type Body, useService } from '../support/service.ts';
-import { hasProgram } from '../support/tools.ts';
-import { until } from '../support/until.ts';
 
 const PATH = process.env['PATH'] ?? '';
 const isInstalled = hasProgram('ansible-playbook');

@@ -1,7 +1,7 @@
+import { until } from '@tokenctl/testing/until.ts';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { fakeAnsible } from '../support/fake-ansible.ts';
 import { type Body, useService } from '../support/service.ts';
-import { until } from '../support/until.ts';
 
 const ASKS = {
   ask_job_type_on_launch: true,

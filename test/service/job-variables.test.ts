@@ -1,8 +1,8 @@
+import { kinds } from '@tokenctl/testing/runs.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { fakeAnsible } from '../support/fake-ansible.ts';
-import { kinds } from '../support/runs.ts';
 import { type Body, useService } from '../support/service.ts';
-import { until } from '../support/until.ts';
 
 const PROGRAM = '/bin/sh -c id';
 

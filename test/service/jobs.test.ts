@@ -1,12 +1,12 @@
 import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { prepareEmbedded } from '@tokenctl/testing/embedded-template.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
-import { prepareEmbedded } from '../support/embedded-template.ts';
 import { fakeAnsible } from '../support/fake-ansible.ts';
 import { ADMIN, type Body, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
-import { until } from '../support/until.ts';
 
 const ENDED = ['successful', 'failed', 'error', 'canceled'];
 const SECRET = 'environment-secret';

@@ -1,6 +1,6 @@
+import { clientNetwork } from '@tokenctl/common/network-address.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { describe, expect, inject, it } from 'vitest';
-import { clientNetwork } from '../../src/domain/network-address.ts';
-import { Secret } from '../../src/domain/secret.ts';
 import { RequestFailure } from '../../src/service/failure.ts';
 import { clientLeft, FairShare } from '../../src/service/limits/fair-share.ts';
 import { Buckets, PasswordLimits } from '../../src/service/limits/limits.ts';

@@ -3,10 +3,10 @@ import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { until } from '@tokenctl/testing/until.ts';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { HashQueue } from '../../src/service/limits/hash-queue.ts';
 import { ADMIN, type Answer, basic, Client, useService } from '../support/service.ts';
-import { until } from '../support/until.ts';
 
 /** Hashes that end by hand, and a list of those that have begun. */
 function hashes(queue: HashQueue) {

@@ -1,11 +1,11 @@
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { until } from '@tokenctl/testing/until.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { readPlaybookOutput } from '../../src/web/service/jobs/playbook-output.ts';
 import { ADMIN, type Body, basic, Client, startTestService } from '../support/service.ts';
-import { until } from '../support/until.ts';
 
 const PATH = process.env['PATH'] ?? '';
 const found = PATH.split(delimiter).some((folder) => existsSync(join(folder, 'ansible-playbook')));

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
+import { until } from '@tokenctl/testing/until.ts';
 import { describe, expect, it } from 'vitest';
 import { ADMIN, basic, bearer, Client, useService } from '../support/service.ts';
-import { until } from '../support/until.ts';
 
 const FROM_A = { 'x-forwarded-for': '192.0.2.1' };
 const FROM_B = { 'x-forwarded-for': '192.0.2.2' };

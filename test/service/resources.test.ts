@@ -1,10 +1,10 @@
 import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { until } from '@tokenctl/testing/until.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, type Body, basic, Client, DATABASES, startTestService } from '../support/service.ts';
-import { until } from '../support/until.ts';
 
 const NOW = new Date('2026-05-31T12:00:00Z');
 

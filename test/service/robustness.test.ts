@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
+import { runs } from '@tokenctl/testing/runs.ts';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { runs } from '../support/runs.ts';
 import { ADMIN, basic, bearer, Client, useService } from '../support/service.ts';
 
 const COLLECTIONS = [

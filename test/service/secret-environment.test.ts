@@ -1,10 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { basic, Client } from '@tokenctl/testing/client.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { expect, inject, it } from 'vitest';
 import { runService } from '../../src/app/run-service.ts';
-import { basic, Client } from '../support/client.ts';
-import { createDatabase } from '../support/embedded-postgres.ts';
 
 const REQUEST = {
   data: undefined,

@@ -3,10 +3,10 @@ import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { prepareEmbedded } from '@tokenctl/testing/embedded-template.ts';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { Secret } from '../../src/domain/secret.ts';
 import { JobRunner } from '../../src/service/playbooks/job-runner.ts';
-import { prepareEmbedded } from '../support/embedded-template.ts';
 import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
 
 const SERVER = fileURLToPath(new URL('../../src/service/server.ts', import.meta.url));

@@ -4,10 +4,10 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { Secret } from '../../src/domain/secret.ts';
 import { PASSWORD_ITERATIONS } from '../../src/service/auth/secret-hashes.ts';
-import { createDatabase } from '../support/embedded-postgres.ts';
 import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
 
 const _SERVER = fileURLToPath(new URL('../../src/service/server.ts', import.meta.url));

@@ -1,19 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import pg from 'pg';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { snapshotFiles } from '../../src/app/snapshot-file.ts';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import { type AccessPath, leftOpen } from '../../src/domain/access.ts';
-import { Secret } from '../../src/domain/secret.ts';
 import { lockDown } from '../../src/operations/incident/lock-down.ts';
 import { offboardUsers, planUserOffboarding } from '../../src/operations/incident/offboard-user.ts';
 import { planLockdown } from '../../src/operations/incident/plan-lockdown.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
-import { createDatabase } from '../support/embedded-postgres.ts';
 import { NO_MEASURE } from '../support/incident-fixture.ts';
 import { fillForLoad, PersistentUser } from '../support/incident-load.ts';
 import { startTestService } from '../support/service.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ROUNDS = inject('endings');
 const clock = { now: () => new Date() };

@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { describe, expect, inject, test } from 'vitest';
 import { reportLog } from '../../src/operations/audit-log/report-log.ts';
 import { openLogAt } from '../process/faults/log-at.ts';
 import { bundledProgram } from '../support/bundled-program.ts';
-import { createDatabase } from '../support/embedded-postgres.ts';
 import { entriesOf } from '../support/fixture.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const program = bundledProgram(join(import.meta.dirname, 'reconciling-process.ts'));
 const TOKENS_PER_RUN = 3;

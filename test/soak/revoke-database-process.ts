@@ -1,5 +1,5 @@
+import { Secret } from '@tokenctl/common/secret.ts';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
-import { Secret } from '../../src/domain/secret.ts';
 import { planRevocation } from '../../src/operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../src/operations/revocation/revoke-tokens.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openPostgres } from '@tokenctl/common/db/postgres.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { expect, inject, test } from 'vitest';
-import { openPostgres } from '../../src/db/postgres.ts';
-import { Secret } from '../../src/domain/secret.ts';
 import type { SchedulerClock } from '../../src/operations/ports/clock.ts';
 import type { JobStore } from '../../src/operations/ports/scheduler.ts';
 import { openPostgresLedger } from '../../src/scheduler/ledger/ledger.ts';
 import type { ScheduledJob } from '../../src/scheduler/scheduled-job.ts';
 import { Scheduler } from '../../src/scheduler/scheduler.ts';
-import { createDatabase } from '../support/embedded-postgres.ts';
 import { done, scheduledJob } from '../support/scheduled.ts';
 
 const CONTEXTS = 50;

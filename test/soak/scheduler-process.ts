@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openPostgres } from '@tokenctl/common/db/postgres.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import pg from 'pg';
 import { revocationSweep } from '../../jobs/revocation-sweep.ts';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
-import { openPostgres } from '../../src/db/postgres.ts';
-import { TokenctlError } from '../../src/domain/errors.ts';
 import { defaultPolicy } from '../../src/domain/policy/policy.ts';
-import { Secret } from '../../src/domain/secret.ts';
 import type { SchedulerClock } from '../../src/operations/ports/clock.ts';
 import { openPostgresLedger } from '../../src/scheduler/ledger/ledger.ts';
 import { Schedule } from '../../src/scheduler/schedule.ts';

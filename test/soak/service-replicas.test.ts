@@ -5,17 +5,17 @@ import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type Running, startTokenctl } from '../process/cli/program.ts';
-import { startProxy } from '../process/faults/postgres-proxy.ts';
-import { basic, bearer, Client } from '../support/client.ts';
+import { basic, bearer, Client } from '@tokenctl/testing/client.ts';
 import {
   createDatabase,
   freePort,
   type ReplicatedPostgres,
   startReplicatedPostgres,
-} from '../support/embedded-postgres.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+} from '@tokenctl/testing/embedded-postgres.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { type Running, startTokenctl } from '../process/cli/program.ts';
+import { startProxy } from '../process/faults/postgres-proxy.ts';
 
 const PASSWORD = 'a-password-of-the-tests';
 const REPLICAS = ['a', 'b', 'c'];

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { EVENTS } from '@tokenctl/testing/transmitter.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import {
@@ -10,8 +12,6 @@ import {
   type SignalWorld,
   signalWorld,
 } from '../support/signal-world.ts';
-import { EVENTS } from '../support/transmitter.ts';
-import { until } from '../support/until.ts';
 
 const program = receiverProgram();
 

@@ -1,5 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Database } from '@tokenctl/common/db/database.ts';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
+import { VirtualClock } from '@tokenctl/testing/virtual-clock.ts';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { Recipients } from '../../src/app/jobs/job-events.ts';
 import { jobFiles } from '../../src/app/jobs/job-files.ts';
@@ -7,16 +12,11 @@ import { jobKinds } from '../../src/app/jobs/job-kinds.ts';
 import { scheduledJobs } from '../../src/app/jobs/scheduled-jobs.ts';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import { loadConfiguration } from '../../src/config/configuration.ts';
-import type { Database } from '../../src/db/database.ts';
 import { openPostgresLedger } from '../../src/scheduler/ledger/ledger.ts';
 import { makeTables } from '../support/controller-tables.ts';
-import { openOn } from '../support/databases.ts';
-import { createDatabase } from '../support/embedded-postgres.ts';
 import { webServer } from '../support/receivers.ts';
 import { schedulerOn } from '../support/scheduled.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
 import { fillEstate } from '../support/token-estate.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
 
 const TOKENS = 10_000;
 const USERS = 100;

@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { createDatabase, type PostgresServer, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openPostgresLog } from '../../src/audit-log/postgres-log.ts';
-import { Secret } from '../../src/domain/secret.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
 import { startTokenctl, temporaryFolder } from '../process/cli/program.ts';
-import { openOn } from '../support/databases.ts';
 import { draft, stillClock } from '../support/drafts.ts';
-import { createDatabase, type PostgresServer, startPostgres } from '../support/embedded-postgres.ts';
 import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
 
 let server: PostgresServer;

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { until } from '@tokenctl/testing/until.ts';
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import { onTestFinished } from 'vitest';
 import { ConsoleAccess, cookieName, KEY_HEADER } from '../../src/console/access.ts';
@@ -6,7 +7,6 @@ import type { OperationState } from '../../src/console/operations.ts';
 import { openPlaces } from '../../src/console/places.ts';
 import { type BuiltConsole, buildConsole } from '../../src/console/server.ts';
 import type { TokenPage } from '../../src/console/tokens/token-table.ts';
-import { until } from './until.ts';
 
 const HOST = '127.0.0.1:8000';
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Database } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import type { Database } from '@tokenctl/common/db/database.ts';
+import { migrate } from '@tokenctl/common/db/migrate.ts';
 import { migrations } from '../../src/service/service-database.ts';
 
 /** A real controller's tables, constraints and indexes; kept beside the project, not in it. */

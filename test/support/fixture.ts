@@ -1,6 +1,7 @@
 import { join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
-import { TokenctlError } from '../../src/domain/errors.ts';
 import type { AuditLog, Entry } from '../../src/operations/ports/audit-log.ts';
 import {
   type PlanRevocationOptions,
@@ -9,7 +10,6 @@ import {
 import { type RevokeTokensOptions, revokeTokens } from '../../src/operations/revocation/revoke-tokens.ts';
 import { stillClock } from './drafts.ts';
 import { databaseDescription, MemoryTarget } from './memory-target.ts';
-import { temporaryFolder } from './temporary-folder.ts';
 
 /** The same over a database: with refresh tokens and sessions. */
 export async function databaseFixture(tokens = 0) {

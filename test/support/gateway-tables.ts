@@ -1,4 +1,4 @@
-import type { Database } from '../../src/db/database.ts';
+import type { Database } from '@tokenctl/common/db/database.ts';
 
 /**
  * Makes the tables of a platform gateway that tokens hang on, in an empty database: all their columns and

@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { Database } from '@tokenctl/common/db/database.ts';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { inject } from 'vitest';
-import type { Database } from '../../src/db/database.ts';
 import { readForms } from '../../src/service/request.ts';
-import { openOn } from './databases.ts';
-import { createDatabase } from './embedded-postgres.ts';
 import { makeGatewayTables } from './gateway-tables.ts';
 import { ADMIN } from './service.ts';
 

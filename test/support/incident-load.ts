@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Database } from '../../src/db/database.ts';
+import type { Database } from '@tokenctl/common/db/database.ts';
+import { basic, bearer, Client } from '@tokenctl/testing/client.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { hashPassword } from '../../src/service/auth/secret-hashes.ts';
-import { basic, bearer, Client } from './client.ts';
-import { until } from './until.ts';
 
 /** The ways in that are used. */
 export const WAYS = ['token', 'refresh grant', 'session', 'basic authentication'] as const;

@@ -1,14 +1,14 @@
 import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { inject } from 'vitest';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import { openPostgresLog } from '../../src/audit-log/postgres-log.ts';
-import { TokenctlError } from '../../src/domain/errors.ts';
 import type { AuditLog } from '../../src/operations/ports/audit-log.ts';
-import { openOn } from './databases.ts';
 import { stillClock } from './drafts.ts';
-import { createDatabase } from './embedded-postgres.ts';
-import { temporaryFolder } from './temporary-folder.ts';
 
 /** A log for a test, and what happens to it beside its port. */
 interface LogUnderTest extends AsyncDisposable {

@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../src/domain/errors.ts';
-import { Secret } from '../../src/domain/secret.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import type { Application, Token } from '../../src/domain/token.ts';
 import type {
   ApplicationDetails,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { TokenctlError } from '../../src/domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import type { Outcome } from '../../src/domain/plan.ts';
 import { Rows } from '../../src/domain/rows.ts';
-import { Secret } from '../../src/domain/secret.ts';
 import type { Selector } from '../../src/domain/selector.ts';
 import type {
   Activity,

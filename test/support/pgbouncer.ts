@@ -2,8 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from './redis.ts';
-import { until } from './until.ts';
+import { freePort } from '@tokenctl/testing/redis.ts';
+import { until } from '@tokenctl/testing/until.ts';
 
 const PROGRAM = ['pgbouncer', '/usr/sbin/pgbouncer'].find(
   (each) => spawnSync(each, ['--version']).status === 0,

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { onTestFinished } from 'vitest';
 import { ProviderClient } from '../../src/directories/provider-client.ts';
-import { Secret } from '../../src/domain/secret.ts';
 
 /** What a provider answers; `cut` closes the connection in the middle of the body. */
 export interface Answer {

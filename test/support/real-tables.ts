@@ -1,17 +1,17 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import type { Database } from '@tokenctl/common/db/database.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { createDatabase, templateDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import pg from 'pg';
 import { inject } from 'vitest';
-import type { Database } from '../../src/db/database.ts';
-import { Secret } from '../../src/domain/secret.ts';
 import type { Target } from '../../src/operations/ports/target.ts';
 import {
   type DatabaseTargetOptions,
   openDatabaseTarget,
 } from '../../src/targets/database/database-target.ts';
-import { openOn } from './databases.ts';
-import { createDatabase, templateDatabase } from './embedded-postgres.ts';
 
 /** Dumps of the databases of real controllers and gateways; kept beside the project, not in it. */
 const FOLDER = join(import.meta.dirname, '../../../shared/tables');

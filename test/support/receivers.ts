@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingHttpHeaders } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { until } from '@tokenctl/testing/until.ts';
 import { onTestFinished } from 'vitest';
-import { until } from './until.ts';
 
 /** A collector on a free port of this machine, closed with the test. */
 export interface Receiver {

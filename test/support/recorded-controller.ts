@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import type { Database } from '../../src/db/database.ts';
+import type { Database } from '@tokenctl/common/db/database.ts';
 import { json } from './fake-controller.ts';
 import type { Peer, RealTables } from './real-tables.ts';
 import { passwordUser, recorded } from './recordings.ts';

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import type { Database } from '../../src/db/database.ts';
+import type { Database } from '@tokenctl/common/db/database.ts';
 import { json } from './fake-controller.ts';
 import type { RealTables } from './real-tables.ts';
 import { passwordUser } from './recordings.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../../src/db/database.ts';
+import type { Database } from '@tokenctl/common/db/database.ts';
 
 /** A row, as PostgreSQL's `to_jsonb` gives it. */
 export type Row = Readonly<Record<string, unknown>>;

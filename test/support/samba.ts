@@ -2,10 +2,10 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { makeCertificate } from '@tokenctl/testing/redis.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { Client } from 'ldapts';
-import { makeCertificate } from './redis.ts';
 import { ldif } from './slapd.ts';
-import { until } from './until.ts';
 
 /** The ports of LDAP cannot be chosen, so the server has an address of its own. */
 const ADDRESS = '127.0.0.31';

@@ -1,9 +1,9 @@
+import type { VirtualClock } from '@tokenctl/testing/virtual-clock.ts';
 import type { JobReport } from '../../src/operations/jobs/job.ts';
 import type { JobStore } from '../../src/operations/ports/scheduler.ts';
 import { Schedule } from '../../src/scheduler/schedule.ts';
 import type { ScheduledJob, SchedulerEvent } from '../../src/scheduler/scheduled-job.ts';
 import { Scheduler, type SchedulerOptions } from '../../src/scheduler/scheduler.ts';
-import type { VirtualClock } from './virtual-clock.ts';
 
 /** A report of a run that did nothing. */
 export const done: JobReport = { message: 'done', summary: {} };

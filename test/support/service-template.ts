@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { Secret } from '../../src/domain/secret.ts';
 import { startService } from '../../src/service/server.ts';
-import { createDatabase } from './embedded-postgres.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,8 +1,8 @@
+import { Secret } from '@tokenctl/common/secret.ts';
+import { type Answer, type Body, basic, bearer, Client } from '@tokenctl/testing/client.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { afterAll, beforeAll, inject } from 'vitest';
-import { Secret } from '../../src/domain/secret.ts';
 import { type RunningService, type ServiceOptions, startService } from '../../src/service/server.ts';
-import { type Answer, type Body, basic, bearer, Client } from './client.ts';
-import { createDatabase } from './embedded-postgres.ts';
 import { ADMIN, copyServiceTemplate, type DatabaseKind, PASSWORD_ITERATIONS } from './service-template.ts';
 
 export { ADMIN, type Answer, type Body, basic, bearer, Client };

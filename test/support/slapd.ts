@@ -2,9 +2,9 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort, makeCertificate } from '@tokenctl/testing/redis.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { Client } from 'ldapts';
-import { freePort, makeCertificate } from './redis.ts';
-import { until } from './until.ts';
 
 const SLAPD = '/usr/sbin/slapd';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
+import { AUDIENCE, EVENTS, type startTransmitter, type Transmitter } from '@tokenctl/testing/transmitter.ts';
 import { MANAGEMENT_TOKEN } from './signal-world.ts';
-import { AUDIENCE, EVENTS, type startTransmitter, type Transmitter } from './transmitter.ts';
 
 /** What a poll reported. */
 interface Reported {

@@ -1,4 +1,4 @@
-import type { Database } from '../../src/db/database.ts';
+import type { Database } from '@tokenctl/common/db/database.ts';
 
 /** A list of a REST API on tables: its rows `p` have a column `body`, which is what the API gives, and those that it filters by. */
 export interface TableList {

@@ -1,8 +1,10 @@
+import type { Database } from '@tokenctl/common/db/database.ts';
+import type { Sql } from '@tokenctl/common/db/sql.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { createDatabase, templateDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { afterAll, beforeAll, inject } from 'vitest';
-import type { Database } from '../../src/db/database.ts';
-import type { Sql } from '../../src/db/sql.ts';
 import type { Outcome } from '../../src/domain/plan.ts';
-import { Secret } from '../../src/domain/secret.ts';
 import type { Target } from '../../src/operations/ports/target.ts';
 import {
   type DatabaseTargetOptions,
@@ -11,8 +13,6 @@ import {
 import { type Layout, TABLES, type Tables } from '../../src/targets/database/tables.ts';
 import { seedGateway } from '../unit/targets/database/gateway-seed.ts';
 import { LAYOUTS as CONTROLLERS, makeTables } from './controller-tables.ts';
-import { openOn } from './databases.ts';
-import { createDatabase, templateDatabase } from './embedded-postgres.ts';
 import { makeGatewayTables } from './gateway-tables.ts';
 
 /** Ids in every test database. */

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Secret } from '../../src/domain/secret.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { type TestConsole, testConsole } from './console.ts';
 import { configure } from './drafts.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { until } from './until.ts';
+import { until } from '@tokenctl/testing/until.ts';
 
 /** An address of this machine that is not its loopback, which no proxy is used for; undefined without one. */
 export const OWN_ADDRESS = Object.values(networkInterfaces())

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../src/db/database.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
 
 /** How many of what an estate holds. */
 export interface EstateSize {

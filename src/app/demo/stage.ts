@@ -1,8 +1,8 @@
 import { access, constants, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { Secret } from '@tokenctl/common/secret.ts';
 import type { Environment } from '../../config/paths.ts';
-import { Secret } from '../../domain/secret.ts';
 import { randomText } from '../../service/auth/secret-hashes.ts';
 import { type SampleEstate, sampleEstate } from '../../service/sample/estate.ts';
 import { sampleOperations } from '../../service/sample/operations.ts';

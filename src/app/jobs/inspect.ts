@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { numberSince } from '../../operations/audit-log/list-log.ts';
 import type { Entry } from '../../operations/ports/audit-log.ts';
 import type { HistorySelector, JobStore, RunRecord } from '../../operations/ports/scheduler.ts';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Logger } from 'pino';
 import type { Configuration } from '../../config/configuration.ts';
 import type { JobSettings, RecipientSettings, SchedulerSettings } from '../../config/jobs.ts';
 import type { Environment } from '../../config/paths.ts';
 import { readSecret } from '../../config/secrets.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { openEmail } from '../../notify/email.ts';
 import { NoticeQueue, slackMessage } from '../../notify/notices.ts';
 import { openWebhook } from '../../notify/webhook.ts';

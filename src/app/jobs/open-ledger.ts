@@ -27,7 +27,7 @@ export async function openLedger({ scheduler }: Configuration, environment: Envi
   if (database === undefined) {
     return await openFileLedger(file ?? join(stateFolder(environment), 'ticks.sqlite'));
   }
-  const { openPostgres } = await import('../../db/postgres.ts');
+  const { openPostgres } = await import('@tokenctl/common/db/postgres.ts');
   const url = databaseConnection(database, environment);
   return await openPostgresLedger({
     database: await openPostgres({

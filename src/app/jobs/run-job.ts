@@ -1,9 +1,9 @@
 import { extname } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type Configuration, withSettings } from '../../config/configuration.ts';
 import type { JobSettings } from '../../config/jobs.ts';
 import type { Environment } from '../../config/paths.ts';
 import { policyFrom } from '../../config/policy.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
 import type {
   AnyJob,

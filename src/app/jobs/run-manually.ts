@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { withSettings } from '../../config/configuration.ts';
 import { expandGroups } from '../../config/contexts.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
 import { runNow } from '../../scheduler/execute.ts';

@@ -1,10 +1,10 @@
 import { dirname } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import { contextOf, credentialOf, expandGroups } from '../../config/contexts.ts';
 import type { JobSettings } from '../../config/jobs.ts';
 import type { Environment } from '../../config/paths.ts';
 import { databaseConnection } from '../../config/secrets.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { Schedule } from '../../scheduler/schedule.ts';
 import type { ScheduledJob } from '../../scheduler/scheduled-job.ts';
 import { directorySettings, openDirectory } from '../open-directory.ts';

@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { pino } from 'pino';
 import { type Configuration, loadConfiguration, type SettingFlags } from '../../config/configuration.ts';
 import type { Environment } from '../../config/paths.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { incidentOperations } from '../../domain/incident/incident.ts';
 import type { AuditLog, Entry, EntrySelection } from '../../operations/ports/audit-log.ts';
 import { machineClock } from '../../operations/ports/clock.ts';

@@ -1,5 +1,5 @@
+import { subjectText } from '@tokenctl/common/signals/subject-identifier.ts';
 import type { Logger } from 'pino';
-import { subjectText } from '../../domain/signals/subject-identifier.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
 import type { Notice, Notifier } from '../../operations/ports/notifier.ts';
 import type { Signal, SignalStore } from '../../operations/ports/signals.ts';

@@ -1,32 +1,32 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { SignalsSettings, TransmitterSettings } from '../../config/signals.ts';
-import { TokenctlError } from '../../domain/errors.ts';
-import { type ConditionalAction, decidingEvent } from '../../domain/signals/deciding-event.ts';
-import {
-  defaultActions,
-  isStandardEvent,
-  type SecurityEvent,
-  type SignalAction,
-  type SignalKind,
-} from '../../domain/signals/signal-event.ts';
-import { type RefusalCode, SignalRefusal } from '../../domain/signals/signal-refusal.ts';
-import {
-  narrowingMembers,
-  revocationSubject,
-  type SubjectIdentifier,
-  tenantName,
-} from '../../domain/signals/subject-identifier.ts';
-import type { Clock } from '../../operations/ports/clock.ts';
-import type { NewSignal, Recorded, SignalRoute, SignalStore } from '../../operations/ports/signals.ts';
-import type { TransmitterKeys } from '../../security-events/transmitter-keys.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { TransmitterKeys } from '@tokenctl/common/security-events/transmitter-keys.ts';
 import {
   signatureAlgorithms,
   unverifiedIssuer,
   verifyLogoutToken,
   verifyRevocationCaller,
   verifySecurityEvent,
-} from '../../security-events/verify-token.ts';
+} from '@tokenctl/common/security-events/verify-token.ts';
+import { type ConditionalAction, decidingEvent } from '@tokenctl/common/signals/deciding-event.ts';
+import {
+  defaultActions,
+  isStandardEvent,
+  type SecurityEvent,
+  type SignalAction,
+  type SignalKind,
+} from '@tokenctl/common/signals/signal-event.ts';
+import { type RefusalCode, SignalRefusal } from '@tokenctl/common/signals/signal-refusal.ts';
+import {
+  narrowingMembers,
+  revocationSubject,
+  type SubjectIdentifier,
+  tenantName,
+} from '@tokenctl/common/signals/subject-identifier.ts';
+import type { SignalsSettings, TransmitterSettings } from '../../config/signals.ts';
+import type { Clock } from '../../operations/ports/clock.ts';
+import type { NewSignal, Recorded, SignalRoute, SignalStore } from '../../operations/ports/signals.ts';
 import type { RevocationAnswer, SignalIntake } from '../../signals/receiver.ts';
 
 /** The reason of a signal about nobody here. */

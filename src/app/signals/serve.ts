@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { requireKeysIn, TransmitterKeys } from '@tokenctl/common/security-events/transmitter-keys.ts';
 import { pino } from 'pino';
 import { loadConfiguration } from '../../config/configuration.ts';
 import type { Environment } from '../../config/paths.ts';
 import { readSecret } from '../../config/secrets.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { AuditLog } from '../../operations/ports/audit-log.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
-import { requireKeysIn, TransmitterKeys } from '../../security-events/transmitter-keys.ts';
 import { startReceiver } from '../../signals/receiver.ts';
 import { openNotifier } from '../jobs/job-events.ts';
 import { jobKinds } from '../jobs/job-kinds.ts';

@@ -1,13 +1,13 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { SubjectIdentifier } from '@tokenctl/common/signals/subject-identifier.ts';
 import type { Logger } from 'pino';
 import { type Configuration, withSettings } from '../../config/configuration.ts';
 import { contextOf, expandGroups } from '../../config/contexts.ts';
 import { type Environment, stateFolder } from '../../config/paths.ts';
 import { databaseConnection, databaseName } from '../../config/secrets.ts';
 import type { SignalsSettings } from '../../config/signals.ts';
-import { TokenctlError } from '../../domain/errors.ts';
-import type { SubjectIdentifier } from '../../domain/signals/subject-identifier.ts';
 import type { AuditLog } from '../../operations/ports/audit-log.ts';
 import { controllerClock, machineClock } from '../../operations/ports/clock.ts';
 import type { SignalClaim, SignalOutcome, SignalStore } from '../../operations/ports/signals.ts';
@@ -49,7 +49,7 @@ export async function openQueue(settings: SignalsSettings, environment: Environm
   const { openSignalDatabase, openSignalFile } = await import('../../signals/signal-store.ts');
   const { file, database } = settings.queue ?? {};
   if (database === undefined) return await openSignalFile(file ?? queueName(settings, environment));
-  const { openPostgres } = await import('../../db/postgres.ts');
+  const { openPostgres } = await import('@tokenctl/common/db/postgres.ts');
   const url = databaseConnection(database, environment);
   return await openSignalDatabase({
     database: await openPostgres({

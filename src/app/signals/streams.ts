@@ -1,13 +1,14 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { TransmitterKeys } from '@tokenctl/common/security-events/transmitter-keys.ts';
+import { requestedEvents } from '@tokenctl/common/signals/signal-event.ts';
 import { pino } from 'pino';
 import type { Configuration } from '../../config/configuration.ts';
 import type { Environment } from '../../config/paths.ts';
 import { readSecret, readSecretFile } from '../../config/secrets.ts';
 import type { SignalsSettings, TransmitterSettings } from '../../config/signals.ts';
 import type { SecretReference } from '../../config/value-schemas.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
-import { Secret } from '../../domain/secret.ts';
-import { requestedEvents } from '../../domain/signals/signal-event.ts';
 import type { AuditLog } from '../../operations/ports/audit-log.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
 import type { Notifier } from '../../operations/ports/notifier.ts';
@@ -21,7 +22,6 @@ import {
   type WantedStream,
 } from '../../operations/ports/transmitters.ts';
 import type { StreamSettings } from '../../operations/signals/connect-stream.ts';
-import { TransmitterKeys } from '../../security-events/transmitter-keys.ts';
 import {
   openPollSource,
   openStreamManagement,

@@ -1,9 +1,9 @@
 import { constants } from 'node:fs';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { makeFolder } from '@tokenctl/common/db/file-system.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
-import { makeFolder } from '../../db/file-system.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { ExportCursor, ExportPosition, LogSink } from '../../operations/ports/log-sink.ts';
 import { syncFolder } from '../log-files.ts';
 import { reasonOf } from './network-sinks.ts';

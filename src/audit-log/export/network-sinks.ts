@@ -3,10 +3,10 @@ import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { TokenctlError } from '../../domain/errors.ts';
-import type { Secret } from '../../domain/secret.ts';
-import { exchange } from '../../network/exchange.ts';
-import { openOutgoing } from '../../network/outgoing.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { exchange } from '@tokenctl/common/network/exchange.ts';
+import { openOutgoing } from '@tokenctl/common/network/outgoing.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import type { LogSink } from '../../operations/ports/log-sink.ts';
 import { withTimeout } from '../failures.ts';
 

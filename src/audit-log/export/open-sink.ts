@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { TokenctlError } from '../../domain/errors.ts';
-import type { Secret } from '../../domain/secret.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import type { ExportFormat, LogFormat, LogSink } from '../../operations/ports/log-sink.ts';
 import { canonical } from '../chain.ts';
 import { withTimeout } from '../failures.ts';

@@ -1,11 +1,11 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { intoSecretFile, requireNewFile } from '../../app/secret-file.ts';
 import { absolutePath } from '../../config/paths.ts';
 import { readSecret } from '../../config/secrets.ts';
 import type { Visibility } from '../../domain/claims.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { revokeCommands } from '../../domain/remedies.ts';
-import type { Secret } from '../../domain/secret.ts';
 import {
   type DeletionReport,
   deleteApplication,

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { requireNewFile } from '../../app/secret-file.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import {
   initLogKey,
   makeCheckpoint,

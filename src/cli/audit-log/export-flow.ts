@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { type ExportReport, exportLog } from '../../operations/audit-log/export-log.ts';
 import type { LogSink } from '../../operations/ports/log-sink.ts';
 import { lines } from '../../reports/document.ts';

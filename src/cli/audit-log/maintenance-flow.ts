@@ -1,9 +1,9 @@
 import { lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { auditLogFile } from '../../config/configuration.ts';
 import { databaseName } from '../../config/secrets.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { verifyInclusion } from '../../operations/audit-log/checkpoints.ts';
 import { type HeldEntries, heldEntries, pruneLog, rotateLog } from '../../operations/audit-log/rotate-log.ts';
 import { type VerifiedLog, verifyLog } from '../../operations/audit-log/verify-log.ts';

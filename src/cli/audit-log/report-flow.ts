@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { auditLogPlace } from '../../app/open-audit-log.ts';
 import type { Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { type LogReport, reportLog } from '../../operations/audit-log/report-log.ts';
 import { requireIntact } from '../../operations/audit-log/verify-log.ts';
 import type { RunAccount } from '../../operations/journal/run-account.ts';

@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { approvalRuleOf } from '../../config/contexts.ts';
 import type { ApprovalRule } from '../../domain/approval.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { RecordedApproval } from '../../operations/journal/journal.ts';
 import {
   requireApproved,

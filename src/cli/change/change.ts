@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Progress, Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import type { Change } from '../../operations/journal/operation-run.ts';
 import { refusalAhead, requirePrimary } from '../../operations/scope/visibility.ts';

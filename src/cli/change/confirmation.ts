@@ -2,7 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { ReadStream } from 'node:tty';
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type Document, documentText, type Line, lines, type Text } from '../../reports/document.ts';
 import { onScreen } from '../../reports/tables/text.ts';
 import type { ChangeFlags } from '../flags/flags.ts';

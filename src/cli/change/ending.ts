@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { StepReport, Stopped } from '../../operations/journal/operation-run.ts';
 import { fullViewHint, type Viewer } from '../../operations/scope/visibility.ts';
 import { bad, faint, type Line, usual } from '../../reports/document.ts';

@@ -1,8 +1,8 @@
 import { statSync, writeFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
 import type { Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { describeScope, providers } from '../../domain/incident/incident.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { entryTarget } from '../../operations/journal/journal.ts';

@@ -1,6 +1,6 @@
+import { someOf } from '@tokenctl/common/text.ts';
 import { standbyText } from '../../domain/claims.ts';
 import type { Tally } from '../../domain/plan.ts';
-import { someOf } from '../../domain/text.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import type { Line, Part } from '../../reports/document.ts';
 import { countText, printable } from '../../reports/tables/text.ts';

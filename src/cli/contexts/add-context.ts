@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type Configuration, writableFile } from '../../config/configuration.ts';
 import { type NamedContext, restContextsOf } from '../../config/contexts.ts';
 import {
@@ -12,7 +13,6 @@ import { absolutePath, type Environment } from '../../config/paths.ts';
 import { ENVIRONMENT_CONTEXT } from '../../config/schema.ts';
 import { databaseConnection, readSecret, secretFrom, storeSecret } from '../../config/secrets.ts';
 import type { DatabaseSetting, SecretReference } from '../../config/value-schemas.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { ask, canAsk } from '../change/confirmation.ts';

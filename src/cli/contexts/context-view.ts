@@ -1,8 +1,8 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import { approvalRuleOf, jobsIn, type NamedContext } from '../../config/contexts.ts';
 import type { DatabaseContext, RestContext } from '../../config/schema.ts';
 import type { DatabaseSetting, SecretReference } from '../../config/value-schemas.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { facts, lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { type Listing, listing } from '../../reports/tables/listing.ts';

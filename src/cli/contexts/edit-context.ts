@@ -1,8 +1,8 @@
 import { existsSync, rmSync } from 'node:fs';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type Configuration, writableFile } from '../../config/configuration.ts';
 import { removeContext, renameContext } from '../../config/edit-contexts.ts';
 import { storedSecretPath } from '../../config/secrets.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 

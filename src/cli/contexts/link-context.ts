@@ -1,8 +1,8 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { writableFile } from '../../config/configuration.ts';
 import { contextOf, databaseContextOf } from '../../config/contexts.ts';
 import { linkDatabase } from '../../config/edit-contexts.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { lines, warning } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 

@@ -2,6 +2,8 @@ import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import { createRuntime, type Runtime } from '../../app/runtime.ts';
 import { type Configuration, withSettings, writableFile } from '../../config/configuration.ts';
 import type { NamedRestContext } from '../../config/contexts.ts';
@@ -9,8 +11,6 @@ import { addContext, checkedContext, requireFreeName, useContext } from '../../c
 import { absolutePath, type Environment } from '../../config/paths.ts';
 import { ENVIRONMENT_CONTEXT } from '../../config/schema.ts';
 import { readSecret, secretFrom, storedSecretPath, storeSecret } from '../../config/secrets.ts';
-import { TokenctlError } from '../../domain/errors.ts';
-import type { Secret } from '../../domain/secret.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { faint, lines, would } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';

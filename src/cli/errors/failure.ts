@@ -1,5 +1,5 @@
 import { CLIError, ExitError } from '@oclif/core/errors';
-import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
+import { TokenctlError, type TokenctlErrorCode } from '@tokenctl/common/errors.ts';
 import { onScreen, printable, type Screen } from '../../reports/tables/text.ts';
 import { usageMistake } from './usage-errors.ts';
 

@@ -1,7 +1,7 @@
 import type { Command } from '@oclif/core/command';
 import type { Config } from '@oclif/core/config';
 import type { CLIError } from '@oclif/core/errors';
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
 
 /** The fields of the flag parser's errors that are used here. */

@@ -2,11 +2,11 @@ import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { custom as customArgument, string as textArgument } from '@oclif/core/args';
 import { boolean, custom, option, string } from '@oclif/core/flags';
 import type { Flag, FlagInput } from '@oclif/core/interfaces';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { NEVER_DAYS } from '@tokenctl/common/token-terms.ts';
 import type { Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { type Selection, validateSelector } from '../../domain/selector.ts';
 import { scopeWords } from '../../domain/token.ts';
-import { NEVER_DAYS } from '../../domain/token-terms.ts';
 import { DAY, instantOf, type Moment, parseAge, parseMoment } from './times.ts';
 
 /** Puts flags under a heading of the help. */

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 
 /** Whether an option takes a value. */
 type Options = ReadonlyMap<string, 'flag' | 'value'>;

@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { policyFile } from '../../config/configuration.ts';
 import { policyFrom } from '../../config/policy.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
 import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import type { RuleHelp, Severity } from '../../domain/policy/rule.ts';

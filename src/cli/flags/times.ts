@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 
 /** The value of a time flag: a point in time, an age in milliseconds before now, or a time of a day that is counted from today. */
 export type Moment =

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Visibility } from '../../domain/claims.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import {
   candidatesFor,

@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { untilText } from '../../domain/access.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import { hasWork, type LiftReport, liftIncident } from '../../operations/incident/lift.ts';

@@ -1,6 +1,6 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { someOf } from '@tokenctl/common/text.ts';
 import type { LocalMeasures, LockdownScope } from '../../domain/incident/incident.ts';
-import { someOf } from '../../domain/text.ts';
 import type { LocalAccessPlan } from '../../operations/incident/end-local-access.ts';
 import { countText } from '../../reports/tables/text.ts';
 import type { LocalFlags } from '../flags/flags.ts';

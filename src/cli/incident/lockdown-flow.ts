@@ -1,9 +1,9 @@
 import { join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { snapshotFiles } from '../../app/snapshot-file.ts';
 import { stateFolder } from '../../config/paths.ts';
 import { type AccessPath, pathNames, uncheckedPaths } from '../../domain/access.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { LockdownScope } from '../../domain/incident/incident.ts';
 import { amountsOf } from '../../domain/plan.ts';
 import { shellWord } from '../../domain/remedies.ts';

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import { newIncidentId } from '../../operations/incident/plan-lockdown.ts';
 import { resolveSubject } from '../../operations/investigation/resolve-subject.ts';

@@ -1,6 +1,6 @@
+import { someOf } from '@tokenctl/common/text.ts';
 import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
 import { amountsOf, type RevocationPlan } from '../../domain/plan.ts';
-import { someOf } from '../../domain/text.ts';
 import { cautionOf } from '../../operations/access/check-paths.ts';
 import { historyText } from '../../operations/incident/name-history.ts';
 import { valueText } from '../../operations/incident/plan-lift.ts';

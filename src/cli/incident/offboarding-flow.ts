@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type AccessPath, afterAct, leftOpen, pathNames, uncheckedPaths } from '../../domain/access.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { amountsOf, isNothing } from '../../domain/plan.ts';
 import {
   type AskedDirectory,

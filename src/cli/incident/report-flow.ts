@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { auditLogPlace } from '../../app/open-audit-log.ts';
 import type { Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import {
   type Investigation,
   type InvestigationItem,

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { tickStep } from '../../operations/incident/runbook-steps.ts';
 import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import {
   untilText as instantText,
   pathName,
@@ -6,7 +7,6 @@ import {
   sentenceOf,
   uncheckedPaths,
 } from '../../domain/access.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import type {

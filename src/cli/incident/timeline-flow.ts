@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { incompleteText, type Visibility } from '../../domain/claims.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { type TimelineItem, type TimelineSubject, timeline } from '../../operations/incident/timeline.ts';
 import { endOfNow } from '../../operations/ports/clock.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';

@@ -1,5 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { someOf } from '@tokenctl/common/text.ts';
 import { openCleaning } from '../../app/open-cleaning.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { notNamed } from '../../domain/investigation/earlier-items.ts';
 import {
   type Actor,
@@ -8,7 +9,6 @@ import {
   isStillThere,
   remains,
 } from '../../domain/investigation/investigation.ts';
-import { someOf } from '../../domain/text.ts';
 import {
   type CleaningReport,
   clean,

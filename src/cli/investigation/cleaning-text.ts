@@ -1,7 +1,7 @@
-import type { TokenctlError } from '../../domain/errors.ts';
+import type { TokenctlError } from '@tokenctl/common/errors.ts';
+import { someOf } from '@tokenctl/common/text.ts';
 import { objectText } from '../../domain/investigation/collect-items.ts';
 import { shellWord } from '../../domain/remedies.ts';
-import { someOf } from '../../domain/text.ts';
 import { type CleaningReport, titleOf } from '../../operations/investigation/clean.ts';
 import { type CleaningPlan, isIrreversible } from '../../operations/investigation/plan-cleaning.ts';
 import type { UndoPlan } from '../../operations/investigation/plan-undo.ts';

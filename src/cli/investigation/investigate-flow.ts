@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Incident } from '../../domain/incident/incident.ts';
 import { type Investigation, isOtherChangeLeft } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';

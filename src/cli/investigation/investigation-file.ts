@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
-import { TokenctlError } from '../../domain/errors.ts';
 import { type Investigation, itemGroups, itemStates } from '../../domain/investigation/investigation.ts';
 import { severities } from '../../domain/policy/rule.ts';
 import { jsonIn, requireReadable } from '../flags/flags.ts';

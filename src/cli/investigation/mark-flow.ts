@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { type MarkKind, markItems } from '../../operations/journal/marked-items.ts';
 import { lines, list } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';

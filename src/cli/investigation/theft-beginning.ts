@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Investigation } from '../../domain/investigation/investigation.ts';
 import { timeText } from '../../reports/tables/text.ts';
 import { parseMoment } from '../flags/times.ts';

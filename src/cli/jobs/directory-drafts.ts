@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { createRuntime, type Runtime } from '../../app/runtime.ts';
 import { directoriesSchema } from '../../config/directories.ts';
 import { editFile } from '../../config/edit-contexts.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { LDAP_SETTINGS, type LdapDraft, ldapDrafts } from '../../operations/directories/ldap-draft.ts';
 import { PATIENCE } from '../../operations/ports/target-parts.ts';
 import type { Document } from '../../reports/document.ts';

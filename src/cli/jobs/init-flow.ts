@@ -1,3 +1,4 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { requireSchedule } from '../../app/jobs/scheduled-jobs.ts';
 import { createRuntime, type Runtime } from '../../app/runtime.ts';
 import { type Configuration, writableFile } from '../../config/configuration.ts';
@@ -7,7 +8,6 @@ import { MACHINE } from '../../config/machine-place.ts';
 import { replaceFile } from '../../config/paths.ts';
 import { ENVIRONMENT_CONTEXT } from '../../config/schema.ts';
 import { secretFrom, storeSecret } from '../../config/secrets.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
 import { defaultPolicy, type RuleName, requireUsable, ruleNames } from '../../domain/policy/policy.ts';
 import { lines, list } from '../../reports/document.ts';

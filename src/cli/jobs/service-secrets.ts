@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { NamedContext } from '../../config/contexts.ts';
 import { MACHINE } from '../../config/machine-place.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 
 /** What systemd reads beside the units of the package: the scheduler, the one run that the timer starts, and the receiver of events. */
 export const SERVICE_DROP_INS = [

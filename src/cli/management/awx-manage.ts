@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
+import { TokenctlError, type TokenctlErrorCode } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { requireNewFile } from '../../app/secret-file.ts';
-import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import { type CleanupKind, cleanupKinds, planCleanup } from '../../operations/cleanup/plan-cleanup.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { bad, lines, type Part } from '../../reports/document.ts';
 import type { Amount, Report, Result } from '../../reports/result.ts';
 import { type Listing, listing } from '../../reports/tables/listing.ts';

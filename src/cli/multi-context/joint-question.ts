@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { lines, warning } from '../../reports/document.ts';
 import { countText } from '../../reports/tables/text.ts';
 import type { Asked } from '../change/change.ts';

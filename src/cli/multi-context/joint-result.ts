@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { documentText, lines } from '../../reports/document.ts';
 import { type Report, type Result, report } from '../../reports/result.ts';
 import type { Screen } from '../../reports/tables/text.ts';

@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { errorNamingContext, resultNamingContext } from '../../app/named-context.ts';
 import type { Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Result } from '../../reports/result.ts';
 import { type Asked, isRefusal, type Step, type Waiting } from '../change/change.ts';
 import type { Confirmation } from '../change/confirmation.ts';

@@ -1,8 +1,8 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { contextOf } from '../../config/contexts.ts';
 import { readSecret } from '../../config/secrets.ts';
-import { TokenctlError } from '../../domain/errors.ts';
-import type { Secret } from '../../domain/secret.ts';
 import type { Target } from '../../operations/ports/target.ts';
 import type { ContextOutcome } from './context-outcomes.ts';
 

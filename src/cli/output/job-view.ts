@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { JobState, ShownRun } from '../../app/jobs/inspect.ts';
 import type { ManualRun } from '../../app/jobs/run-manually.ts';
 import type { CheckedJob } from '../../app/jobs/scheduled-jobs.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { RunRecord } from '../../operations/ports/scheduler.ts';
 import { type Fact, facts, lines, list } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Report, Result } from '../../reports/result.ts';
 import { csvLines, jsonLines, type Listing } from '../../reports/tables/listing.ts';
 import { onScreen, printable, type Screen } from '../../reports/tables/text.ts';

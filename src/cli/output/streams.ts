@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Progress, ProgressView, Runtime } from '../../app/runtime.ts';
 import { incompleteText } from '../../domain/claims.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { Rows } from '../../domain/rows.ts';
 import {
   numberText,

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { requireNewFile, writeNewFile, writeSecretFile } from '../../app/secret-file.ts';
 import { approvalRuleOf } from '../../config/contexts.ts';
 import { absolutePath } from '../../config/paths.ts';
 import { readSecret } from '../../config/secrets.ts';
 import { type Approval, type ApprovalRule, openApproval, signApproval } from '../../domain/approval.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { generateNoteKey, parseSigner } from '../../domain/note-key.ts';
 import { noteApproval } from '../../operations/revocation/approve-plan.ts';
 import { type AppliedPlan, findApplied } from '../../operations/revocation/saved-plan.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { OutcomeCounts } from '../../operations/journal/batches.ts';
 import type { RevocationReport, Verification } from '../../operations/revocation/revocation-report.ts';
 import { accessParts } from '../../reports/access-lines.ts';

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { sentenceOf } from '../../domain/access.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { amountsOf, isNothing, type RevocationPlan, type SavedPlanReference } from '../../domain/plan.ts';
 import type { Selection } from '../../domain/selector.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';

@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { type AccessPath, sentenceOf } from '../../domain/access.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Session } from '../../domain/token.ts';
 import { unseenSessions } from '../../operations/access/cached-sessions.ts';
 import {

@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { requireNewFile } from '../../app/secret-file.ts';
 import { absolutePath } from '../../config/paths.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { createIntoFile } from '../tokens/creation-flow.ts';
 import { useText } from '../tokens/token-use.ts';

@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { untilText } from '../../domain/access.ts';
 import { basicAuthCaution } from '../../domain/dialect.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { patternOf } from '../../domain/selector.ts';
 import { appliedAt } from '../../operations/access/check-paths.ts';

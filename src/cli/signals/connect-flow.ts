@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { stateDigest, verificationReason } from '../../app/signals/intake.ts';
 import { requireSignals } from '../../app/signals/signal-desk.ts';
@@ -11,7 +12,6 @@ import {
   pollSourceOf,
   transmitterNamed,
 } from '../../app/signals/streams.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
 import type { SignalStore } from '../../operations/ports/signals.ts';
 import type { EventStream } from '../../operations/ports/transmitters.ts';

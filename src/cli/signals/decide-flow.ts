@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { TokenctlError } from '../../domain/errors.ts';
-import { subjectText } from '../../domain/signals/subject-identifier.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { subjectText } from '@tokenctl/common/signals/subject-identifier.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
 import type { Signal, SignalStore } from '../../operations/ports/signals.ts';
 import { type Document, facts, lines, would } from '../../reports/document.ts';

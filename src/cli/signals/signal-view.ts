@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { subjectText } from '@tokenctl/common/signals/subject-identifier.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { openQueue, requireSignals } from '../../app/signals/signal-desk.ts';
-import { TokenctlError } from '../../domain/errors.ts';
-import { subjectText } from '../../domain/signals/subject-identifier.ts';
 import type { Signal, SignalSelector, SignalStore } from '../../operations/ports/signals.ts';
 import { type Listing, listing, timeColumn } from '../../reports/tables/listing.ts';
 

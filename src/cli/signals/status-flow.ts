@@ -1,8 +1,8 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { requireSignals } from '../../app/signals/signal-desk.ts';
 import { managedTransmitter } from '../../app/signals/streams.ts';
 import type { TransmitterSettings } from '../../config/signals.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { SignalState } from '../../operations/ports/signals.ts';
 import { findStream } from '../../operations/signals/connect-stream.ts';
 import { facts } from '../../reports/document.ts';

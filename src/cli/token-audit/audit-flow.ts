@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Audit, Baseline, Finding } from '../../domain/policy/judge.ts';
 import type { Policy, RuleName } from '../../domain/policy/policy.ts';
 import { Rows } from '../../domain/rows.ts';

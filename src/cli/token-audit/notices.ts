@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { ExpiringToken } from '../../domain/owner-mail.ts';
 import type { Notifier } from '../../operations/ports/notifier.ts';
 import {

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { openOwnerMailer, ownerNoticeRules, requireOwnerNotices } from '../../app/owner-notices.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import {
   type OwnerDigest,

@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import type { Visibility } from '../../domain/claims.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { AuditSummary, Finding } from '../../domain/policy/judge.ts';
 import { severities } from '../../domain/policy/rule.ts';
 import { patternOf } from '../../domain/selector.ts';

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Selection } from '../../domain/selector.ts';
 import { traceToken } from '../../operations/token-audit/trace-token.ts';
 import { type Report, report } from '../../reports/result.ts';

@@ -1,4 +1,4 @@
-import type { TokenctlError } from '../../domain/errors.ts';
+import type { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type CleanupReport, cleanupTokens } from '../../operations/cleanup/cleanup-tokens.ts';
 import {
   type CleanupKind,

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { intoSecretFile, requireNewFile } from '../../app/secret-file.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Token } from '../../domain/token.ts';
 import type { TargetDescription, TokenRequest } from '../../operations/ports/target.ts';
 import { createToken } from '../../operations/tokens/create-token.ts';

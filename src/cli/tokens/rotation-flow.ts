@@ -1,11 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { allowsWriting } from '@tokenctl/common/token-terms.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { requireNewFile } from '../../app/secret-file.ts';
 import { absolutePath } from '../../config/paths.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import type { Token } from '../../domain/token.ts';
-import { allowsWriting } from '../../domain/token-terms.ts';
 import type { TargetDescription, TokenRequest } from '../../operations/ports/target.ts';
 import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';

@@ -1,6 +1,6 @@
+import { TokenctlError, type TokenctlErrorCode } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { controllerTime } from '../../domain/clock-difference.ts';
-import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
 import { incidentOperations } from '../../domain/incident/incident.ts';
 
 /** The controller of a case, as it answered, or as the audit log has it. */

@@ -8,9 +8,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { readInvestigationFile } from '../../cli/investigation/investigation-file.ts';
 import { type Environment, stateFolder } from '../../config/paths.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Investigation } from '../../domain/investigation/investigation.ts';
 import { type Theft, theftSchema } from './theft.ts';
 

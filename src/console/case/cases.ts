@@ -1,3 +1,4 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Runtime } from '../../app/runtime.ts';
@@ -7,7 +8,6 @@ import { investigateFlow } from '../../cli/investigation/investigate-flow.ts';
 import { markFlow } from '../../cli/investigation/mark-flow.ts';
 import { pathName } from '../../domain/access.ts';
 import { controllerTime } from '../../domain/clock-difference.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { gatherRecord, type IncidentRecord } from '../../operations/incident/gather-report.ts';
 import { leftItems } from '../../operations/incident/left-items.ts';
 import { markKinds } from '../../operations/journal/marked-items.ts';

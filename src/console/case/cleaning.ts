@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
 import { cleanFlags, markFlags } from '../../cli/investigation/investigation-flags.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import {
   account,
   commandOf,

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { investigateFlow } from '../../cli/investigation/investigate-flow.ts';
 import type { Environment } from '../../config/paths.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { NOTHING_KNOWN } from '../../operations/incident/case-items.ts';
 import { placeQuery } from '../command-line.ts';
 import { type Problem, problemOf } from '../operations.ts';

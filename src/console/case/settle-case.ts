@@ -1,5 +1,6 @@
 /** What somebody decided about the items of a case, as one change with one confirmation. */
 
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Ending, PlannedChange } from '../../cli/change/change.ts';
 import { GO_ON } from '../../cli/change/ending.ts';
 import type { FlagsOf } from '../../cli/flags/flags.ts';
@@ -7,7 +8,6 @@ import { type Cleaned, cleanFlow } from '../../cli/investigation/clean-flow.ts';
 import { investigateFlow } from '../../cli/investigation/investigate-flow.ts';
 import type { cleanFlags } from '../../cli/investigation/investigation-flags.ts';
 import { markFlow } from '../../cli/investigation/mark-flow.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { describedSummary, type Investigation } from '../../domain/investigation/investigation.ts';
 import type { MarkKind } from '../../operations/journal/marked-items.ts';
 import { type Document, folded, type Line, lines, list, partsOf } from '../../reports/document.ts';

@@ -1,8 +1,8 @@
+import { NEVER_DAYS } from '@tokenctl/common/token-terms.ts';
 import { z } from 'zod';
 import { matchesAny } from '../../domain/policy/subject.ts';
 import { comparisonsOf, meets, type TokenCriteria } from '../../domain/selector.ts';
 import { scopeWords, type Token } from '../../domain/token.ts';
-import { NEVER_DAYS } from '../../domain/token-terms.ts';
 import { ageText, type Typed } from '../command-line.ts';
 
 const DAY = 86_400_000;

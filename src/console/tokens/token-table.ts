@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { selectTokens } from '../../cli/tokens/token-selection.ts';
 import { incompleteText } from '../../domain/claims.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
 import { tokenToJson } from '../../reports/tables/token-view.ts';

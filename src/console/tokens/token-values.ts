@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { leakedReport } from '../../cli/incident/leaked-flow.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { LeakedTokens } from '../../operations/revocation/find-leaked.ts';
 import { readLeaked } from '../../operations/revocation/leaked-input.ts';
 import type { Places } from '../places.ts';

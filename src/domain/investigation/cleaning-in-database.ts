@@ -1,4 +1,4 @@
-import { words } from '../text.ts';
+import { words } from '@tokenctl/common/text.ts';
 import type { CleaningAct, CleaningObject } from './cleaning.ts';
 import type { FieldChange, InvestigationItem } from './investigation.ts';
 

@@ -1,6 +1,6 @@
-import { TokenctlError } from '../errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { words } from '@tokenctl/common/text.ts';
 import { shellWord } from '../remedies.ts';
-import { words } from '../text.ts';
 import { isInherited } from './deed.ts';
 import {
   type AssignedRole,

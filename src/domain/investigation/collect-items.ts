@@ -1,4 +1,4 @@
-import { words } from '../text.ts';
+import { words } from '@tokenctl/common/text.ts';
 import { changeOf, type Deed, isInherited, isSameActor } from './deed.ts';
 import { type FieldVerdict, fieldVerdict } from './field-verdicts.ts';
 import type { Actor, InvestigationItem, ItemGroup, ObjectReference } from './investigation.ts';

@@ -1,5 +1,5 @@
+import { words } from '@tokenctl/common/text.ts';
 import { usedToken } from '../recorded-use.ts';
-import { words } from '../text.ts';
 import type { StreamEntry } from './deed.ts';
 import type { Actor } from './investigation.ts';
 import { kindOfModel } from './kinds.ts';

@@ -1,4 +1,4 @@
-import { words } from '../text.ts';
+import { words } from '@tokenctl/common/text.ts';
 import type { ItemGroup } from './investigation.ts';
 
 /** What is known of one kind of object of a controller 24.6.1 or of a gateway. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { words } from '../text.ts';
+import { words } from '@tokenctl/common/text.ts';
 
 /** What stands for a secret within a value. */
 const HIDDEN = '[hidden]';

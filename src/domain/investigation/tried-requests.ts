@@ -1,4 +1,4 @@
-import { words } from '../text.ts';
+import { words } from '@tokenctl/common/text.ts';
 import type { ItemRemedy } from './investigation.ts';
 
 /**

@@ -1,5 +1,5 @@
+import { allowsWriting } from '@tokenctl/common/token-terms.ts';
 import type { Token } from '../token.ts';
-import { allowsWriting } from '../token-terms.ts';
 
 /**
  * What a rule asks of a token by itself, as data: judged in place by {@link holds}, and by a database that turns the same data

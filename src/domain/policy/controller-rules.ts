@@ -1,4 +1,4 @@
-import { numberText } from '../text.ts';
+import { numberText } from '@tokenctl/common/text.ts';
 import {
   type AggregateRule,
   type ApplicationRule,

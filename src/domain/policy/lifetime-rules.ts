@@ -1,5 +1,5 @@
+import { NEVER_DAYS } from '@tokenctl/common/token-terms.ts';
 import { besideExpiry, refreshTokenState, type Token } from '../token.ts';
-import { NEVER_DAYS } from '../token-terms.ts';
 import type { Condition } from './condition.ts';
 import {
   type AggregateRule,

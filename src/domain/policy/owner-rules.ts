@@ -1,4 +1,4 @@
-import { allowsWriting } from '../token-terms.ts';
+import { allowsWriting } from '@tokenctl/common/token-terms.ts';
 import {
   checkOfOwner,
   DAY,

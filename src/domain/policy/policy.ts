@@ -1,4 +1,4 @@
-import { TokenctlError } from '../errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import {
   applicationImplicit,
   applicationPublicWithoutPkce,

@@ -1,3 +1,4 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import {
   type AccessPath,
   closedPath,
@@ -5,7 +6,6 @@ import {
   lastsUntil,
   uncheckedPath,
 } from '../../domain/access.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { knownSettings } from '../scope/known-settings.ts';

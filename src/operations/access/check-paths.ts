@@ -1,3 +1,4 @@
+import { numberText } from '@tokenctl/common/text.ts';
 import {
   type AccessPath,
   closedPath,
@@ -12,7 +13,6 @@ import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
 import type { Hold } from '../../domain/incident/incident-history.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { whoseOf } from '../../domain/selector.ts';
-import { numberText } from '../../domain/text.ts';
 import { refreshTokenExpiry, refreshTokenState } from '../../domain/token.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
 import type { Capabilities, Target, TargetDescription } from '../ports/target.ts';

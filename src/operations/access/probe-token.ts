@@ -1,5 +1,5 @@
+import type { Secret } from '@tokenctl/common/secret.ts';
 import { type AccessPath, closedPath, openPath, uncheckedPath } from '../../domain/access.ts';
-import type { Secret } from '../../domain/secret.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
 import type { Target } from '../ports/target.ts';
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { someOf } from '@tokenctl/common/text.ts';
 import {
   type AccessPath,
   closedPath,
@@ -8,7 +9,6 @@ import {
   untilText,
 } from '../../domain/access.ts';
 import { shellWord } from '../../domain/remedies.ts';
-import { someOf } from '../../domain/text.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';

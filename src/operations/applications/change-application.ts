@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../domain/errors.ts';
-import type { Secret } from '../../domain/secret.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import { type Change, OperationRun, type RunEnd, type StepReport } from '../journal/operation-run.ts';
 import { recordAct } from '../journal/record-act.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';

@@ -1,7 +1,7 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { allowsWriting } from '@tokenctl/common/token-terms.ts';
 import { hasExpired } from '../../domain/policy/rule.ts';
 import type { Token } from '../../domain/token.ts';
-import { allowsWriting } from '../../domain/token-terms.ts';
 import type { ReadTarget, Target } from '../ports/target.ts';
 import type { ApplicationDetails, RefreshTokens } from '../ports/target-parts.ts';
 import { resolveNames } from '../scope/resolve-names.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { openCheckpoint, proofText, signCheckpoint, verifyProof } from '../../domain/checkpoint.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { generateNoteKey, parseSigner, parseVerifier } from '../../domain/note-key.ts';
 import type { AuditLog, Entry, EntryDraft, LogKeys } from '../ports/audit-log.ts';
 import { LogTree, requireCheckpoint, requireIntact } from './verify-log.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type RunAccount, RunTally } from '../journal/run-account.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import { requireIntact } from './verify-log.ts';

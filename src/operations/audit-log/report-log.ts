@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { countNames, noCounts, type RunAccount, type RunCounts, RunTally } from '../journal/run-account.ts';
 import type { AuditLog, Entry, LogVerification } from '../ports/audit-log.ts';
 import { numberSince } from './list-log.ts';

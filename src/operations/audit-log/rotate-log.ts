@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type Incident, isHeld, neededSince } from '../../domain/incident/incident.ts';
 import { readIncidentHistories } from '../journal/recorded-incidents.ts';
 import type { AuditLog, EntryDraft, Pruning, Rotation } from '../ports/audit-log.ts';

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type Checkpoint, openCheckpoint } from '../../domain/checkpoint.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { emptyTree, MerkleTree, type TreeState } from '../../domain/merkle-tree.ts';
 import { parseVerifier } from '../../domain/note-key.ts';
 import type { AuditLog, LogObserver, LogVerification } from '../ports/audit-log.ts';

@@ -1,6 +1,6 @@
+import { isLoopback } from '@tokenctl/common/network-address.ts';
 import { limitText, standbyText } from '../../domain/claims.ts';
 import { clockText } from '../../domain/clock-difference.ts';
-import { isLoopback } from '../../domain/network-address.ts';
 import { type Compatibility, compatibilityOf } from '../../domain/tried-versions.ts';
 import type { Clock } from '../ports/clock.ts';
 import type {

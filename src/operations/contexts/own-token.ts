@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 
 /** When the caller's own token expires, as far as the target tells which one it is. */

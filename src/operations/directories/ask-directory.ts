@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Directory, MatchRules } from '../ports/directory.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';

@@ -1,3 +1,4 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import {
   type DirectoryUser,
   type DirectoryUsers,
@@ -5,7 +6,6 @@ import {
   hasValue,
   type Identifier,
 } from '../../domain/directory-users.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { DirectAnswer } from '../ports/directory.ts';
 import {
   type DirectoryComparison,

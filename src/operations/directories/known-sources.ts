@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
 import type { User } from '../../domain/token.ts';
 import { isSameController } from '../journal/journal.ts';

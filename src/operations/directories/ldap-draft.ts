@@ -1,4 +1,4 @@
-import { words } from '../../domain/text.ts';
+import { words } from '@tokenctl/common/text.ts';
 
 /** A directory as the controller's own settings describe it, without a password. */
 export interface LdapDraft {

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { numberText } from '@tokenctl/common/text.ts';
 import {
   type LocalMeasures,
   type Lock,
@@ -7,8 +9,6 @@ import {
   lockKey,
 } from '../../domain/incident/incident.ts';
 import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
-import { Secret } from '../../domain/secret.ts';
-import { numberText } from '../../domain/text.ts';
 import type { UserReference } from '../../domain/token.ts';
 import { endApplication } from '../applications/change-application.ts';
 import { tokensOf } from '../applications/show-application.ts';

@@ -1,7 +1,7 @@
+import type { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type RecordedPath, recordedPaths } from '../../domain/access.ts';
 import { openCheckpoint } from '../../domain/checkpoint.ts';
 import { controllerTime } from '../../domain/clock-difference.ts';
-import type { TokenctlError } from '../../domain/errors.ts';
 import type { Incident } from '../../domain/incident/incident.ts';
 import { type Investigation, isStillThere } from '../../domain/investigation/investigation.ts';
 import { parseVerifier } from '../../domain/note-key.ts';

@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type AccessPath, closedPath, openPath, untilText } from '../../domain/access.ts';
 import { limitText } from '../../domain/claims.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { type Incident, isHeld, type Lock, type LockValue, lockKey } from '../../domain/incident/incident.ts';
 import type { Hold, IncidentHistory } from '../../domain/incident/incident-history.ts';
 import { formatAlternatives } from '../../domain/selector.ts';

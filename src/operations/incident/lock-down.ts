@@ -1,8 +1,8 @@
+import type { Secret } from '@tokenctl/common/secret.ts';
 import { type AccessPath, afterAct, recordOf } from '../../domain/access.ts';
 import type { Lock } from '../../domain/incident/incident.ts';
 import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
 import { amountsOf, isNothing } from '../../domain/plan.ts';
-import type { Secret } from '../../domain/secret.ts';
 import { missingUsersPath, setTimes, verifyAccessPaths } from '../access/check-paths.ts';
 import { requestsPath } from '../access/requests-under-way.ts';
 import {

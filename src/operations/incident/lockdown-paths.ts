@@ -1,9 +1,9 @@
+import { someOf } from '@tokenctl/common/text.ts';
 import { type AccessPath, covering, openPath, type PathName, uncheckedPath } from '../../domain/access.ts';
 import { lifetimeCaution } from '../../domain/dialect.ts';
 import type { Lock, LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { shellWord } from '../../domain/remedies.ts';
-import { someOf } from '../../domain/text.ts';
 import { knownEffect } from '../../domain/tried-versions.ts';
 import { missingUsersPath, unreadSwitch } from '../access/check-paths.ts';
 import type { TargetDescription } from '../ports/target.ts';

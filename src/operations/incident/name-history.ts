@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Bound } from '../../domain/incident/incident.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { streamHole } from '../investigation/stream-hole.ts';

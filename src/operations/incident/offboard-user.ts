@@ -1,9 +1,9 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import { type AccessPath, afterAct, covering, recordedPaths, recordOf } from '../../domain/access.ts';
 import { controllerTime } from '../../domain/clock-difference.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Bound, LocalMeasures } from '../../domain/incident/incident.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
-import type { Secret } from '../../domain/secret.ts';
 import { formatAlternatives } from '../../domain/selector.ts';
 import { checkAccessPaths } from '../access/check-paths.ts';
 import { requestsEnd, requestsPath, requestsSince, settleRequests } from '../access/requests-under-way.ts';

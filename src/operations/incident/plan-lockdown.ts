@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { AccessPath } from '../../domain/access.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import {
   describeScope,
   type Incident,

@@ -1,7 +1,7 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { numberText } from '@tokenctl/common/text.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
-import { numberText } from '../../domain/text.ts';
 import type { ReadTarget, Target } from '../ports/target.ts';
 import { requireFullView } from '../scope/visibility.ts';
 import { type NameHistory, nameHistory } from './name-history.ts';

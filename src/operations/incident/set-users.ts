@@ -1,7 +1,7 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { numberText } from '@tokenctl/common/text.ts';
 import type { Lock, LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
-import { numberText } from '../../domain/text.ts';
 import {
   endsRun,
   isRefusal,

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { unreadSessions } from '../access/cached-sessions.ts';
 import type { Change, OperationRun, StepReport, StepResult } from '../journal/operation-run.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { asWritten, type CleaningAct, cleaningOf, refusedAct } from '../../domain/investigation/cleaning.ts';
 import { inDatabase } from '../../domain/investigation/cleaning-in-database.ts';
 import { objectText } from '../../domain/investigation/collect-items.ts';

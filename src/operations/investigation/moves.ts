@@ -1,3 +1,4 @@
+import { someOf } from '@tokenctl/common/text.ts';
 import { type ItemDraft, objectText } from '../../domain/investigation/collect-items.ts';
 import { isInherited } from '../../domain/investigation/deed.ts';
 import {
@@ -8,7 +9,6 @@ import {
   isStillThere,
 } from '../../domain/investigation/investigation.ts';
 import { referenceId } from '../../domain/investigation/recorded-values.ts';
-import { someOf } from '../../domain/text.ts';
 import type { Evidence, RoleHolder } from '../ports/evidence.ts';
 
 /** The kinds of objects whose roles reach what is in them, by the field that says in which one it is. */

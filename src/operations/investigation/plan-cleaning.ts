@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type CleaningAct, cleaningOf, leftByHand } from '../../domain/investigation/cleaning.ts';
 import { inDatabase } from '../../domain/investigation/cleaning-in-database.ts';
 import {

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type CleaningAct, undoing } from '../../domain/investigation/cleaning.ts';
 import { changeOf, readDeed } from '../../domain/investigation/deed.ts';
 import type { FieldChange, ObjectReference } from '../../domain/investigation/investigation.ts';

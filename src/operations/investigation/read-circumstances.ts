@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type ItemDraft, recordedValues } from '../../domain/investigation/collect-items.ts';
 import { changeOf, type Deed, isSameActor, readDeed } from '../../domain/investigation/deed.ts';
 import type { LaterChange } from '../../domain/investigation/investigation.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { NameChange } from '../../domain/investigation/deed.ts';
 import type { Actor, Investigation, InvestigationSubject } from '../../domain/investigation/investigation.ts';
 import type { Evidence, Window } from '../ports/evidence.ts';

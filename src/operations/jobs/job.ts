@@ -1,9 +1,9 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { numberText } from '@tokenctl/common/text.ts';
 import type { z } from 'zod';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Audit, Baseline } from '../../domain/policy/judge.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import type { Severity } from '../../domain/policy/rule.ts';
-import { numberText } from '../../domain/text.ts';
 import type { AuditLog, LogKeys } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Directory } from '../ports/directory.ts';

@@ -1,7 +1,7 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { numberText } from '@tokenctl/common/text.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { type Policy, type RuleName, requireUsable } from '../../domain/policy/policy.ts';
-import { numberText } from '../../domain/text.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { ReadTarget } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
 import type { OperationRun } from './operation-run.ts';

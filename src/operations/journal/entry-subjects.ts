@@ -1,4 +1,4 @@
-import { words } from '../../domain/text.ts';
+import { words } from '@tokenctl/common/text.ts';
 import type { Entry } from '../ports/audit-log.ts';
 import { objectOf } from './journal.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Approval } from '../../domain/approval.ts';
 import { recordedClock } from '../../domain/clock-difference.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import { requireMayChange, requirePrimary } from '../scope/visibility.ts';

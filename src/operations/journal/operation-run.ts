@@ -1,4 +1,4 @@
-import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
+import { TokenctlError, type TokenctlErrorCode } from '@tokenctl/common/errors.ts';
 import type { Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ReadTarget, Target } from '../ports/target.ts';

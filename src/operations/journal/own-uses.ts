@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { IntendedUse, KnownToken, TargetDescription } from '../ports/target.ts';
 import { isSameController, objectsIn } from './journal.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { StoredRefreshTokenState } from '../../domain/token.ts';
 import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
 import type { Target } from '../ports/target.ts';
 import { Journal, type JournalOptions } from './journal.ts';

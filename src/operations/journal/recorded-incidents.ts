@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type Incident, incidentOperations } from '../../domain/incident/incident.ts';
 import { ControllerHolds, IncidentHistory } from '../../domain/incident/incident-history.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';

@@ -1,6 +1,6 @@
+import type { Secret } from '@tokenctl/common/secret.ts';
 import type { IncidentEntry } from '../../domain/incident/incident.ts';
 import type { TreeState } from '../../domain/merkle-tree.ts';
-import type { Secret } from '../../domain/secret.ts';
 
 /** What one entry of the audit log states, before it has a number and a time. */
 export type EntryDraft = Omit<IncidentEntry, 'seq' | 'at'>;

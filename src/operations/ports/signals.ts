@@ -1,5 +1,5 @@
-import type { SignalAction, SignalKind } from '../../domain/signals/signal-event.ts';
-import type { SubjectIdentifier } from '../../domain/signals/subject-identifier.ts';
+import type { SignalAction, SignalKind } from '@tokenctl/common/signals/signal-event.ts';
+import type { SubjectIdentifier } from '@tokenctl/common/signals/subject-identifier.ts';
 
 /** How a signal arrived. */
 export type SignalRoute = 'push' | 'poll' | 'revocation' | 'logout';

@@ -1,6 +1,6 @@
+import type { Secret } from '@tokenctl/common/secret.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { PolicySettings } from '../../domain/policy/rule.ts';
-import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type {
   Activity,

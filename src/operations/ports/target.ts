@@ -1,10 +1,10 @@
+import type { Secret } from '@tokenctl/common/secret.ts';
 import type { Standby, Visibility } from '../../domain/claims.ts';
 import type { ClockDifference } from '../../domain/clock-difference.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { Condition } from '../../domain/policy/condition.ts';
 import type { CountedToken } from '../../domain/policy/rule.ts';
 import type { Rows } from '../../domain/rows.ts';
-import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { PlannedToken, Token, UserReference } from '../../domain/token.ts';
 import type { Clock } from './clock.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import { type Selector, whoseOf } from '../../domain/selector.ts';
 import type { UserReference } from '../../domain/token.ts';

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { orphanUse } from '../../domain/dialect.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { type RefreshTokenState, refreshTokenExpiry, refreshTokenState } from '../../domain/token.ts';

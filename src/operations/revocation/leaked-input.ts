@@ -1,6 +1,6 @@
 import { JSONParser } from '@streamparser/json';
-import { TokenctlError } from '../../domain/errors.ts';
-import type { Secret } from '../../domain/secret.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import { BrokenLines, type Piece, piecesOf, textOf } from './leaked-text.ts';
 import { readMaskedReport } from './masked-reports.ts';
 import {

@@ -1,4 +1,5 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { numberText } from '@tokenctl/common/text.ts';
 import type { PlannedSessions, Reach, RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import type { RuleName } from '../../domain/policy/policy.ts';
@@ -10,7 +11,6 @@ import {
   wholeSelection,
   whoseOf,
 } from '../../domain/selector.ts';
-import { numberText } from '../../domain/text.ts';
 import { pathsNotCovered } from '../access/not-covered.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';

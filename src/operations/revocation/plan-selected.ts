@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { amountsOf, isNothing, type RevocationPlan } from '../../domain/plan.ts';
 import type { Policy, RuleName } from '../../domain/policy/policy.ts';
 import type { Selection, Selector } from '../../domain/selector.ts';

@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type AccessPath, recordOf } from '../../domain/access.ts';
 import { IdSet } from '../../domain/compact-collections.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Kept, Outcome, RevocationPlan, SavedPlanReference } from '../../domain/plan.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { type OutcomeCounts, OutcomeTally } from '../journal/batches.ts';

@@ -1,7 +1,7 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { numberText } from '@tokenctl/common/text.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { type Selector, whoseOf } from '../../domain/selector.ts';
-import { numberText } from '../../domain/text.ts';
 import { type SettledRequests, settleRequests } from '../access/requests-under-way.ts';
 import {
   endsRun,

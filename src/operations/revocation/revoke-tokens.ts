@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { afterAct, sentenceOf } from '../../domain/access.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { batchesOf, runBatches } from '../journal/batches.ts';

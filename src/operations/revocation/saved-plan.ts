@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { someOf } from '@tokenctl/common/text.ts';
 import canonicalize from 'canonicalize';
 import {
   type ApprovablePlan,
@@ -7,12 +9,10 @@ import {
   openApproval,
   requireAnother,
 } from '../../domain/approval.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import type { RevocationPlan, SavedPlanReference } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { selectionOf } from '../../domain/remedies.ts';
-import { someOf } from '../../domain/text.ts';
 import type { Token } from '../../domain/token.ts';
 import { pathsNotCovered } from '../access/not-covered.ts';
 import { entryTarget, isSameController, objectOf, textOf } from '../journal/journal.ts';

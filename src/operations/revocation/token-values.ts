@@ -1,4 +1,4 @@
-import { Secret } from '../../domain/secret.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { encodedReadings, readingsOf } from './text-layers.ts';
 
 /** Words as long as the values that a controller generates, exactly 30 letters and digits, or longer. */

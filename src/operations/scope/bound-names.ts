@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Bound, LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import type { Application, User } from '../../domain/token.ts';
 import type { Target } from '../ports/target.ts';

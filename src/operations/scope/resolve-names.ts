@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { limitText } from '../../domain/claims.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
 import {

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Target } from '../ports/target.ts';
 
 /** The parts that a target may lack. */

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { limitText, standbyText } from '../../domain/claims.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { formatAlternatives, type Selector } from '../../domain/selector.ts';
 import type { RightsPurpose, TargetDescription } from '../ports/target.ts';
 

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { AccessPath } from '../../domain/access.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions, Tally } from '../../domain/plan.ts';
 import { NameCounter } from '../../domain/plan-builder.ts';
 import { formatAlternatives } from '../../domain/selector.ts';

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { managementCommands } from '../../domain/dialect.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
 import type { Session } from '../../domain/token.ts';
 import { unseenSessions } from '../access/cached-sessions.ts';

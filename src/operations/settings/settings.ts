@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Change } from '../journal/operation-run.ts';
 import { recordAct } from '../journal/record-act.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';

@@ -1,9 +1,9 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { SignalAction } from '@tokenctl/common/signals/signal-event.ts';
+import { numberText } from '@tokenctl/common/text.ts';
 import type { AccessPath } from '../../domain/access.ts';
 import { pathNames } from '../../domain/access.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { amountsOf, isNothing } from '../../domain/plan.ts';
-import type { SignalAction } from '../../domain/signals/signal-event.ts';
-import { numberText } from '../../domain/text.ts';
 import type { User } from '../../domain/token.ts';
 import { unreadSessions } from '../access/cached-sessions.ts';
 import { lockDown } from '../incident/lock-down.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import {
   accountAddress,
   domainOf,
@@ -6,7 +6,7 @@ import {
   isSameAddress,
   type SimpleIdentifier,
   type SubjectIdentifier,
-} from '../../domain/signals/subject-identifier.ts';
+} from '@tokenctl/common/signals/subject-identifier.ts';
 import type { User } from '../../domain/token.ts';
 import type { Target } from '../ports/target.ts';
 

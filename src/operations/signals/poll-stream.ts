@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../domain/errors.ts';
-import { KeysUnavailable, SignalRefusal } from '../../domain/signals/signal-refusal.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { KeysUnavailable, SignalRefusal } from '@tokenctl/common/signals/signal-refusal.ts';
 import type { PollRequest, PollSource } from '../ports/transmitters.ts';
 
 /** Takes an event: returns once it is on stable storage, and says whether it is new. */

@@ -1,7 +1,7 @@
-import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
+import { TokenctlError, type TokenctlErrorCode } from '@tokenctl/common/errors.ts';
+import { subjectText } from '@tokenctl/common/signals/subject-identifier.ts';
+import { someOf } from '@tokenctl/common/text.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
-import { subjectText } from '../../domain/signals/subject-identifier.ts';
-import { someOf } from '../../domain/text.ts';
 import type { User } from '../../domain/token.ts';
 import { type NameHistory, NO_HISTORY, nameHistory } from '../incident/name-history.ts';
 import type { SnapshotFiles } from '../incident/snapshot.ts';

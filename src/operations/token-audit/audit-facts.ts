@@ -1,12 +1,12 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { allowsWriting } from '@tokenctl/common/token-terms.ts';
 import { IdSet } from '../../domain/compact-collections.ts';
 import { type OrphanUse, orphanUse } from '../../domain/dialect.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { NotChecked } from '../../domain/policy/judge.ts';
 import { type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
 import { DAY, type Fact, type Facts, type PolicySettings } from '../../domain/policy/rule.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { Application } from '../../domain/token.ts';
-import { allowsWriting } from '../../domain/token-terms.ts';
 import { knownSources, type OpenLog, speaksFor } from '../directories/known-sources.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { AuthenticationSettings } from '../ports/target-parts.ts';

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { recordedClock } from '../../domain/clock-difference.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { ExpiringToken } from '../../domain/owner-mail.ts';
 import { DAY } from '../../domain/policy/rule.ts';
 import { entryTarget, outcomeUnrecorded } from '../journal/journal.ts';

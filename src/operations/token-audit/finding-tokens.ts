@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { IdSet } from '../../domain/compact-collections.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Finding } from '../../domain/policy/judge.ts';
 import { type Policy, type RuleName, requireEnabled, ruleOf } from '../../domain/policy/policy.ts';
 import { hasExpired } from '../../domain/policy/rule.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type MailTemplate, renderMail } from '../../domain/owner-mail.ts';
 import type { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun, type RunEnd } from '../journal/operation-run.ts';

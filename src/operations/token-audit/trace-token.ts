@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { controllerTime } from '../../domain/clock-difference.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import { type RecordedUses, usedToken } from '../../domain/recorded-use.ts';
 import type { Activity, Token, UserReference } from '../../domain/token.ts';
 import { numberSince } from '../audit-log/list-log.ts';

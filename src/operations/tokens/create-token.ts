@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Change } from '../journal/operation-run.ts';
 import { recordAct } from '../journal/record-act.ts';
 import type { CreatedToken, TokenRequest } from '../ports/target.ts';

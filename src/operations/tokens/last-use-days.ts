@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../domain/errors.ts';
-import { numberText } from '../../domain/text.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { numberText } from '@tokenctl/common/text.ts';
 import type { Token } from '../../domain/token.ts';
 import type { Target } from '../ports/target.ts';
 

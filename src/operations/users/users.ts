@@ -1,9 +1,9 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { allowsWriting } from '@tokenctl/common/token-terms.ts';
 import { expiresNever } from '../../domain/policy/lifetime-rules.ts';
 import { hasExpired } from '../../domain/policy/rule.ts';
 import { type NamePattern, patternOf } from '../../domain/selector.ts';
 import type { Application, RefreshTokenState, User } from '../../domain/token.ts';
-import { allowsWriting } from '../../domain/token-terms.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ReadTarget, Target } from '../ports/target.ts';
 import { readRefreshLifetime } from '../scope/known-settings.ts';

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Visibility } from '../../domain/claims.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Audit, AuditSummary, Finding, FixedFinding } from '../../domain/policy/judge.ts';
 import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import { atLeast, type Severity, severities } from '../../domain/policy/rule.ts';

@@ -1,3 +1,4 @@
+import { someOf } from '@tokenctl/common/text.ts';
 import { controllerTime } from '../../domain/clock-difference.ts';
 import {
   describedSummary,
@@ -7,7 +8,6 @@ import {
   whoText,
 } from '../../domain/investigation/investigation.ts';
 import type { Severity } from '../../domain/policy/rule.ts';
-import { someOf } from '../../domain/text.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { type Document, lines, section } from '../document.ts';
 import { runSentence } from '../log-report.ts';

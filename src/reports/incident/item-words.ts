@@ -1,4 +1,6 @@
 /** What is said of an item of an investigation, for terminals, reports and pages. */
+
+import { someOf } from '@tokenctl/common/text.ts';
 import { objectText } from '../../domain/investigation/collect-items.ts';
 import {
   type FieldChange,
@@ -10,7 +12,6 @@ import {
   whoText,
 } from '../../domain/investigation/investigation.ts';
 import { nounOf } from '../../domain/investigation/kinds.ts';
-import { someOf } from '../../domain/text.ts';
 import type { CaseItem, ItemFate } from '../../operations/incident/case-items.ts';
 import type { PlannedCleaning } from '../../operations/investigation/plan-cleaning.ts';
 import type { ItemMark } from '../../operations/journal/marked-items.ts';

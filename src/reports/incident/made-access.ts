@@ -1,9 +1,9 @@
+import { someOf } from '@tokenctl/common/text.ts';
 import {
   describedSummary,
   type InvestigationItem,
   isStillThere,
 } from '../../domain/investigation/investigation.ts';
-import { someOf } from '../../domain/text.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { CLOCKS_MS } from '../../operations/journal/own-acts.ts';
 import { secondText } from '../tables/text.ts';

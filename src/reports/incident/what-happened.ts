@@ -1,3 +1,4 @@
+import { someOf } from '@tokenctl/common/text.ts';
 import {
   describedSummary,
   type Investigation,
@@ -5,7 +6,6 @@ import {
   isStillThere,
   whoText,
 } from '../../domain/investigation/investigation.ts';
-import { someOf } from '../../domain/text.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { type Document, lines, list } from '../document.ts';
 import { countText, secondText } from '../tables/text.ts';

@@ -1,3 +1,4 @@
+import { someOf } from '@tokenctl/common/text.ts';
 import {
   describedSummary,
   type Investigation,
@@ -9,7 +10,6 @@ import {
   stateText,
 } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
-import { someOf } from '../../domain/text.ts';
 import { type CaseItem, caseItems, isOpen } from '../../operations/incident/case-items.ts';
 import type { Found } from '../../operations/incident/found.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';

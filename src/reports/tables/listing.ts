@@ -1,4 +1,4 @@
-import type { TokenctlError } from '../../domain/errors.ts';
+import type { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { UserReference } from '../../domain/token.ts';
 import { dayText, printable, type Tone, timeText } from './text.ts';
 

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
+import { escapeUnsafe, numberText } from '@tokenctl/common/text.ts';
 import stringWidth from 'string-width';
-import { escapeUnsafe, numberText } from '../../domain/text.ts';
 
 /**
  * Makes text safe to print. User names and descriptions are untrusted: they

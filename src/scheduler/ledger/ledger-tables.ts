@@ -1,6 +1,6 @@
-import type { Queryable } from '../../db/database.ts';
-import type { StateSchema } from '../../db/state-tables.ts';
-import { TokenctlError } from '../../domain/errors.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import type { StateSchema } from '@tokenctl/common/db/state-tables.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 
 /** The version of the tables below. A newer ledger is rejected. */
 const LEDGER_VERSION = 2;

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import type { Queryable } from '../../db/database.ts';
-import { joined, type Sql, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { joined, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import {
   openStateDatabase,
   openStateFile,
   type StateDatabaseOptions,
   type StateTables,
-} from '../../db/state-tables.ts';
+} from '@tokenctl/common/db/state-tables.ts';
 import type {
   Claim,
   Claimant,

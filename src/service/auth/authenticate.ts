@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
+import { allowsWriting } from '@tokenctl/common/token-terms.ts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { allowsWriting } from '../../domain/token-terms.ts';
 import type { ServiceContext } from '../context.ts';
 import { badRequest, forbidden } from '../failure.ts';
 import type { HashShare } from '../limits/hash-queue.ts';

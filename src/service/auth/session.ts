@@ -1,5 +1,5 @@
+import type { Queryable } from '@tokenctl/common/db/database.ts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Queryable } from '../../db/database.ts';
 import type { ServiceContext } from '../context.ts';
 import { ownOrigins } from '../public-url.ts';
 import { currentSettings } from '../settings/settings.ts';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Database } from '../../db/database.ts';
+import type { Database } from '@tokenctl/common/db/database.ts';
 import { RequestFailure, tooManyRequests } from '../failure.ts';
 
 /** How many pieces of work run at once, and how many may wait. */

@@ -1,4 +1,4 @@
-import { identifier, type Sql } from '../../db/sql.ts';
+import { identifier, type Sql } from '@tokenctl/common/db/sql.ts';
 
 /** The maximum of an int4 column, and so the largest id. */
 export const MAX_INTEGER = 2_147_483_647;

@@ -1,4 +1,4 @@
-import { identifier, joined, literal, type Sql, sql } from '../../db/sql.ts';
+import { identifier, joined, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { badRequest, forbidden } from '../failure.ts';
 import type { Field, FieldSet, Relation } from './fields.ts';
 import { isTrue, type Lookup, type LookupRequest, own, readLookup } from './lookups.ts';

@@ -1,5 +1,5 @@
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { RE2JS } from 're2js';
-import { type Sql, sql } from '../../db/sql.ts';
 import { badRequest } from '../failure.ts';
 import type { Field } from './fields.ts';
 import { compileExpression } from './scan.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { identifier, joined, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { RE2JS, RE2JSException } from 're2js';
-import type { Queryable } from '../../db/database.ts';
-import { identifier, joined, type Sql, sql } from '../../db/sql.ts';
 import { badRequest, RequestFailure } from '../failure.ts';
 
 /** A condition that costs time for each row: in SQL, or a regular expression for the text of a column. */

@@ -1,4 +1,4 @@
-import type { Migration } from '../../db/migrate.ts';
+import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
  * The first schema. Users, applications, tokens, settings, sessions and activity are in tables with the

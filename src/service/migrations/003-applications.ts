@@ -1,4 +1,4 @@
-import type { Migration } from '../../db/migrate.ts';
+import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /** What applications need beside their table: the activity stream's links to them and to their organizations. */
 export const applications: Migration = {

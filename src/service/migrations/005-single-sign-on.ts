@@ -1,4 +1,4 @@
-import type { Migration } from '../../db/migrate.ts';
+import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
  * What single sign-on needs beside the controller's tables of linked accounts: logins that are under way at

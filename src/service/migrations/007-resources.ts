@@ -1,4 +1,4 @@
-import type { Migration } from '../../db/migrate.ts';
+import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
  * Variables of inventories, and the links of activity entries to the resources that users can now change. As

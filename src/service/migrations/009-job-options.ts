@@ -1,4 +1,4 @@
-import type { Migration } from '../../db/migrate.ts';
+import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
  * What decides how a job runs beside its playbook, its inventory and its limit, with the controller's names;

@@ -1,4 +1,4 @@
-import type { Migration } from '../../db/migrate.ts';
+import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /** Whether several jobs of a template may run at a time, as on the controller. */
 export const simultaneousJobs: Migration = {

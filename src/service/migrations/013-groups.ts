@@ -1,4 +1,4 @@
-import type { Migration } from '../../db/migrate.ts';
+import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
  * Groups of inventories, in the controller's tables: `main_group_parents` has the child in `from_group_id` and the parent

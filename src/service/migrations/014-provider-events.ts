@@ -1,4 +1,4 @@
-import type { Migration } from '../../db/migrate.ts';
+import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
  * What identity providers say of their users. `service_provider_event` has the digests of the issuers and ids of events that

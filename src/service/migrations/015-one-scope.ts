@@ -1,4 +1,4 @@
-import type { Migration } from '../../db/migrate.ts';
+import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
  * A refresh token has the scope of its access token, as on the controller. Before, a refresh that asked for less kept what was

@@ -1,4 +1,4 @@
-import type { Migration } from '../../db/migrate.ts';
+import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
  * Each character of a user name that looks like others (Unicode Technical Standard 39), with these in small letters. Made by

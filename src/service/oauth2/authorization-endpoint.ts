@@ -1,5 +1,5 @@
+import type { Queryable } from '@tokenctl/common/db/database.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Queryable } from '../../db/database.ts';
 import { canSeeApplications, isExternal } from '../access.ts';
 import { hashToken } from '../auth/secret-hashes.ts';
 import { csrfProblem, csrfToken, findRequestSession, renewSession } from '../auth/session.ts';

@@ -1,5 +1,5 @@
+import { escapeUnsafe } from '@tokenctl/common/text.ts';
 import type { FastifyReply } from 'fastify';
-import { escapeUnsafe } from '../../domain/text.ts';
 
 /** Text that people read, for HTML: a name cannot look like another one by marks of direction or invisible characters. */
 export function textHtml(text: string): string {

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Database } from '@tokenctl/common/db/database.ts';
 import type { FastifyBaseLogger } from 'fastify';
-import type { Database } from '../../db/database.ts';
 import { inventoryContent } from '../store/groups.ts';
 import {
   appendOutput,

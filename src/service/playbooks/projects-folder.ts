@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, open, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 
 /** The folder of the demo project in the projects folder. */
 export const DEMO_PROJECT = 'demo_project';

@@ -1,5 +1,5 @@
+import type { Sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
-import type { Sql } from '../../db/sql.ts';
 import { administersOrganization, hasRole, visibleUsers } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';

@@ -1,5 +1,5 @@
+import { identifier, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
-import { identifier, type Sql, sql } from '../../db/sql.ts';
 import { canSeeToken, visibleActivity } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, type Handler, serveEndpoint } from '../endpoint.ts';

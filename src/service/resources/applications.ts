@@ -1,6 +1,6 @@
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
-import type { Queryable } from '../../db/database.ts';
-import { sql } from '../../db/sql.ts';
 import { administersOrganization, canCreate, visibleApplications, visibleTokens } from '../access.ts';
 import { hashToken, randomText } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/database.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { canChangeUser } from '../access.ts';
 import { hashPassword, unusablePassword } from '../auth/secret-hashes.ts';
 import { replaceSession } from '../auth/session.ts';

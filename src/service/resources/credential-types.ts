@@ -1,5 +1,5 @@
+import { identifier, joined, literal, sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
-import { identifier, joined, literal, sql } from '../../db/sql.ts';
 import type { ServiceContext } from '../context.ts';
 import { serveEndpoint } from '../endpoint.ts';
 import { notFound } from '../failure.ts';

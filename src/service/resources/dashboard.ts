@@ -1,6 +1,6 @@
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
+import { NEVER_DAYS } from '@tokenctl/common/token-terms.ts';
 import type { FastifyInstance } from 'fastify';
-import { type Sql, sql } from '../../db/sql.ts';
-import { NEVER_DAYS } from '../../domain/token-terms.ts';
 import {
   type SharedType,
   visibleObjects,

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { joined, type Sql, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { joined, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { Exchange } from '../endpoint.ts';
 import type { FailureBody } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';

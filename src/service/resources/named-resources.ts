@@ -1,5 +1,5 @@
+import type { Queryable } from '@tokenctl/common/db/database.ts';
 import type { FastifyInstance } from 'fastify';
-import type { Queryable } from '../../db/database.ts';
 import { canCreate } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';

@@ -1,5 +1,5 @@
+import { identifier, sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
-import { identifier, sql } from '../../db/sql.ts';
 import { administersOrganization, visibleOrganizations } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Declared, declared, type Relation } from '../listing/fields.ts';

@@ -1,4 +1,4 @@
-import { identifier, type Sql, sql } from '../../db/sql.ts';
+import { identifier, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { type SharedType, visibleObjects } from '../access.ts';
 import type { Relation } from '../listing/fields.ts';
 import type { HeldRole } from '../store/object-roles.ts';

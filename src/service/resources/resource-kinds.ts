@@ -1,6 +1,6 @@
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
-import type { Queryable } from '../../db/database.ts';
-import { literal, type Sql, sql } from '../../db/sql.ts';
 import { hasRole, type SharedType, visibleObjects } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { identifier, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { identifier, sql } from '@tokenctl/common/db/sql.ts';
 import type { Exchange } from '../endpoint.ts';
 import { declared, type Field, type FieldSet, inWords, type Relation } from '../listing/fields.ts';
 import { type Activity, insertActivity } from '../store/activity.ts';

@@ -1,5 +1,5 @@
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
-import { type Sql, sql } from '../../db/sql.ts';
 import { visibleRoles } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';

@@ -1,5 +1,5 @@
+import { words } from '@tokenctl/common/text.ts';
 import type { FastifyInstance } from 'fastify';
-import { words } from '../../domain/text.ts';
 import { canSeeEverything } from '../access.ts';
 import { csrfToken } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';

@@ -1,4 +1,4 @@
-import { type Sql, sql } from '../../db/sql.ts';
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { Exchange } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
 import { allOf, EVERY_ROW } from '../listing/filters.ts';

@@ -1,5 +1,5 @@
+import { sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
-import { sql } from '../../db/sql.ts';
 import { administersOrganization, visibleTeams, visibleTeamsOfOthers } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { serveEndpoint } from '../endpoint.ts';

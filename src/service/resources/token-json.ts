@@ -1,4 +1,4 @@
-import { sql } from '../../db/sql.ts';
+import { sql } from '@tokenctl/common/db/sql.ts';
 import { declared, type FieldSet } from '../listing/fields.ts';
 import { scopeProblem } from '../oauth2/oauth-request.ts';
 import type { TokenRecord } from '../store/tokens.ts';

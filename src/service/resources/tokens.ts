@@ -1,6 +1,6 @@
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
-import type { Queryable } from '../../db/database.ts';
-import { type Sql, sql } from '../../db/sql.ts';
 import {
   canChangeToken,
   canSeeApplications,

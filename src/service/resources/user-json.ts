@@ -1,5 +1,5 @@
 import { domainToASCII } from 'node:url';
-import { sql } from '../../db/sql.ts';
+import { sql } from '@tokenctl/common/db/sql.ts';
 import { canChangeUser, canDeleteUser, externalAccount } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import { declared, type FieldSet, type Relation } from '../listing/fields.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Database, Queryable } from '../../db/database.ts';
-import { type Sql, sql } from '../../db/sql.ts';
+import type { Database, Queryable } from '@tokenctl/common/db/database.ts';
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { hashToken } from '../auth/secret-hashes.ts';
 import type { SampleEstate, SampleToken, SampleUser } from './estate.ts';
 

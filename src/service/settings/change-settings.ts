@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Queryable } from '../../db/database.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
 import type { ServiceContext } from '../context.ts';
 import type { Exchange } from '../endpoint.ts';
 import { invalid } from '../failure.ts';

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { isProtected } from '@tokenctl/common/network-address.ts';
 import { z } from 'zod';
-import { isProtected } from '../../domain/network-address.ts';
 import type { Backend } from '../sso/backends.ts';
 
 /** The categories that settings are read and written in. */

@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import type { Queryable } from '../../db/database.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
 import type { ServiceContext } from '../context.ts';
 import { invalid } from '../failure.ts';
 import {

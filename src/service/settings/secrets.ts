@@ -2,8 +2,8 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { TokenctlError } from '../../domain/errors.ts';
-import { Secret } from '../../domain/secret.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 
 /** What the API shows in place of a secret setting. Writing it back keeps the secret. */
 export const MASK = '$encrypted$';

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/database.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { readSettings } from '../store/settings.ts';
 import {
   DEFAULT_LIFETIMES,

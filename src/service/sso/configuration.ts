@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Queryable } from '../../db/database.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
 import type { ServiceContext } from '../context.ts';
 import { ssoSettings } from '../settings/settings.ts';
 import type { OrganizationMap, SamlIdp, SamlSecurity, TeamMap, UserFlags } from '../settings/sso-schemas.ts';

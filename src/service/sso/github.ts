@@ -1,6 +1,6 @@
+import { isLoopback } from '@tokenctl/common/network-address.ts';
 import type { Configuration, CustomFetch } from 'openid-client';
 import { z } from 'zod';
-import { isLoopback } from '../../domain/network-address.ts';
 import { type Identity, SsoFailure } from './backends.ts';
 import { GITHUB, type GithubConfiguration } from './configuration.ts';
 import type { LoginRequest, ProviderCallback, ProviderRedirect } from './openid.ts';

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/database.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { randomText, unusablePassword } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
 import { isSuperuserLeft } from '../settings/remaining-login.ts';

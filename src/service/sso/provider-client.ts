@@ -1,7 +1,7 @@
+import { exchange } from '@tokenctl/common/network/exchange.ts';
+import { proxyFailure } from '@tokenctl/common/network/outgoing.ts';
+import { isLoopback } from '@tokenctl/common/network-address.ts';
 import type { Configuration, CustomFetch } from 'openid-client';
-import { isLoopback } from '../../domain/network-address.ts';
-import { exchange } from '../../network/exchange.ts';
-import { proxyFailure } from '../../network/outgoing.ts';
 import { SsoFailure } from './backends.ts';
 
 /** The service's credentials at an issuer. */

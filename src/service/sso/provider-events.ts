@@ -1,13 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { decidingEvent } from '../../domain/signals/deciding-event.ts';
-import { defaultActions, type SignalKind } from '../../domain/signals/signal-event.ts';
-import { KeysUnavailable, SignalRefusal } from '../../domain/signals/signal-refusal.ts';
-import {
-  identifiersOf,
-  narrowingMembers,
-  type SubjectIdentifier,
-} from '../../domain/signals/subject-identifier.ts';
-import { TransmitterKeys } from '../../security-events/transmitter-keys.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { TransmitterKeys } from '@tokenctl/common/security-events/transmitter-keys.ts';
 import {
   type Expected,
   signatureAlgorithms,
@@ -15,7 +7,15 @@ import {
   verifyLogoutToken,
   verifyRevocationCaller,
   verifySecurityEvent,
-} from '../../security-events/verify-token.ts';
+} from '@tokenctl/common/security-events/verify-token.ts';
+import { decidingEvent } from '@tokenctl/common/signals/deciding-event.ts';
+import { defaultActions, type SignalKind } from '@tokenctl/common/signals/signal-event.ts';
+import { KeysUnavailable, SignalRefusal } from '@tokenctl/common/signals/signal-refusal.ts';
+import {
+  identifiersOf,
+  narrowingMembers,
+  type SubjectIdentifier,
+} from '@tokenctl/common/signals/subject-identifier.ts';
 import type { ServiceContext } from '../context.ts';
 import {
   type Ended,

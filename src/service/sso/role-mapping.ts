@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/database.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
 import type { ServiceContext } from '../context.ts';
 import { compiled, type Expression } from '../settings/sso-schemas.ts';
 import { insertActivity } from '../store/activity.ts';

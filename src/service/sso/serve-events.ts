@@ -1,6 +1,6 @@
+import { KeysUnavailable, SignalRefusal } from '@tokenctl/common/signals/signal-refusal.ts';
+import { revocationSubject } from '@tokenctl/common/signals/subject-identifier.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { KeysUnavailable, SignalRefusal } from '../../domain/signals/signal-refusal.ts';
-import { revocationSubject } from '../../domain/signals/subject-identifier.ts';
 import { NO_STORE } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import type { RouteDescription } from '../endpoint.ts';

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { type Sql, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { grantedTo, type ResourceWithRoles, type RoleName } from './object-roles.ts';
 import { holdsRole, ROLE_COLUMNS, ROLE_FROM, type RoleRecord } from './roles.ts';
 

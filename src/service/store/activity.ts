@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { identifier, joined, literal, type Sql, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { identifier, joined, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { type Person, personColumns } from './users.ts';
 
 /** A new entry of the activity stream. Secrets in `changes` are already masked. */

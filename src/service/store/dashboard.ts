@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { identifier, joined, type Sql, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { identifier, joined, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 
 /** Rows that a caller may see. */
 export interface VisibleRows {

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { sql } from '@tokenctl/common/db/sql.ts';
 import { type NewPair, storePair } from './issued-tokens.ts';
 import { IS_EXTERNAL, MAY_AUTHENTICATE, SEES_APPLICATION } from './users.ts';
 

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { identifier, type Sql, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { identifier, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { ORGANIZATION_OF, type ResourceRecord, type Storage } from './resources.ts';
 
 export type GroupRecord = ResourceRecord & { readonly inventory: number };

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { type Sql, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { IS_EXTERNAL, MAY_AUTHENTICATE } from './users.ts';
 
 /** A new pair of tokens. `accessToken` and `refreshToken` are hashes. */

@@ -1,4 +1,4 @@
-import { identifier, joined, type Sql } from '../../db/sql.ts';
+import { identifier, joined, type Sql } from '@tokenctl/common/db/sql.ts';
 
 /** What decides how a job runs, in templates and in jobs: options of `ansible-playbook` with the controller's names. */
 export interface JobOptions {

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { sql } from '@tokenctl/common/db/sql.ts';
 import { ASK_NAMES, type Asks, columnsOf, type JobOptions, OPTION_NAMES } from './job-options.ts';
 import {
   findResource,

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { identifier, joined, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { identifier, joined, sql } from '@tokenctl/common/db/sql.ts';
 import { columnsOf, type JobOptions, OPTION_NAMES } from './job-options.ts';
 import { type Person, personColumns } from './users.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Queryable } from '../../db/database.ts';
-import { sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { sql } from '@tokenctl/common/db/sql.ts';
 import { deleteTokens } from './issued-tokens.ts';
 import type { ProviderSession } from './sessions.ts';
 import { deleteSessionsOf } from './users.ts';

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { identifier, type Sql, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { identifier, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { insertActivity } from './activity.ts';
 import { changeGrant, grantedTo, type ResourceWithRoles, type RoleName } from './object-roles.ts';
 import type { UserRecord } from './users.ts';

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { sql } from '@tokenctl/common/db/sql.ts';
 
 /** The settings that differ from their defaults, by key, oldest change first. */
 export async function readSettings(database: Queryable): Promise<ReadonlyMap<string, unknown>> {

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { identifier, joined, literal, type Sql, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { identifier, joined, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 
 /** A user with flags, organization roles and linked accounts, for access decisions. */
 export interface UserRecord {

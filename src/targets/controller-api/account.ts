@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
 import type { Visibility } from '../../domain/claims.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { User } from '../../domain/token.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import type { Api, Dialect } from './api.ts';

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Application } from '../../domain/token.ts';
 import type { ApplicationDetails } from '../../operations/ports/target-parts.ts';
 import { type Api, id, instant } from './api.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type Comparison, comparisonsOf, meets, type Selector } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
 import type { UserSelector } from '../../operations/ports/target-parts.ts';

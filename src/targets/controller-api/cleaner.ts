@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
 import { refusedAct } from '../../domain/investigation/cleaning.ts';
 import type { Cleaner, CleaningValues } from '../../operations/ports/evidence.ts';

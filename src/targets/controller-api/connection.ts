@@ -1,9 +1,14 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import {
+  type Outgoing,
+  openOutgoing,
+  type ProxySetting,
+  proxyFailure,
+} from '@tokenctl/common/network/outgoing.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import type { Dispatcher } from 'undici';
-import { TokenctlError } from '../../domain/errors.ts';
-import type { Secret } from '../../domain/secret.ts';
-import { type Outgoing, openOutgoing, type ProxySetting, proxyFailure } from '../../network/outgoing.ts';
 import {
   InterimResponses,
   networkError,

@@ -1,8 +1,8 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import { z } from 'zod';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import { Rows } from '../../domain/rows.ts';
-import type { Secret } from '../../domain/secret.ts';
 import { keptOf, type Selector } from '../../domain/selector.ts';
 import type { Token, User } from '../../domain/token.ts';
 import type {

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Actor } from '../../domain/investigation/investigation.ts';
 import { kindOf, LISTED_KINDS, type ListedKind } from '../../domain/investigation/kinds.ts';
 import type {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import { z } from 'zod';
-import type { Secret } from '../../domain/secret.ts';
 import type { Token, UserReference } from '../../domain/token.ts';
 import { knownEffect } from '../../domain/tried-versions.ts';
 import type { Identified, IdentifyOptions, IntendedUse, KnownToken } from '../../operations/ports/target.ts';

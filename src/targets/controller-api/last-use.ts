@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Token } from '../../domain/token.ts';
 import { readCaller } from './account.ts';
 import type { Api, Query } from './api.ts';

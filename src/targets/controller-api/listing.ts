@@ -1,7 +1,7 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { numberText } from '@tokenctl/common/text.ts';
 import { usedToken } from '../../domain/recorded-use.ts';
 import { Rows } from '../../domain/rows.ts';
-import { numberText } from '../../domain/text.ts';
 import type { Activity } from '../../domain/token.ts';
 import type { ActivitySelector } from '../../operations/ports/target-parts.ts';
 import type { Api, Query, Reader } from './api.ts';

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TokenctlError } from '../../domain/errors.ts';
-import { errorCode } from '../../network/exchange.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { errorCode } from '@tokenctl/common/network/exchange.ts';
 
 /** A response that is larger than any response of a controller. */
 export class OversizedResponse extends Error {

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Connection, Credential, HttpResponse } from './connection.ts';
 
 /** Who responded, and the credential that was sent there: a connection or an API. */

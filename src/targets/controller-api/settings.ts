@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { AuthenticationSettings, Patience } from '../../operations/ports/target-parts.ts';
 import type { Api } from './api.ts';
 import { parseJson } from './responses.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { z } from 'zod';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Outcome } from '../../domain/plan.ts';
-import { Secret } from '../../domain/secret.ts';
 import type { ApplicationReference, Token, UserReference } from '../../domain/token.ts';
 import type { CreatedToken, TokenRequest } from '../../operations/ports/target.ts';
 import { readCaller } from './account.ts';

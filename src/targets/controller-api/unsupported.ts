@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { managementCommands } from '../../domain/dialect.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Dialect } from './api.ts';
 
 type DialectName = Dialect['name'];

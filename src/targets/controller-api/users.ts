@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
+import { isSameAddress } from '@tokenctl/common/signals/subject-identifier.ts';
 import { z } from 'zod';
-import { TokenctlError } from '../../domain/errors.ts';
-import type { Secret } from '../../domain/secret.ts';
-import { isSameAddress } from '../../domain/signals/subject-identifier.ts';
 import type { UserReference } from '../../domain/token.ts';
 import type {
   Contact,

@@ -1,4 +1,4 @@
-import { joined, literal, type Sql, sql } from '../../db/sql.ts';
+import { joined, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { type Layout, TABLES } from './tables.ts';
 
 /** The `action_node` of entries in a controller's activity stream, where a controller writes the name of its node. */

@@ -1,4 +1,4 @@
-import { type Sql, shared, sql } from '../../db/sql.ts';
+import { type Sql, shared, sql } from '@tokenctl/common/db/sql.ts';
 import type { Activity } from '../../domain/token.ts';
 import type { ActivitySelector } from '../../operations/ports/target-parts.ts';
 import { contentTypeId } from './activity-entries.ts';

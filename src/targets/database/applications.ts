@@ -8,10 +8,10 @@ import {
   randomInt,
   timingSafeEqual,
 } from 'node:crypto';
-import type { Queryable } from '../../db/database.ts';
-import { type Sql, shared, sql } from '../../db/sql.ts';
-import { TokenctlError } from '../../domain/errors.ts';
-import { Secret } from '../../domain/secret.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { type Sql, shared, sql } from '@tokenctl/common/db/sql.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import type { Application } from '../../domain/token.ts';
 import type { ApplicationDetails } from '../../operations/ports/target-parts.ts';
 import { gatewayChanges, insertEntries } from './activity-entries.ts';

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { type Sql, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { AuthorizationCode } from '../../domain/token.ts';
 import type { AuthorizationCodeSelector } from '../../operations/ports/target-parts.ts';

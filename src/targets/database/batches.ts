@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Queryable } from '../../db/database.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
 import type { RightsPurpose } from '../../operations/ports/target.ts';
 import { answerOf, type Connection, isTransient, LOCKED_REASON, retryFailureReason } from './connection.ts';
 import { inBatches } from './queries.ts';

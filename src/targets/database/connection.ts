@@ -1,7 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Queryable } from '../../db/database.ts';
-import { openPostgres, type PostgresDatabase, type PostgresOptions, sqlState } from '../../db/postgres.ts';
-import { TokenctlError } from '../../domain/errors.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import {
+  openPostgres,
+  type PostgresDatabase,
+  type PostgresOptions,
+  sqlState,
+} from '@tokenctl/common/db/postgres.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { RightsPurpose } from '../../operations/ports/target.ts';
 import { onlySchema, type RecognizedLayout, recognizeLayout } from './layout.ts';
 import type { IdTable } from './queries.ts';

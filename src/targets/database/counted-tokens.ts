@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { joined, literal, type Sql, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { joined, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { type Condition, WHITESPACE } from '../../domain/policy/condition.ts';
 import type { CountedToken } from '../../domain/policy/rule.ts';
 import { isLeftOut, type Selector } from '../../domain/selector.ts';

@@ -1,8 +1,8 @@
 import { createHash, randomInt } from 'node:crypto';
-import type { Queryable } from '../../db/database.ts';
-import { identifier, joined, type Sql, sql } from '../../db/sql.ts';
-import { TokenctlError } from '../../domain/errors.ts';
-import { Secret } from '../../domain/secret.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { identifier, joined, type Sql, sql } from '@tokenctl/common/db/sql.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import type { CreatedToken, TokenRequest } from '../../operations/ports/target.ts';
 import { insertTokenCreated, SYSTEM_USER } from './activity-entries.ts';
 import type { Connection } from './connection.ts';

@@ -1,8 +1,8 @@
-import type { Environment } from '../../db/connection-sources.ts';
-import { TokenctlError } from '../../domain/errors.ts';
+import type { Environment } from '@tokenctl/common/db/connection-sources.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { Rows } from '../../domain/rows.ts';
-import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { PlannedToken, Token } from '../../domain/token.ts';
 import type {

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { type Sql, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { replayedText, type Standby, type Visibility } from '../../domain/claims.ts';
 import type { ClockDifference } from '../../domain/clock-difference.ts';
 import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports/target.ts';

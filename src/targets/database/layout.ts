@@ -1,6 +1,6 @@
-import type { Queryable } from '../../db/database.ts';
-import { sql } from '../../db/sql.ts';
-import { TokenctlError } from '../../domain/errors.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { sql } from '@tokenctl/common/db/sql.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { requiredColumns } from './required-rights.ts';
 import { ID_TOKENS, type Layout, TABLES } from './tables.ts';
 

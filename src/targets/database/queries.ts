@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { identifier, joined, literal, type Sql, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { identifier, joined, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 
 /** The condition on a value; none where the value is missing. */
 export function when<Value>(value: Value, condition: (value: NonNullable<Value>) => Sql): Sql | undefined {

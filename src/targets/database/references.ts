@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { type Sql, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { ApplicationReference, UserReference } from '../../domain/token.ts';
 import type { Connection } from './connection.ts';
 import { type Layout, TABLES } from './tables.ts';

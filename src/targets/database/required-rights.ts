@@ -1,4 +1,4 @@
-import { words } from '../../domain/text.ts';
+import { words } from '@tokenctl/common/text.ts';
 import type { RightsPurpose } from '../../operations/ports/target.ts';
 import { ID_TOKENS, type Layout } from './tables.ts';
 

@@ -1,6 +1,6 @@
-import type { Queryable } from '../../db/database.ts';
-import { type Sql, shared, sql } from '../../db/sql.ts';
-import { TokenctlError } from '../../domain/errors.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { type Sql, shared, sql } from '@tokenctl/common/db/sql.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { RightsPurpose } from '../../operations/ports/target.ts';
 import { insertTokensDeleted, refreshTokensDeletedCte, refreshTokensRevokedCte } from './activity-entries.ts';

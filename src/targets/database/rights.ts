@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/database.ts';
-import { sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { sql } from '@tokenctl/common/db/sql.ts';
 import type { MissingRight, RightsPurpose } from '../../operations/ports/target.ts';
 import { PURPOSES, requiredRights } from './required-rights.ts';
 import { type Layout, TABLES } from './tables.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import type { RedisClientType } from '@redis/client';
-import { TokenctlError } from '../../domain/errors.ts';
-import type { Secret } from '../../domain/secret.ts';
-import { requireEscapes } from '../../domain/setting-url.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
+import { requireEscapes } from '@tokenctl/common/setting-url.ts';
 
 /** How a platform gateway's session cache is reached. */
 export interface SessionCacheOptions {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Queryable } from '../../db/database.ts';
-import { sql } from '../../db/sql.ts';
-import { TokenctlError } from '../../domain/errors.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { sql } from '@tokenctl/common/db/sql.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Session } from '../../domain/token.ts';
 import type { SessionSelector } from '../../operations/ports/target-parts.ts';
 import { eachOf, processInBatches } from './batches.ts';

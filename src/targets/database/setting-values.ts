@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { AuthenticationSettings } from '../../operations/ports/target-parts.ts';
 
 /**

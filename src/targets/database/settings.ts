@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Queryable } from '../../db/database.ts';
-import { sql } from '../../db/sql.ts';
-import { TokenctlError } from '../../domain/errors.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { sql } from '@tokenctl/common/db/sql.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { AuthenticationSettings } from '../../operations/ports/target-parts.ts';
 import { refuseAbsent } from '../absent-settings.ts';
 import { insertEntries } from './activity-entries.ts';

@@ -1,4 +1,4 @@
-import { literal, type Sql, sql } from '../../db/sql.ts';
+import { literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 
 /**
  * Whose tables a database has: a controller's, those of tokenctl's own service, which carry the same names, or a platform

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Queryable } from '../../db/database.ts';
-import { type Sql, shared, sql } from '../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { type Sql, shared, sql } from '@tokenctl/common/db/sql.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import { Rows } from '../../domain/rows.ts';
-import type { Secret } from '../../domain/secret.ts';
 import { type Comparison, comparisonsOf, keptOf, type Selector, whoseOf } from '../../domain/selector.ts';
 import type { PlannedToken, RefreshToken, StoredRefreshTokenState, Token } from '../../domain/token.ts';
 import type { Identified, TargetDescription } from '../../operations/ports/target.ts';

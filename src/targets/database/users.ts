@@ -1,7 +1,7 @@
-import type { Queryable } from '../../db/database.ts';
-import { joined, type Sql, sql } from '../../db/sql.ts';
-import { TokenctlError } from '../../domain/errors.ts';
-import { isSameAddress } from '../../domain/signals/subject-identifier.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { joined, type Sql, sql } from '@tokenctl/common/db/sql.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { isSameAddress } from '@tokenctl/common/signals/subject-identifier.ts';
 import type { User } from '../../domain/token.ts';
 import type {
   Contact,

@@ -1,12 +1,12 @@
 /** The HTTP interface of the console: JSON, the cookie, and the key that only pages of this address have. */
 import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { ApiError } from '@tokenctl/common/web/api.ts';
 import { useEffect, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import type { Incidents } from '../../console/case/read-incidents.ts';
 import type { Ended as EndedOf, OperationState, Problem } from '../../console/operations.ts';
 import type { FleetRow, Overview } from '../../console/overview.ts';
 import type { Facts } from '../../console/routes.ts';
-import { ApiError } from '../shared/api.ts';
 
 /** Where the page that opens the console keeps the key for all tabs of this address (`KEEP_KEY` of `src/console/server.ts`). */
 const STORED_KEY = 'console-key';

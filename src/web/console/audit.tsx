@@ -10,13 +10,13 @@ import {
   ToolbarItem,
 } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
+import { Choice } from '@tokenctl/common/web/choice.tsx';
+import { Loaded } from '@tokenctl/common/web/states.tsx';
+import { type Column, PlainTable } from '@tokenctl/common/web/table.tsx';
+import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import type { AuditRead as Audited } from '../../console/audits.ts';
-import { Choice } from '../shared/choice.tsx';
-import { Loaded } from '../shared/states.tsx';
-import { type Column, PlainTable } from '../shared/table.tsx';
-import { countText, numberText } from '../shared/times.tsx';
 import { call, type Json, patternOf, query, saved, send, useAddress, useFacts } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { PlaceNote, usePlace } from './controller.tsx';

@@ -1,9 +1,9 @@
 /** Plans, reports and histories of the commands, laid out as what they are: steps with their state, ways in, facts, counts. */
 import './case/case.css';
 import { Button, ClipboardCopy, DescriptionList, Label, type LabelProps } from '@patternfly/react-core';
+import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import { type ReactNode, useState } from 'react';
 import type { ShownLine, ShownPart } from '../../console/shown-document.ts';
-import { PlainTable } from '../shared/table.tsx';
 import type { Ended } from './api.ts';
 import { Printed } from './commands.tsx';
 import { Bars, Fact, Said, WithTimes } from './parts.tsx';

@@ -10,10 +10,10 @@ import {
   ModalHeader,
   TextInput,
 } from '@patternfly/react-core';
+import { Choice } from '@tokenctl/common/web/choice.tsx';
+import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import type { AuditRead } from '../../console/audits.ts';
-import { Choice } from '../shared/choice.tsx';
-import { numberText } from '../shared/times.tsx';
 import { type Json, query, useRead } from './api.ts';
 import { Message } from './parts.tsx';
 

@@ -1,11 +1,11 @@
 /** The frame of the console: its pages, its navigation, who works in it, and the operation that is open. */
 import { EmptyState, EmptyStateBody, Label, PageSection } from '@patternfly/react-core';
+import { ApiError } from '@tokenctl/common/web/api.ts';
+import { Frame, ThemeButton } from '@tokenctl/common/web/frame.tsx';
+import { Failed, Loading, UnknownAddress } from '@tokenctl/common/web/states.tsx';
+import { zoneText } from '@tokenctl/common/web/times.tsx';
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { Route, Routes, useSearchParams } from 'react-router';
-import { ApiError } from '../shared/api.ts';
-import { Frame, ThemeButton } from '../shared/frame.tsx';
-import { Failed, Loading, UnknownAddress } from '../shared/states.tsx';
-import { zoneText } from '../shared/times.tsx';
 import { type Facts, useRead } from './api.ts';
 import { LostConnection } from './lost-connection.tsx';
 import { Overview } from './overview/overview.tsx';

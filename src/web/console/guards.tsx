@@ -1,7 +1,7 @@
 /** The rule of two persons in the forms of changes: what needs an approval, and how to save a plan for it. */
 import { Button, Checkbox, ExpandableSection, FormGroup, TextInput } from '@patternfly/react-core';
+import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
-import { numberText } from '../shared/times.tsx';
 import { type ApprovalRule, useFacts } from './api.ts';
 import { Message } from './parts.tsx';
 

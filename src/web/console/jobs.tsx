@@ -11,10 +11,10 @@ import {
   Title,
 } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
+import { Loaded } from '@tokenctl/common/web/states.tsx';
+import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import { type ReactNode, useState } from 'react';
 import type { Jobs as Answer } from '../../console/jobs.ts';
-import { Loaded } from '../shared/states.tsx';
-import { PlainTable } from '../shared/table.tsx';
 import { call, type Ended, type Json, type Operation, query, useAddress, useFacts, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { Report } from './document.tsx';

@@ -12,10 +12,10 @@ import {
   ModalHeader,
 } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
+import { Loaded } from '@tokenctl/common/web/states.tsx';
+import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import type { ReactNode } from 'react';
 import type { LogRun } from '../../console/log-records.ts';
-import { Loaded } from '../shared/states.tsx';
-import { PlainTable } from '../shared/table.tsx';
 import { call, type Json, query, saved, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { Message, When, WithTimes } from './parts.tsx';

@@ -2,14 +2,14 @@
 
 import { Button, Label, PageSection, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
+import { Choice } from '@tokenctl/common/web/choice.tsx';
+import { Code } from '@tokenctl/common/web/code.tsx';
+import { Loaded } from '@tokenctl/common/web/states.tsx';
+import { PlainTable } from '@tokenctl/common/web/table.tsx';
+import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import type { Log as Answer } from '../../console/log-records.ts';
-import { Choice } from '../shared/choice.tsx';
-import { Code } from '../shared/code.tsx';
-import { Loaded } from '../shared/states.tsx';
-import { PlainTable } from '../shared/table.tsx';
-import { countText, numberText } from '../shared/times.tsx';
 import { call, type Json, type Operation, query, saved, useAddress, useRead } from './api.ts';
 import { TextSearch } from './commands.tsx';
 import { RunDialog } from './log-run.tsx';

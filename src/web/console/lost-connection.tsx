@@ -1,8 +1,8 @@
 /** Says on every page that the console does not answer: what is shown then is as old as it is. */
 import { Button, PageSection } from '@patternfly/react-core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { ApiError } from '@tokenctl/common/web/api.ts';
 import { type ReactNode, useEffect, useState } from 'react';
-import { ApiError } from '../shared/api.ts';
 import { call } from './api.ts';
 import { Message, When } from './parts.tsx';
 

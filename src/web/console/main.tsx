@@ -2,11 +2,11 @@ import '@patternfly/react-core/dist/styles/base.css';
 import './console.css';
 import './tokens/charts.css';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { ApiError } from '@tokenctl/common/web/api.ts';
+import { startTheme } from '@tokenctl/common/web/theme.ts';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { BrowserRouter } from 'react-router';
-import { ApiError } from '../shared/api.ts';
-import { startTheme } from '../shared/theme.ts';
 import { ConsoleFrame } from './frame.tsx';
 
 startTheme();

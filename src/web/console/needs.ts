@@ -1,5 +1,5 @@
 /** What a controller needs somebody for: the reasons in words, the gravest first. */
-import { countText } from '../shared/times.tsx';
+import { countText } from '@tokenctl/common/web/times.tsx';
 import { type ControllerRead, unreadText } from './api.ts';
 import type { JobsRead } from './jobs.tsx';
 

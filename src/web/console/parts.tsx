@@ -11,11 +11,11 @@ import {
   PageSection,
   Title,
 } from '@patternfly/react-core';
+import { WithCode } from '@tokenctl/common/web/code.tsx';
+import { withBreaks } from '@tokenctl/common/web/table.tsx';
+import { localText, numberText } from '@tokenctl/common/web/times.tsx';
 import { Fragment, type ReactNode, useEffect } from 'react';
 import { Link } from 'react-router';
-import { WithCode } from '../shared/code.tsx';
-import { withBreaks } from '../shared/table.tsx';
-import { localText, numberText } from '../shared/times.tsx';
 import type { Operation } from './api.ts';
 
 /** The heading of a page; the title of the browser's tab as well. */

@@ -12,9 +12,9 @@ import {
   TextInput,
 } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
+import { Loaded } from '@tokenctl/common/web/states.tsx';
 import { type ReactNode, useState } from 'react';
 import type { ShownPlan } from '../../console/saved-plans.ts';
-import { Loaded } from '../shared/states.tsx';
 import { call, type Json, query, useAddress, useFacts, useRead } from './api.ts';
 import { type Account, AccountFields, useBegin } from './begin.tsx';
 import { CommandLine } from './commands.tsx';

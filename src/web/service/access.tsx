@@ -11,14 +11,14 @@ import {
   ToolbarItem,
 } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
+import { callApi, type Page, problemText, withQuery } from '@tokenctl/common/web/api.ts';
+import { ApiForm, type FormField, type FormValues } from '@tokenctl/common/web/form.tsx';
+import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';
+import { useNotify } from '@tokenctl/common/web/notices.tsx';
+import { type User, useApi } from '@tokenctl/common/web/queries.ts';
+import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
-import { callApi, type Page, problemText, withQuery } from '../shared/api.ts';
-import { ApiForm, type FormField, type FormValues } from '../shared/form.tsx';
-import { type Column, ResourceList } from '../shared/list.tsx';
-import { useNotify } from '../shared/notices.tsx';
-import { type User, useApi } from '../shared/queries.ts';
-import { PlainTable } from '../shared/table.tsx';
 import { mayEdit, type Named, type Shown, type Tab } from './resource-pages.tsx';
 
 /** A role of an object, as the object's summary names it. */

@@ -1,9 +1,9 @@
 /** The activity stream: who changed what. */
 import { PageSection } from '@patternfly/react-core';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
+import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';
+import { Time } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
-import { PageHeading } from '../shared/heading.tsx';
-import { type Column, ResourceList } from '../shared/list.tsx';
-import { Time } from '../shared/times.tsx';
 import { type ActivityEntry, actorOf, KINDS, OPERATIONS, sentenceOf } from './activity-events.tsx';
 
 const MAX_LENGTH = 120;

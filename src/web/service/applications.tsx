@@ -1,10 +1,11 @@
 /** OAuth2 applications: list, details, tokens, creation, change. */
+
+import type { FormField } from '@tokenctl/common/web/form.tsx';
+import { CopyText } from '@tokenctl/common/web/secrets.tsx';
+import { withBreaks } from '@tokenctl/common/web/table.tsx';
+import { Time } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
-import type { FormField } from '../shared/form.tsx';
-import { CopyText } from '../shared/secrets.tsx';
-import { withBreaks } from '../shared/table.tsx';
-import { Time } from '../shared/times.tsx';
 import { pagesOf } from './resource-forms.tsx';
 import {
   ORGANIZATION,

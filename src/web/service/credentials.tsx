@@ -1,11 +1,11 @@
 /** Credentials. Those of a controller have a type, whose inputs are fields of the form; the service's have none. */
 import { List, ListItem } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
+import { callApi, type Page, withQuery } from '@tokenctl/common/web/api.ts';
+import type { FormField } from '@tokenctl/common/web/form.tsx';
+import { useApi, useMe } from '@tokenctl/common/web/queries.ts';
+import { Loaded } from '@tokenctl/common/web/states.tsx';
 import type { ReactNode } from 'react';
-import { callApi, type Page, withQuery } from '../shared/api.ts';
-import type { FormField } from '../shared/form.tsx';
-import { useApi, useMe } from '../shared/queries.ts';
-import { Loaded } from '../shared/states.tsx';
 import { ACCESS } from './access.tsx';
 import { AddResource, EditResource, pagesOf } from './resource-forms.tsx';
 import {

@@ -10,14 +10,14 @@ import {
   Stack,
   StackItem,
 } from '@patternfly/react-core';
+import { NEVER_DAYS } from '@tokenctl/common/token-terms.ts';
+import { type Page, withQuery } from '@tokenctl/common/web/api.ts';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
+import { seesEverything, useApi, useMe } from '@tokenctl/common/web/queries.ts';
+import { Loaded } from '@tokenctl/common/web/states.tsx';
+import { countText, numberText, Time } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
-import { NEVER_DAYS } from '../../domain/token-terms.ts';
-import { type Page, withQuery } from '../shared/api.ts';
-import { PageHeading } from '../shared/heading.tsx';
-import { seesEverything, useApi, useMe } from '../shared/queries.ts';
-import { Loaded } from '../shared/states.tsx';
-import { countText, numberText, Time } from '../shared/times.tsx';
 import { type ActivityEntry, actorOf, hasActor, sentenceOf } from './activity-events.tsx';
 import { FINISHED_JOBS, LAST_CHANGES, TOTALS } from './first-reads.ts';
 

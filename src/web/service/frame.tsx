@@ -1,12 +1,12 @@
 /** The frame of the web interface: its pages, its navigation and the menu of the user. */
 import { MenuToggle } from '@patternfly/react-core';
+import { Frame, ThemeButton } from '@tokenctl/common/web/frame.tsx';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
+import { useLater } from '@tokenctl/common/web/later.ts';
+import { fullName, seesEverything, useMe } from '@tokenctl/common/web/queries.ts';
+import { UnknownAddress } from '@tokenctl/common/web/states.tsx';
 import { type ReactNode, useRef, useState } from 'react';
 import { Route, Routes, useLocation } from 'react-router';
-import { Frame, ThemeButton } from '../shared/frame.tsx';
-import { PageHeading } from '../shared/heading.tsx';
-import { useLater } from '../shared/later.ts';
-import { fullName, seesEverything, useMe } from '../shared/queries.ts';
-import { UnknownAddress } from '../shared/states.tsx';
 import { type LoadedPage, NAVIGATION, pageAt } from './pages.tsx';
 
 /** The frame with the page of the current address. */

@@ -1,9 +1,9 @@
 /** Inventories with their hosts and groups. */
 import { CodeBlock, CodeBlockCode, Label } from '@patternfly/react-core';
+import type { FormField } from '@tokenctl/common/web/form.tsx';
+import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';
 import { Fragment, type ReactNode } from 'react';
 import { Link } from 'react-router';
-import type { FormField } from '../shared/form.tsx';
-import { type Column, ResourceList } from '../shared/list.tsx';
 import { ACCESS } from './access.tsx';
 import { AddMember, RemoveMember } from './members.tsx';
 import { pagesOf } from './resource-forms.tsx';

@@ -1,13 +1,13 @@
 import './start.ts';
 import '@patternfly/react-core/dist/styles/base.css';
 import './service.css';
+import { earlyAnswers } from '@tokenctl/common/web/api.ts';
+import { Notices } from '@tokenctl/common/web/notices.tsx';
+import { Session } from '@tokenctl/common/web/session.tsx';
+import { startTheme } from '@tokenctl/common/web/theme.ts';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { BrowserRouter } from 'react-router';
-import { earlyAnswers } from '../shared/api.ts';
-import { Notices } from '../shared/notices.tsx';
-import { Session } from '../shared/session.tsx';
-import { startTheme } from '../shared/theme.ts';
 import { ServiceFrame } from './frame.tsx';
 import { loadPage } from './pages.tsx';
 

@@ -1,10 +1,10 @@
 /** Adding resources that exist to a list, such as users to a team or hosts to a group, and removing them from it. */
 import { Button, Modal, ModalBody, ModalHeader } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
+import { callApi, problemText } from '@tokenctl/common/web/api.ts';
+import { ApiForm, type FormField } from '@tokenctl/common/web/form.tsx';
+import { useNotify } from '@tokenctl/common/web/notices.tsx';
 import { type ReactNode, useState } from 'react';
-import { callApi, problemText } from '../shared/api.ts';
-import { ApiForm, type FormField } from '../shared/form.tsx';
-import { useNotify } from '../shared/notices.tsx';
 
 /** A button with a dialog that adds one. */
 export function AddMember({

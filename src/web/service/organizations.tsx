@@ -1,5 +1,5 @@
 /** Organizations: list, details, members, creation, change. */
-import { Time } from '../shared/times.tsx';
+import { Time } from '@tokenctl/common/web/times.tsx';
 import { Access } from './access.tsx';
 import { APPLICATION } from './applications.tsx';
 import { People } from './people.tsx';

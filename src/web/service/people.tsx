@@ -1,8 +1,9 @@
 /** The people with a role: list, adding and removing one. */
+
+import { ResourceList } from '@tokenctl/common/web/list.tsx';
+import type { User } from '@tokenctl/common/web/queries.ts';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
-import { ResourceList } from '../shared/list.tsx';
-import type { User } from '../shared/queries.ts';
 import { AddMember, RemoveMember } from './members.tsx';
 import { InactiveUsers, UserState } from './user-state.tsx';
 

@@ -1,8 +1,8 @@
 /** Projects, which are folders with playbooks. */
 import { Label, List, ListItem } from '@patternfly/react-core';
+import { useApi } from '@tokenctl/common/web/queries.ts';
+import { Loaded } from '@tokenctl/common/web/states.tsx';
 import type { ReactNode } from 'react';
-import { useApi } from '../shared/queries.ts';
-import { Loaded } from '../shared/states.tsx';
 import { ACCESS } from './access.tsx';
 import { pagesOf } from './resource-forms.tsx';
 import {

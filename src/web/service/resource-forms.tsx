@@ -1,13 +1,13 @@
 /** The forms to create and to change a resource. */
 import { PageSection } from '@patternfly/react-core';
+import { callApi } from '@tokenctl/common/web/api.ts';
+import { ApiForm, type FormField, type FormValues, REMOVED } from '@tokenctl/common/web/form.tsx';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
+import { useNotify } from '@tokenctl/common/web/notices.tsx';
+import { type User, useMe } from '@tokenctl/common/web/queries.ts';
+import { SecretDialog } from '@tokenctl/common/web/secrets.tsx';
 import { type ComponentType, type ReactNode, useState } from 'react';
 import { useNavigate, useSearchParams } from 'react-router';
-import { callApi } from '../shared/api.ts';
-import { ApiForm, type FormField, type FormValues, REMOVED } from '../shared/form.tsx';
-import { PageHeading } from '../shared/heading.tsx';
-import { useNotify } from '../shared/notices.tsx';
-import { type User, useMe } from '../shared/queries.ts';
-import { SecretDialog } from '../shared/secrets.tsx';
 import {
   aboveOf,
   KindPage,

@@ -1,19 +1,19 @@
 /** What the pages of resources share: kinds of resources, their lists and details. */
 import { Flex, PageSection } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
+import { callApi, type Page, withQuery } from '@tokenctl/common/web/api.ts';
+import { DeleteButton, type Deletion } from '@tokenctl/common/web/deletion.tsx';
+import { Facts, LinkedTabs } from '@tokenctl/common/web/detail.tsx';
+import type { FormField, FormValues } from '@tokenctl/common/web/form.tsx';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
+import { ButtonLink } from '@tokenctl/common/web/links.tsx';
+import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';
+import type { Filter } from '@tokenctl/common/web/list-filters.tsx';
+import { type User, useApi, useMe } from '@tokenctl/common/web/queries.ts';
+import { Loaded } from '@tokenctl/common/web/states.tsx';
+import { Time } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
-import { callApi, type Page, withQuery } from '../shared/api.ts';
-import { DeleteButton, type Deletion } from '../shared/deletion.tsx';
-import { Facts, LinkedTabs } from '../shared/detail.tsx';
-import type { FormField, FormValues } from '../shared/form.tsx';
-import { PageHeading } from '../shared/heading.tsx';
-import { ButtonLink } from '../shared/links.tsx';
-import { type Column, ResourceList } from '../shared/list.tsx';
-import type { Filter } from '../shared/list-filters.tsx';
-import { type User, useApi, useMe } from '../shared/queries.ts';
-import { Loaded } from '../shared/states.tsx';
-import { Time } from '../shared/times.tsx';
 
 /** A resource that the summary of another one names. */
 export interface Named {

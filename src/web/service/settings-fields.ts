@@ -1,7 +1,7 @@
 /** Forms of settings, made from what OPTIONS says about them. */
-import { ApiError } from '../shared/api.ts';
-import { type FormField, type FormValues, REMOVED } from '../shared/form.tsx';
-import { duration } from '../shared/times.tsx';
+import { ApiError } from '@tokenctl/common/web/api.ts';
+import { type FormField, type FormValues, REMOVED } from '@tokenctl/common/web/form.tsx';
+import { duration } from '@tokenctl/common/web/times.tsx';
 
 /** A setting as OPTIONS describes it. */
 interface Described {

@@ -11,16 +11,16 @@ import {
   PageSection,
 } from '@patternfly/react-core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { callApi, type Page, withQuery } from '@tokenctl/common/web/api.ts';
+import { Facts, LinkedTabs } from '@tokenctl/common/web/detail.tsx';
+import { ApiForm } from '@tokenctl/common/web/form.tsx';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
+import { useNotify } from '@tokenctl/common/web/notices.tsx';
+import { type User, useApi, useMe } from '@tokenctl/common/web/queries.ts';
+import { CopyText } from '@tokenctl/common/web/secrets.tsx';
+import { Failed, Loading } from '@tokenctl/common/web/states.tsx';
 import { type ReactNode, useState } from 'react';
 import { Navigate, useNavigate, useParams } from 'react-router';
-import { callApi, type Page, withQuery } from '../shared/api.ts';
-import { Facts, LinkedTabs } from '../shared/detail.tsx';
-import { ApiForm } from '../shared/form.tsx';
-import { PageHeading } from '../shared/heading.tsx';
-import { useNotify } from '../shared/notices.tsx';
-import { type User, useApi, useMe } from '../shared/queries.ts';
-import { CopyText } from '../shared/secrets.tsx';
-import { Failed, Loading } from '../shared/states.tsx';
 import {
   changesOf,
   formValues,

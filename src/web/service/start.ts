@@ -1,5 +1,5 @@
 // Begins the reads of the first view, before the application is there: answers to what the page has asked for itself.
-import { readEarly } from '../shared/api.ts';
+import { readEarly } from '@tokenctl/common/web/api.ts';
 import { DASHBOARD_READS, ME } from './first-reads.ts';
 
 readEarly(ME);

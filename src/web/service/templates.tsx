@@ -1,15 +1,15 @@
 /** Job templates, and launching them. */
 import { Alert, Button, PageSection } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
+import { callApi, problemText } from '@tokenctl/common/web/api.ts';
+import { ApiForm } from '@tokenctl/common/web/form.tsx';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
+import { useNotify } from '@tokenctl/common/web/notices.tsx';
+import { useApi } from '@tokenctl/common/web/queries.ts';
+import { Loaded } from '@tokenctl/common/web/states.tsx';
 import { type ReactNode, useState } from 'react';
 import { useNavigate } from 'react-router';
 import type { Asks, JobOptions } from '../../service/store/job-options.ts';
-import { callApi, problemText } from '../shared/api.ts';
-import { ApiForm } from '../shared/form.tsx';
-import { PageHeading } from '../shared/heading.tsx';
-import { useNotify } from '../shared/notices.tsx';
-import { useApi } from '../shared/queries.ts';
-import { Loaded } from '../shared/states.tsx';
 import { ACCESS } from './access.tsx';
 import {
   asksText,

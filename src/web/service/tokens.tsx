@@ -1,15 +1,15 @@
 /** The tokens of a user or of an application: list and creation. */
 import { Alert, Label, PageSection } from '@patternfly/react-core';
+import { callApi, type Page, withQuery } from '@tokenctl/common/web/api.ts';
+import { ApiForm, type FormField } from '@tokenctl/common/web/form.tsx';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
+import { ButtonLink } from '@tokenctl/common/web/links.tsx';
+import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';
+import { useApi, useMe } from '@tokenctl/common/web/queries.ts';
+import { SecretDialog } from '@tokenctl/common/web/secrets.tsx';
+import { isNever, Time } from '@tokenctl/common/web/times.tsx';
 import { createContext, type ReactNode, useContext, useState } from 'react';
 import { Link, useNavigate } from 'react-router';
-import { callApi, type Page, withQuery } from '../shared/api.ts';
-import { ApiForm, type FormField } from '../shared/form.tsx';
-import { PageHeading } from '../shared/heading.tsx';
-import { ButtonLink } from '../shared/links.tsx';
-import { type Column, ResourceList } from '../shared/list.tsx';
-import { useApi, useMe } from '../shared/queries.ts';
-import { SecretDialog } from '../shared/secrets.tsx';
-import { isNever, Time } from '../shared/times.tsx';
 
 /** A token as `/api/v2/tokens/` shows it. */
 interface Token {

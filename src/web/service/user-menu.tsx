@@ -1,9 +1,9 @@
 /** The menu of the user, loaded after the first view. */
 import { Divider, Dropdown, DropdownItem, DropdownList } from '@patternfly/react-core';
+import { useMe } from '@tokenctl/common/web/queries.ts';
+import { logOut } from '@tokenctl/common/web/session.tsx';
 import { type ReactNode, type RefObject, useEffect, useState } from 'react';
 import { useNavigate } from 'react-router';
-import { useMe } from '../shared/queries.ts';
-import { logOut } from '../shared/session.tsx';
 
 /** The menu below its button, which is shown from the beginning. */
 export function UserMenu({

@@ -1,10 +1,10 @@
 /** Whether users are active: what the pages show of it, and the button that changes it. */
 import { Alert, Button, Label, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
+import { callApi, type Page, problemText, withQuery } from '@tokenctl/common/web/api.ts';
+import { useNotify } from '@tokenctl/common/web/notices.tsx';
+import { type User, useApi, useMe } from '@tokenctl/common/web/queries.ts';
 import { createContext, type ReactNode, useContext, useState } from 'react';
-import { callApi, type Page, problemText, withQuery } from '../shared/api.ts';
-import { useNotify } from '../shared/notices.tsx';
-import { type User, useApi, useMe } from '../shared/queries.ts';
 
 /** Those of some users that are deactivated; null while it is not known. */
 const Inactive = createContext<ReadonlySet<number> | null>(null);

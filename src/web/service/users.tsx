@@ -1,14 +1,14 @@
 /** The users: list, details, organizations, tokens, creation, change. */
 import { Label, LabelGroup, PageSection } from '@patternfly/react-core';
+import type { FormField } from '@tokenctl/common/web/form.tsx';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
+import { ButtonLink } from '@tokenctl/common/web/links.tsx';
+import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';
+import { type User, useMe } from '@tokenctl/common/web/queries.ts';
+import { breakable } from '@tokenctl/common/web/table.tsx';
+import { Time } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
 import { Link, useParams } from 'react-router';
-import type { FormField } from '../shared/form.tsx';
-import { PageHeading } from '../shared/heading.tsx';
-import { ButtonLink } from '../shared/links.tsx';
-import { type Column, ResourceList } from '../shared/list.tsx';
-import { type User, useMe } from '../shared/queries.ts';
-import { breakable } from '../shared/table.tsx';
-import { Time } from '../shared/times.tsx';
 import { HeldRoles } from './access.tsx';
 import { pagesOf } from './resource-forms.tsx';
 import {

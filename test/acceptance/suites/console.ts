@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { startChromium } from '../../browser/chromium.ts';
+import { startChromium } from '@tokenctl/testing/chromium.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
 import { testConsole } from '../../support/console.ts';
-import { findChromium } from '../../support/tools.ts';
 import { closedWays, ofOffered } from '../access.ts';
 import { homeOf } from '../home.ts';
 import { CHROMIUM, CONTROLLER } from '../needs.ts';

@@ -4,14 +4,14 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
-import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { EXPLANATION, readDescription } from '../../acceptance/description.ts';
-import { openOn } from '../../support/databases.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
 import { ADMIN, basic, Client, startTestService } from '../../support/service.ts';
-import { until } from '../../support/until.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../acceptance/main.ts', import.meta.url));
 

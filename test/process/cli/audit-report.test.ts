@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import { type Audit, Baseline } from '../../../src/domain/policy/judge.ts';
 import { defaultPolicy, type RuleName, ruleNames } from '../../../src/domain/policy/policy.ts';
 import { type Severity, severities } from '../../../src/domain/policy/rule.ts';

@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { expect, test } from 'vitest';
 import { failureOf, failureToText, ManagementError } from '../../../src/cli/errors/failure.ts';
 import { inManagementWords } from '../../../src/cli/management/awx-manage.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 
 const WORDS = { code: 'not_found', message: 'The user does not exist.' } as const;
 

@@ -8,10 +8,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { until } from '@tokenctl/testing/until.ts';
 import { describe, expect, it } from 'vitest';
 import type { LockdownSnapshot } from '../../../src/console/case/lockdown-snapshot.ts';
 import type { OperationState } from '../../../src/console/operations.ts';
-import { until } from '../../support/until.ts';
 import { carryOut, lockedDown } from './locked-down.ts';
 import { tokenctl } from './program.ts';
 

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { describe, expect, inject, it } from 'vitest';
 import type { LockdownSnapshot } from '../../../src/console/case/lockdown-snapshot.ts';
-import { openOn } from '../../support/databases.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
 import { carryOut, lockedDown } from './locked-down.ts';
 
 /** Refuses in a database whatever a statement is about, as a full disk or a lost right does. */

@@ -2,11 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { until } from '@tokenctl/testing/until.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Answers } from '../../../src/console/answers.ts';
 import type { FleetRow } from '../../../src/console/overview.ts';
 import { testConsole } from '../../support/console.ts';
-import { until } from '../../support/until.ts';
 import { estate } from './estate.ts';
 
 const east = estate({ users: 12, tokens: 40 });

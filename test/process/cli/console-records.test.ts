@@ -1,15 +1,14 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { until } from '@tokenctl/testing/until.ts';
 import { expect, it } from 'vitest';
 import { inTurns } from '../../../src/console/places.ts';
 import { chartsOf } from '../../../src/console/tokens/token-charts.ts';
 import { type Severity, severities } from '../../../src/domain/policy/rule.ts';
 import { TokenStatistics } from '../../../src/domain/token-statistics.ts';
-
 import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
 import { consoleOf, type TestConsole } from '../../support/console.ts';
 import { days, facts, now } from '../../support/policy-facts.ts';
 import { token } from '../../support/tokens.ts';
-import { until } from '../../support/until.ts';
 import { estate } from './estate.ts';
 
 const { home } = estate({ users: 8, tokens: 60 });

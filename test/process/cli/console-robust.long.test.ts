@@ -1,5 +1,6 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { until } from '@tokenctl/testing/until.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cookieName, KEY_HEADER } from '../../../src/console/access.ts';
 import type { CaseRead } from '../../../src/console/case/cases.ts';
@@ -7,7 +8,6 @@ import type { OperationState } from '../../../src/console/operations.ts';
 import { runConsole } from '../../../src/console/server.ts';
 import { consoleOf, type TestConsole, tokensOf } from '../../support/console.ts';
 import { type Gate, startGate } from '../../support/gate.ts';
-import { until } from '../../support/until.ts';
 import { estate, type Home } from './estate.ts';
 
 const east = estate({ users: 12, tokens: 160 });

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { until } from '@tokenctl/testing/until.ts';
 import { expect, it, onTestFinished } from 'vitest';
 import type { AccountsRead } from '../../../src/console/names.ts';
 import { ADMIN, basic, Client, startTestService } from '../../support/service.ts';
 import { theftConsole } from '../../support/theft.ts';
-import { until } from '../../support/until.ts';
 import { temporaryFolder } from './program.ts';
 
 const PASSWORD = 'long enough for it';

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { Secret } from '../../../src/domain/secret.ts';
 import { ADMIN, basic, Client, serviceDatabase, startTestService } from '../../support/service.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 

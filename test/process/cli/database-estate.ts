@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Database } from '@tokenctl/common/db/database.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { openOn } from '@tokenctl/testing/databases.ts';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import type { Database } from '../../../src/db/database.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService } from '../../../src/service/server.ts';
-import { openOn } from '../../support/databases.ts';
 import { configure } from '../../support/drafts.ts';
 import { SECRET_KEY, serviceDatabase, startTestService } from '../../support/service.ts';
 import { type Run, type RunOptions, temporaryFolder, tokenctl } from './program.ts';

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
+import type { Database } from '@tokenctl/common/db/database.ts';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { describe, expect, inject, test } from 'vitest';
-import type { Database } from '../../../src/db/database.ts';
-import { openOn } from '../../support/databases.ts';
 import { DOCUMENTED_GRANTS as documented, SERVICE_GRANTS } from '../../support/documented-grants.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
 import { databaseEstate } from './database-estate.ts';
 
 const { home, addRole, addUser, service } = databaseEstate();

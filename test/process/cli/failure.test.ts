@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, test } from 'vitest';
 import { failureOf, failureToJson, failureToText } from '../../../src/cli/errors/failure.ts';
 import { traceOf } from '../../../src/cli/output/report-failure.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 
 const leaky = Object.assign(new Error('GET / with Authorization: Bearer s3cr3t failed'), {
   headers: { authorization: 'Bearer s3cr3t' },

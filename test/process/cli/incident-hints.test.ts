@@ -1,3 +1,4 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, test } from 'vitest';
 import { failureOf } from '../../../src/cli/errors/failure.ts';
 import { hintForPaths } from '../../../src/cli/incident/incident-text.ts';
@@ -8,7 +9,6 @@ import {
   problemOf,
 } from '../../../src/cli/multi-context/context-outcomes.ts';
 import { closedPath, openPath, uncheckedPath } from '../../../src/domain/access.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 
 const closed = closedPath('access_tokens', 'Read again.');
 const unchecked = uncheckedPath('sessions', 'Not listed.');

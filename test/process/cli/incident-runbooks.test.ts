@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { runbooks } from '../../../src/cli/incident/incident-flags.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { openSignalFile } from '../../../src/signals/signal-store.ts';
 import { scimAnswer } from '../../support/directory-providers.ts';
 import { providerServer } from '../../support/provider-server.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { until } from '@tokenctl/testing/until.ts';
 import { expect, test } from 'vitest';
-import { until } from '../../support/until.ts';
 import { estate, type Home } from './estate.ts';
 
 // Twice the three batches of 250 that are in flight at once.

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { until } from '@tokenctl/testing/until.ts';
 import { describe, expect, test } from 'vitest';
-import { until } from '../../support/until.ts';
 import { type ContextsHome, severalServices } from './multi-context.ts';
 import { typedInto } from './terminal.ts';
 

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { expect, test } from 'vitest';
 import { requireNewFile, reserveSecretFile, writeSecretFile } from '../../../src/app/secret-file.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { temporaryFolder } from './program.ts';
 
 /** A secret that cannot be taken out: what fails while a file is filled. */

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { expect, test } from 'vitest';
 import { createRuntime } from '../../../src/app/runtime.ts';
 import { type Asked, carryOut } from '../../../src/cli/change/change.ts';
@@ -9,7 +10,6 @@ import {
   type Switch,
   switchFlow,
 } from '../../../src/cli/settings/switch-flow.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { documentText } from '../../../src/reports/document.ts';
 import { noScreen } from '../../../src/reports/tables/text.ts';
 import { Gateway } from '../../support/gateway.ts';

@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { requestedEvents } from '@tokenctl/common/signals/signal-event.ts';
+import { freePort } from '@tokenctl/testing/embedded-postgres.ts';
+import { EVENTS } from '@tokenctl/testing/transmitter.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { requestedEvents } from '../../../src/domain/signals/signal-event.ts';
-import { freePort } from '../../support/embedded-postgres.ts';
 import { receiverProgram, type SignalWorld, signalWorld } from '../../support/signal-world.ts';
 import { type StreamTransmitter, streamTransmitter } from '../../support/stream-transmitter.ts';
-import { EVENTS } from '../../support/transmitter.ts';
-import { until } from '../../support/until.ts';
 import { type Run, tokenctl } from './program.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../bin/tokenctl.js');
@@ -102,7 +102,7 @@ test('a stream for another audience is said to be, and is not asked to verify', 
 
 test('an issuer that is not configured, or not there, is explained', async () => {
   const foreign = streamTransmitter();
-  const { startTransmitter } = await import('../../support/transmitter.ts');
+  const { startTransmitter } = await import('@tokenctl/testing/transmitter.ts');
   const other = await startTransmitter(foreign.serve);
   const unknown = await run('signals', 'connect', other.issuer);
   await other.close();

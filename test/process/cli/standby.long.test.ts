@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type ReplicatedPostgres, startReplicatedPostgres } from '@tokenctl/testing/embedded-postgres.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../../support/controller-tables.ts';
 import { configure } from '../../support/drafts.ts';
-import { type ReplicatedPostgres, startReplicatedPostgres } from '../../support/embedded-postgres.ts';
 import { mailServer } from '../../support/mail-server.ts';
 import { loadRealTables, REAL_PEERS } from '../../support/real-tables.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
-import { until } from '../../support/until.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 
 let servers: ReplicatedPostgres;

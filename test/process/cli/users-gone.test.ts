@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { testConsole } from '../../support/console.ts';
-import { openOn } from '../../support/databases.ts';
 import { scimAnswer } from '../../support/directory-providers.ts';
 import { providerServer } from '../../support/provider-server.ts';
-import { until } from '../../support/until.ts';
 import { databaseEstate, FIRST_ENTRY } from './database-estate.ts';
 import { startTokenctl } from './program.ts';
 

@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { draft, stillClock } from '../../support/drafts.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
-import { until } from '../../support/until.ts';
 
 const PROGRAM = join(import.meta.dirname, 'append-process.ts');
 

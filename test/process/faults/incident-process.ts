@@ -1,5 +1,5 @@
+import { Secret } from '@tokenctl/common/secret.ts';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
 import { deathAt, dyingLog, dyingTarget } from '../../support/dying.ts';
 import { WORKS, workOn } from './incident-work.ts';

@@ -1,7 +1,7 @@
+import { openPostgres } from '@tokenctl/common/db/postgres.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { openPostgresLog } from '../../../src/audit-log/postgres-log.ts';
-import { openPostgres } from '../../../src/db/postgres.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
 
 /** Opens the log at a path, or in the database of a URL. */

@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { bundledProgram } from '../../support/bundled-program.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { FakeController } from '../../support/fake-controller.ts';
 import { entriesOf } from '../../support/fixture.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
-import { until } from '../../support/until.ts';
 
 const program = bundledProgram(join(import.meta.dirname, 'revocation-process.ts'));
 

@@ -1,4 +1,4 @@
-import { Secret } from '../../../src/domain/secret.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
 import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';

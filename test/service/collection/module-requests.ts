@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { until } from '@tokenctl/testing/until.ts';
 import { expect } from 'vitest';
 import type { Answer, Body, Client } from '../../support/service.ts';
-import { until } from '../../support/until.ts';
 
 /** What the modules of the collection awx.awx ask and send, as its documentation has it. Where Ansible is missing, these requests are played. */
 

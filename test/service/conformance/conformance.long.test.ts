@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { describe, expect, inject, it } from 'vitest';
-import { Secret } from '../../../src/domain/secret.ts';
 import { type RunningService, startService } from '../../../src/service/server.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
 import { DATABASES } from '../../support/service.ts';
 import { type ChangedRequest, withChangedRequests } from './changed-requests.ts';
 import { withIssuer } from './issuer.ts';

@@ -1,5 +1,5 @@
-import type { Database } from '../../../src/db/database.ts';
-import { Secret } from '../../../src/domain/secret.ts';
+import type { Database } from '@tokenctl/common/db/database.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { Gateway } from '../../support/gateway.ts';
 import {
   ADMIN,

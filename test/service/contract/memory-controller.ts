@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Secret } from '../../../src/domain/secret.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import type { Token } from '../../../src/domain/token.ts';
 import { fingerprintOf, type MemoryTarget, user } from '../../support/memory-target.ts';
 import { token } from '../../support/tokens.ts';

@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Outcome } from '../../../src/domain/plan.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { pathsNotCovered } from '../../../src/operations/access/not-covered.ts';
 import { type CheckedCapabilities, checkTarget } from '../../../src/operations/contexts/check-target.ts';
 import type { Target, TargetDescription } from '../../../src/operations/ports/target.ts';

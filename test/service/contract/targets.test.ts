@@ -1,10 +1,10 @@
+import { Secret } from '@tokenctl/common/secret.ts';
+import { openOn } from '@tokenctl/testing/databases.ts';
 import { afterAll, beforeAll, describe } from 'vitest';
-import { Secret } from '../../../src/domain/secret.ts';
 import type { Target, TargetDescription } from '../../../src/operations/ports/target.ts';
 import type { Credential } from '../../../src/targets/controller-api/connection.ts';
 import { openControllerApi } from '../../../src/targets/controller-api/controller-api.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
-import { openOn } from '../../support/databases.ts';
 import { ADMIN } from '../../support/service.ts';
 import { roleWith } from '../../support/test-database.ts';
 import { ContractService } from './contract-service.ts';

@@ -1,5 +1,5 @@
+import { sql } from '@tokenctl/common/db/sql.ts';
 import { expect, it } from 'vitest';
-import { sql } from '../../../src/db/sql.ts';
 import { externalAccount } from '../../../src/service/access.ts';
 import { findUser, IS_EXTERNAL } from '../../../src/service/store/users.ts';
 import { startTestService } from '../../support/service.ts';

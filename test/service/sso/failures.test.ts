@@ -1,7 +1,7 @@
+import { listenOnLoopback } from '@tokenctl/testing/sso/http-server.ts';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
 import { SECRET_KEY, startTestService } from '../../support/service.ts';
-import { listenOnLoopback } from '../../support/sso/http-server.ts';
 import { expectRefused, LogLines, set, untilReturn, whoIs } from '../../support/sso/world.ts';
 import { Browser, type Stop } from './browser.ts';
 import { type ForgingProvider, startForgingProvider } from './forging-provider.ts';

@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
 import type { RequestListener } from 'node:http';
-import { formOf, type LoopbackServer, listenOnLoopback } from '../../support/sso/http-server.ts';
+import { formOf, type LoopbackServer, listenOnLoopback } from '@tokenctl/testing/sso/http-server.ts';
 
 /** What becomes of an id token on its way; what is returned is sent. */
 interface Forgery {

@@ -1,8 +1,8 @@
+import type { LoopbackServer } from '@tokenctl/testing/sso/http-server.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
 import { SECRET_KEY, startTestService } from '../../support/service.ts';
 import { type GithubAccount, type GithubTroubles, startGithub } from '../../support/sso/github-server.ts';
-import type { LoopbackServer } from '../../support/sso/http-server.ts';
 import { expectRefused, LogLines, logInThrough, set, untilReturn, whoIs } from '../../support/sso/world.ts';
 
 const account = (id: number, more: Partial<GithubAccount> = {}): GithubAccount => ({

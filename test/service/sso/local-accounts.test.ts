@@ -1,14 +1,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
+import { type OpenIdProvider, startOpenIdProvider } from '@tokenctl/testing/sso/openid-provider.ts';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { enableLocalAuth } from '../../../src/app/run-service.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { hashToken } from '../../../src/service/auth/secret-hashes.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { enableLocalAccounts } from '../../../src/service/service-database.ts';
 import { findLiveToken } from '../../../src/service/store/issued-tokens.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
 import {
   ADMIN,
   basic,
@@ -18,7 +19,6 @@ import {
   SECRET_KEY,
   startTestService,
 } from '../../support/service.ts';
-import { type OpenIdProvider, startOpenIdProvider } from '../../support/sso/openid-provider.ts';
 import { adminOf, logInThrough, set, whoIs } from '../../support/sso/world.ts';
 import type { Browser } from './browser.ts';
 

@@ -1,10 +1,10 @@
 import { sign, verify } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { startOpenIdProvider } from '@tokenctl/testing/sso/openid-provider.ts';
+import type { KeyPair, SamlIdentityProvider } from '@tokenctl/testing/sso/saml-identity-provider.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
 import { ADMIN, Client } from '../../support/service.ts';
-import { startOpenIdProvider } from '../../support/sso/openid-provider.ts';
-import type { KeyPair, SamlIdentityProvider } from '../../support/sso/saml-identity-provider.ts';
 import { logInThrough, set, whoIs } from '../../support/sso/world.ts';
 import { Browser, type Stop } from './browser.ts';
 import { idpFor, idpSettings, logInWithSaml, samlKeys, startSamlService } from './saml-world.ts';

@@ -1,9 +1,9 @@
+import type { SamlIdentityProvider } from '@tokenctl/testing/sso/saml-identity-provider.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
 import { attributesOf, type Identity } from '../../../src/service/sso/backends.ts';
 import type { UserRules } from '../../../src/service/sso/configuration.ts';
 import { mappedFlags, mappedRoles } from '../../../src/service/sso/role-mapping.ts';
-import type { SamlIdentityProvider } from '../../support/sso/saml-identity-provider.ts';
 import { adminOf, set, whoIs } from '../../support/sso/world.ts';
 import { idpFor, logInWithSaml, samlKeys, startSamlService } from './saml-world.ts';
 

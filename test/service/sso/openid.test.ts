@@ -1,7 +1,7 @@
+import { type OpenIdProvider, startOpenIdProvider } from '@tokenctl/testing/sso/openid-provider.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
 import { SECRET_KEY, startTestService } from '../../support/service.ts';
-import { type OpenIdProvider, startOpenIdProvider } from '../../support/sso/openid-provider.ts';
 import { adminOf, expectRefused, logInThrough, set, untilReturn, whoIs } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { type OpenIdProvider, startOpenIdProvider } from '@tokenctl/testing/sso/openid-provider.ts';
+import { EVENTS } from '@tokenctl/testing/transmitter.ts';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
 import { bearer, Client, SECRET_KEY, startTestService } from '../../support/service.ts';
-import { type OpenIdProvider, startOpenIdProvider } from '../../support/sso/openid-provider.ts';
 import { adminOf, LogLines, logInThrough, set, untilReturn, whoIs } from '../../support/sso/world.ts';
-import { EVENTS } from '../../support/transmitter.ts';
 import type { Browser } from './browser.ts';
 
 const SECRET = 'a-client-secret-of-the-tests';

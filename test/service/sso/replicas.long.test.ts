@@ -1,11 +1,11 @@
+import { Secret } from '@tokenctl/common/secret.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
+import type { LoopbackServer } from '@tokenctl/testing/sso/http-server.ts';
+import { type OpenIdProvider, startOpenIdProvider } from '@tokenctl/testing/sso/openid-provider.ts';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService } from '../../../src/service/server.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
 import { startTestService } from '../../support/service.ts';
 import { startGithub } from '../../support/sso/github-server.ts';
-import type { LoopbackServer } from '../../support/sso/http-server.ts';
-import { type OpenIdProvider, startOpenIdProvider } from '../../support/sso/openid-provider.ts';
 import { expectRefused, isReturn, set, whoIs } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
 import { idpFor, post, samlKeys, startSamlService } from './saml-world.ts';

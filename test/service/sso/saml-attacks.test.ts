@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../../src/service/server.ts';
 import {
   type AssertionParts,
   type SamlIdentityProvider,
   signAgain,
-} from '../../support/sso/saml-identity-provider.ts';
+} from '@tokenctl/testing/sso/saml-identity-provider.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningService } from '../../../src/service/server.ts';
 import { expectRefused, set, whoIs } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
 import { beginSamlLogin, idpFor, logInWithSaml, post, samlKeys, startSamlService } from './saml-world.ts';

@@ -1,7 +1,7 @@
 import { constants, createCipheriv, publicEncrypt, randomBytes } from 'node:crypto';
+import type { SamlIdentityProvider } from '@tokenctl/testing/sso/saml-identity-provider.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
-import type { SamlIdentityProvider } from '../../support/sso/saml-identity-provider.ts';
 import { expectRefused } from '../../support/sso/world.ts';
 import { beginSamlLogin, idpFor, logInWithSaml, post, samlKeys, startSamlService } from './saml-world.ts';
 

@@ -1,13 +1,13 @@
-import { Secret } from '../../../src/domain/secret.ts';
-import type { RunningService, ServiceOptions } from '../../../src/service/server.ts';
-import { startTestService } from '../../support/service.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import {
   type AssertionParts,
   type KeyPair,
   makeKeyPair,
   SamlIdentityProvider,
   type SamlRequest,
-} from '../../support/sso/saml-identity-provider.ts';
+} from '@tokenctl/testing/sso/saml-identity-provider.ts';
+import type { RunningService, ServiceOptions } from '../../../src/service/server.ts';
+import { startTestService } from '../../support/service.ts';
 import { set } from '../../support/sso/world.ts';
 import { Browser, type Stop } from './browser.ts';
 

@@ -1,8 +1,8 @@
 import { inflateRawSync } from 'node:zlib';
+import type { KeyPair, SamlIdentityProvider } from '@tokenctl/testing/sso/saml-identity-provider.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
 import { Client } from '../../support/service.ts';
-import type { KeyPair, SamlIdentityProvider } from '../../support/sso/saml-identity-provider.ts';
 import { adminOf, expectRefused, set, whoIs } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
 import {

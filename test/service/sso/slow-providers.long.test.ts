@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
+import { type LoopbackServer, listenOnLoopback } from '@tokenctl/testing/sso/http-server.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
 import { SECRET_KEY, startTestService } from '../../support/service.ts';
-import { type LoopbackServer, listenOnLoopback } from '../../support/sso/http-server.ts';
 import { expectRefused, set } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
 

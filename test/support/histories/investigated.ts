@@ -1,6 +1,6 @@
-import { TokenctlError } from '../../../src/domain/errors.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import type { Investigation } from '../../../src/domain/investigation/investigation.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';
 import type { Target, TargetDescription } from '../../../src/operations/ports/target.ts';
 import {

@@ -1,6 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { accountPage, formOf, type LoopbackServer, listenOnLoopback } from './http-server.ts';
+import {
+  accountPage,
+  formOf,
+  type LoopbackServer,
+  listenOnLoopback,
+} from '@tokenctl/testing/sso/http-server.ts';
 
 /** An account at GitHub, as far as the API tells of it. */
 export interface GithubAccount {

@@ -1,11 +1,11 @@
+import { Secret } from '@tokenctl/common/secret.ts';
+import { runs } from '@tokenctl/testing/runs.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { emptyHead, hashOf, linkEntry } from '../../../src/audit-log/chain.ts';
 import { parseEntry } from '../../../src/audit-log/entry.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import type { LogVerification } from '../../../src/operations/ports/audit-log.ts';
 import { draft, stillClock } from '../../support/drafts.ts';
-import { runs } from '../../support/runs.ts';
 import { chainOf, logOfLines } from './chains.ts';
 
 function verify(lines: readonly (string | Buffer)[]): Promise<LogVerification> {

@@ -1,3 +1,4 @@
+import { runs } from '@tokenctl/testing/runs.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { canonical } from '../../../src/audit-log/chain.ts';
@@ -5,7 +6,6 @@ import { parseEntry } from '../../../src/audit-log/entry.ts';
 import { EntryForms } from '../../../src/audit-log/entry-forms.ts';
 import type { Entry } from '../../../src/operations/ports/audit-log.ts';
 import { draft } from '../../support/drafts.ts';
-import { runs } from '../../support/runs.ts';
 import { chainOf } from './chains.ts';
 
 const latin1 = (line: string) => Buffer.from(line).toString('latin1');

@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { expect, test } from 'vitest';
 import { logUnavailable } from '../../../src/audit-log/failures.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 
 const path = '/var/lib/tokenctl/audit.jsonl';
 

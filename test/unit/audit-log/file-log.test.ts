@@ -1,11 +1,11 @@
 import { appendFile, chmod, mkdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { refused } from '@tokenctl/testing/refused.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { draft, RUN, stillClock } from '../../support/drafts.ts';
 import { refusal, sequence } from '../../support/logs.ts';
-import { refused } from '../../support/refused.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 async function opened() {
   const folder = await temporaryFolder();

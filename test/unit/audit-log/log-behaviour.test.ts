@@ -1,8 +1,8 @@
+import { until } from '@tokenctl/testing/until.ts';
 import { describe, expect, test } from 'vitest';
 import { hashOf } from '../../../src/audit-log/chain.ts';
 import { draft, RUN } from '../../support/drafts.ts';
 import { EMPTY_LOGS, refusal, sequence } from '../../support/logs.ts';
-import { until } from '../../support/until.ts';
 
 describe.each(EMPTY_LOGS)('an audit log in %s', (_kind, open) => {
   test('returns the entry as it is stored', async () => {

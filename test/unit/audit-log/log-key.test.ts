@@ -1,5 +1,7 @@
 import { chmod, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { refused } from '@tokenctl/testing/refused.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { describe, expect, test } from 'vitest';
 import { openKeyFiles } from '../../../src/audit-log/key-files.ts';
 import { openCheckpoint } from '../../../src/domain/checkpoint.ts';
@@ -14,8 +16,6 @@ import {
 import { verifyLog } from '../../../src/operations/audit-log/verify-log.ts';
 import { draft } from '../../support/drafts.ts';
 import { EMPTY_LOGS, refusal } from '../../support/logs.ts';
-import { refused } from '../../support/refused.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const actor = { user: 'root', host: 'bastion' };
 const name = 'example.org/audit';

@@ -1,13 +1,13 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { runs } from '@tokenctl/testing/runs.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { canonical, hashOf } from '../../../src/audit-log/chain.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import { generateNoteKey, parseSigner } from '../../../src/domain/note-key.ts';
 import { makeCheckpoint } from '../../../src/operations/audit-log/checkpoints.ts';
 import { verifyLog } from '../../../src/operations/audit-log/verify-log.ts';
 import type { Entry, EntryDraft } from '../../../src/operations/ports/audit-log.ts';
 import { draft } from '../../support/drafts.ts';
-import { runs } from '../../support/runs.ts';
 import { chainOf, logOfLines } from './chains.ts';
 import { verifySecond, verifySecondAgainst } from './second-verifier.ts';
 

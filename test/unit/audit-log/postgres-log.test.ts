@@ -1,18 +1,18 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Database } from '@tokenctl/common/db/database.ts';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
+import { openPrepared } from '@tokenctl/testing/embedded-template.ts';
+import { refused } from '@tokenctl/testing/refused.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { openPostgresLog } from '../../../src/audit-log/postgres-log.ts';
 import { AUDIT_SCHEMA } from '../../../src/audit-log/postgres-queries.ts';
-import type { Database } from '../../../src/db/database.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
-import { openOn } from '../../support/databases.ts';
 import { draft, stillClock } from '../../support/drafts.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
-import { openPrepared } from '../../support/embedded-template.ts';
 import { refusal } from '../../support/logs.ts';
-import { refused } from '../../support/refused.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 let url: string;
 let admin: Database;

@@ -1,5 +1,7 @@
 import { appendFile, link, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { refused } from '@tokenctl/testing/refused.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { generateNoteKey, parseSigner } from '../../../src/domain/note-key.ts';
@@ -13,8 +15,6 @@ import { verifyLog } from '../../../src/operations/audit-log/verify-log.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
 import { draft } from '../../support/drafts.ts';
 import { refusal, sequence } from '../../support/logs.ts';
-import { refused } from '../../support/refused.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { verifySecond } from './second-verifier.ts';
 
 const actor = { user: 'root', host: 'bastion' };

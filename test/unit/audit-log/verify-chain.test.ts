@@ -1,3 +1,4 @@
+import { runs } from '@tokenctl/testing/runs.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { canonical, emptyHead, hashOf, openAfter } from '../../../src/audit-log/chain.ts';
@@ -6,7 +7,6 @@ import type { Line } from '../../../src/audit-log/lines.ts';
 import { verifyChain } from '../../../src/audit-log/verify-chain.ts';
 import type { Entry, EntryDraft } from '../../../src/operations/ports/audit-log.ts';
 import { draft } from '../../support/drafts.ts';
-import { runs } from '../../support/runs.ts';
 import { chainOf, lineOf, logOfLines } from './chains.ts';
 
 /** How many lines are valid from the beginning on: each is parsed, written again in canonical form, and compared. */

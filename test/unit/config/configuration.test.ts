@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { jobKinds } from '../../../src/app/jobs/job-kinds.ts';
 import {
@@ -10,7 +11,6 @@ import {
   withSettings,
   writableFile,
 } from '../../../src/config/configuration.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 
 /** Loads the configuration with this text as its file; without one there is no file. */
 function load(text?: string, options: { env?: Record<string, string>; flags?: SettingFlags } = {}) {

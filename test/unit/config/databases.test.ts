@@ -1,12 +1,12 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { jobKinds } from '../../../src/app/jobs/job-kinds.ts';
 import { loadConfiguration, type SettingFlags } from '../../../src/config/configuration.ts';
 import { contextOf } from '../../../src/config/contexts.ts';
 import { databaseConnection } from '../../../src/config/secrets.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 
 /** Loads the configuration with this text as its file. */
 function load(text: string, options: { env?: Record<string, string>; flags?: SettingFlags } = {}) {

@@ -1,9 +1,9 @@
 import { chmodSync, chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { readSecret, storeSecret } from '../../../src/config/secrets.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 
 let folder = '';
 beforeEach(() => {

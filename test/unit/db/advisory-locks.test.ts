@@ -1,12 +1,12 @@
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
+import { NO_ANSWER_MS } from '@tokenctl/testing/limits.ts';
+import { refused } from '@tokenctl/testing/refused.ts';
 import { describe, expect, inject, test } from 'vitest';
 import { openPostgresLog } from '../../../src/audit-log/postgres-log.ts';
 import { openPostgresLedger } from '../../../src/scheduler/ledger/ledger.ts';
-import { openOn } from '../../support/databases.ts';
 import { draft, stillClock } from '../../support/drafts.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
-import { NO_ANSWER_MS } from '../../support/limits.ts';
 import { refusal } from '../../support/logs.ts';
-import { refused } from '../../support/refused.ts';
 
 /** A database in which another session holds the given advisory locks. */
 async function lockedDatabase(keys: readonly number[]) {

@@ -1,8 +1,8 @@
+import { openPostgres } from '@tokenctl/common/db/postgres.ts';
+import { settingsIn } from '@tokenctl/common/db/settings-in-force.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openPostgres } from '../../../src/db/postgres.ts';
-import { settingsIn } from '../../../src/db/settings-in-force.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
 import { NO_PGBOUNCER, startPgbouncer } from '../../support/pgbouncer.ts';
 import { createTestDatabase } from '../../support/test-database.ts';

@@ -1,11 +1,11 @@
 import { type AddressInfo, createServer } from 'node:net';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { openPostgres } from '@tokenctl/common/db/postgres.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
+import { NO_ANSWER_MS } from '@tokenctl/testing/limits.ts';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import type { Queryable } from '../../../src/db/database.ts';
-import { openPostgres } from '../../../src/db/postgres.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { type PostgresProxy, startProxy } from '../../process/faults/postgres-proxy.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
-import { NO_ANSWER_MS } from '../../support/limits.ts';
 import { refusal } from '../../support/logs.ts';
 
 let proxy: PostgresProxy;

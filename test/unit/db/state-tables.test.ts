@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { openStateFile } from '@tokenctl/common/db/state-tables.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { openStateFile } from '../../../src/db/state-tables.ts';
 import { signalsSchema } from '../../../src/signals/signal-tables.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 test('a commit that SQLite refuses, because another connection reads, is made when that has ended', async () => {
   const folder = await temporaryFolder();

@@ -1,8 +1,8 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { LdapConnection } from '../../../src/directories/ldap-connection.ts';
 import { readFilter } from '../../../src/directories/ldap-users.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { entry, ldapServer, reference, result, type Script } from '../../support/ldap-wire.ts';
 
 /** An element of a message, with the offset of its tag. */

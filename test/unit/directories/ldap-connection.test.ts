@@ -1,10 +1,10 @@
 import net from 'node:net';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { NO_ANSWER_MS } from '@tokenctl/testing/limits.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { LdapConnection, type LdapServer } from '../../../src/directories/ldap-connection.ts';
 import { readFilter } from '../../../src/directories/ldap-users.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { entry, ldapServer, reference, result, type Script } from '../../support/ldap-wire.ts';
-import { NO_ANSWER_MS } from '../../support/limits.ts';
 
 const PATIENT = { connect: 600_000, silence: 600_000, whole: 600_000 };
 const QUICK = { ...PATIENT, connect: NO_ANSWER_MS, silence: NO_ANSWER_MS };

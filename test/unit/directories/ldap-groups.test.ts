@@ -1,8 +1,8 @@
+import { Secret } from '@tokenctl/common/secret.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { LdapConnection } from '../../../src/directories/ldap-connection.ts';
 import { walkGroups } from '../../../src/directories/ldap-groups.ts';
 import { DirectoryUsers } from '../../../src/domain/directory-users.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { entryOf, ldapServer, result } from '../../support/ldap-wire.ts';
 
 const GROUP = 'cn=staff,dc=x';

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { Attribute, Change } from 'ldapts';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { LdapConnection, type LdapServer } from '../../../src/directories/ldap-connection.ts';
@@ -9,7 +10,6 @@ import {
   readLdapUsers,
 } from '../../../src/directories/ldap-users.ts';
 import type { DirectoryUser, FoundBy } from '../../../src/domain/directory-users.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import {
   GROUPS,
   LIMITED,

@@ -1,12 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto';
+import type { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { importSPKI, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { clientCredentialsToken, serviceAccountToken } from '../../../src/directories/access-tokens.ts';
 import { ProviderClient } from '../../../src/directories/provider-client.ts';
-import type { TokenctlError } from '../../../src/domain/errors.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { type Answer, providerServer } from '../../support/provider-server.ts';
-import { until } from '../../support/until.ts';
 
 /** An error as the Admin SDK of Google answers it. */
 const google = (status: number, reason: string) => ({

@@ -1,3 +1,4 @@
+import { Secret } from '@tokenctl/common/secret.ts';
 import { describe, expect, test } from 'vitest';
 import { openCheckpoint, signCheckpoint } from '../../../src/domain/checkpoint.ts';
 import {
@@ -7,7 +8,6 @@ import {
   parseVerifier,
   signNote,
 } from '../../../src/domain/note-key.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 
 // The example of Go's golang.org/x/mod/sumdb/note.
 const GO_SIGNER = new Secret(

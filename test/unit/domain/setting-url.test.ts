@@ -1,7 +1,7 @@
+import { readConnection } from '@tokenctl/common/db/connection-parameters.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { readSettingUrl } from '@tokenctl/common/setting-url.ts';
 import { describe, expect, test } from 'vitest';
-import { readConnection } from '../../../src/db/connection-parameters.ts';
-import { Secret } from '../../../src/domain/secret.ts';
-import { readSettingUrl } from '../../../src/domain/setting-url.ts';
 import { openEmail } from '../../../src/notify/email.ts';
 import { openWebhook } from '../../../src/notify/webhook.ts';
 import { SessionCache } from '../../../src/targets/database/session-cache.ts';

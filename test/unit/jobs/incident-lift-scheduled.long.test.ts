@@ -1,5 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
+import { VirtualClock } from '@tokenctl/testing/virtual-clock.ts';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { jobFiles } from '../../../src/app/jobs/job-files.ts';
 import { jobKinds } from '../../../src/app/jobs/job-kinds.ts';
@@ -9,19 +14,14 @@ import { snapshotFiles } from '../../../src/app/snapshot-file.ts';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { loadConfiguration } from '../../../src/config/configuration.ts';
 import { incidentOperations } from '../../../src/domain/incident/incident.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { lockDown } from '../../../src/operations/incident/lock-down.ts';
 import { planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';
 import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
 import { makeTables } from '../../support/controller-tables.ts';
-import { openOn } from '../../support/databases.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
 import { NO_MEASURE } from '../../support/incident-fixture.ts';
 import { schedulerOn } from '../../support/scheduled.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { fillEstate } from '../../support/token-estate.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const MINUTE = 60_000;
 

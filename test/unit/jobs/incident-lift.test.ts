@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { describe, expect, it } from 'vitest';
 import { incidentLift } from '../../../jobs/incident-lift.ts';
 import { cachedAuditLog } from '../../../src/app/jobs/start.ts';
@@ -11,7 +12,6 @@ import { draft, stillClock } from '../../support/drafts.ts';
 import { entriesOf, failingFrom } from '../../support/fixture.ts';
 import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
 import { installed } from '../../support/memory-target.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { unusedFiles, unusedServices } from '../../support/unused-files.ts';
 
 const HOUR = 3_600_000;

@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { startScheduler } from '../../../src/app/jobs/start.ts';
 import { exitCodeOf } from '../../../src/cli/errors/failure.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 
 // Runs the jobs of the configuration at the first argument until a signal, as `jobs start` does.
 const notify = (line: string) => {

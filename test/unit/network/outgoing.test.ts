@@ -6,20 +6,20 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Socket
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer as createTlsFront } from 'node:tls';
+import { exchange } from '@tokenctl/common/network/exchange.ts';
+import { openOutgoing, type ProxySetting } from '@tokenctl/common/network/outgoing.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { NO_ANSWER_MS } from '@tokenctl/testing/limits.ts';
+import { HAS_OPENSSL, makeCertificate } from '@tokenctl/testing/redis.ts';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { httpSink } from '../../../src/audit-log/export/network-sinks.ts';
 import { clientCredentialsToken } from '../../../src/directories/access-tokens.ts';
 import { ProviderClient } from '../../../src/directories/provider-client.ts';
-import { Secret } from '../../../src/domain/secret.ts';
-import { exchange } from '../../../src/network/exchange.ts';
-import { openOutgoing, type ProxySetting } from '../../../src/network/outgoing.ts';
 import { openWebhook } from '../../../src/notify/webhook.ts';
 import { Api } from '../../../src/targets/controller-api/api.ts';
 import { Connection } from '../../../src/targets/controller-api/connection.ts';
 import { controllerDialect } from '../../../src/targets/controller-api/controller-dialect.ts';
 import { acceptsPassword } from '../../../src/targets/controller-api/users.ts';
-import { NO_ANSWER_MS } from '../../support/limits.ts';
-import { HAS_OPENSSL, makeCertificate } from '../../support/redis.ts';
 import { NO_PROXY_SERVER, OWN_ADDRESS, startTinyproxy } from '../../support/tinyproxy.ts';
 
 const NAMES = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'NO_PROXY'];

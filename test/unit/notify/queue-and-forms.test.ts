@@ -1,13 +1,13 @@
 import { type AddressInfo, createServer } from 'node:net';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { NO_ANSWER_MS } from '@tokenctl/testing/limits.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { describe, expect, it } from 'vitest';
-import { TokenctlError } from '../../../src/domain/errors.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { openEmail } from '../../../src/notify/email.ts';
 import { NoticeQueue, slackMessage } from '../../../src/notify/notices.ts';
 import type { Notice, Notifier } from '../../../src/operations/ports/notifier.ts';
-import { NO_ANSWER_MS } from '../../support/limits.ts';
 import { mailServer } from '../../support/mail-server.ts';
-import { until } from '../../support/until.ts';
 
 const notice: Notice = {
   id: 'abc123',

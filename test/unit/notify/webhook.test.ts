@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { NO_ANSWER_MS } from '@tokenctl/testing/limits.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Secret } from '../../../src/domain/secret.ts';
 import { openWebhook, type WebhookOptions } from '../../../src/notify/webhook.ts';
 import type { Notice } from '../../../src/operations/ports/notifier.ts';
-import { NO_ANSWER_MS } from '../../support/limits.ts';
 
 const notice: Notice = {
   id: 'a1b2',

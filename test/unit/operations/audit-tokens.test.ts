@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import { Baseline, type Finding, findingKey } from '../../../src/domain/policy/judge.ts';
 import { defaultPolicy, type Policy } from '../../../src/domain/policy/policy.ts';
 import type { Selector } from '../../../src/domain/selector.ts';

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import { changeSetting } from '../../../src/operations/settings/settings.ts';
 import { dryRun } from '../../../src/targets/dry-run.ts';
 import { failingFrom, fixture } from '../../support/fixture.ts';

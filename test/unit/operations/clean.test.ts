@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { expect, test } from 'vitest';
 import { countsOf } from '../../../src/cli/investigation/cleaning-text.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { CleaningAct } from '../../../src/domain/investigation/cleaning.ts';
 import { type CleaningReport, clean, undoCleaning } from '../../../src/operations/investigation/clean.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import {
   type ExpireSessionsOptions,
   expireSessions,

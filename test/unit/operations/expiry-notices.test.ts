@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Notice, Notifier } from '../../../src/operations/ports/notifier.ts';
 import { planNotices, sendNotices } from '../../../src/operations/token-audit/expiry-notices.ts';
 import { stillClock } from '../../support/drafts.ts';

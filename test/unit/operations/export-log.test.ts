@@ -1,17 +1,17 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { describe, expect, test } from 'vitest';
 import { fileCursor } from '../../../src/audit-log/export/file-sink.ts';
 import { ocsfFormat } from '../../../src/audit-log/export/ocsf.ts';
 import { jsonLinesFormat } from '../../../src/audit-log/export/open-sink.ts';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import { type ExportLogOptions, exportLog } from '../../../src/operations/audit-log/export-log.ts';
 import { rotateLog } from '../../../src/operations/audit-log/rotate-log.ts';
 import type { LogSink } from '../../../src/operations/ports/log-sink.ts';
 import { draft, stillClock } from '../../support/drafts.ts';
 import { EMPTY_LOGS } from '../../support/logs.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 /** A sink that keeps what it takes, and fails when told so, before or after it took them. */
 class MemorySink implements LogSink {

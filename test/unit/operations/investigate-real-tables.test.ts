@@ -1,9 +1,9 @@
+import { Secret } from '@tokenctl/common/secret.ts';
+import { kinds } from '@tokenctl/testing/runs.ts';
 import { describe, expect, it } from 'vitest';
-import { Secret } from '../../../src/domain/secret.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';
 import { openDatabaseEvidence } from '../../../src/targets/database/evidence/evidence.ts';
 import { loadRealTables, type Peer, REAL_PEERS } from '../../support/real-tables.ts';
-import { kinds } from '../../support/runs.ts';
 
 const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1'];
 

@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { expect, test } from 'vitest';
 import { investigationDocument } from '../../../src/cli/investigation/investigation-text.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import { notNamed } from '../../../src/domain/investigation/earlier-items.ts';
 import { remains } from '../../../src/domain/investigation/investigation.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';

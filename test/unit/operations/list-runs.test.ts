@@ -1,11 +1,11 @@
 import { join } from 'node:path';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { listRuns, readRun } from '../../../src/operations/audit-log/list-log.ts';
 import type { AuditLog, EntryDraft } from '../../../src/operations/ports/audit-log.ts';
 import { runSentence } from '../../../src/reports/log-report.ts';
 import { draft } from '../../support/drafts.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const BEGIN = Date.parse('2026-03-01T00:00:00Z');
 const runId = (number: number) => `${String(number).padStart(8, '0')}-0000-4000-8000-000000000000`;

@@ -1,10 +1,10 @@
+import { Secret } from '@tokenctl/common/secret.ts';
+import { kinds } from '@tokenctl/testing/runs.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isOtherChangeLeft, remains } from '../../../src/domain/investigation/investigation.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { openDatabaseEvidence } from '../../../src/targets/database/evidence/evidence.ts';
 import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
 import { loadRealTables, type Peer, REAL_PEERS } from '../../support/real-tables.ts';
-import { kinds } from '../../support/runs.ts';
 
 const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1', 'awx-21.14.0', 'awx-devel'];
 

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
+import { kinds } from '@tokenctl/testing/runs.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { listLog, numberSince } from '../../../src/operations/audit-log/list-log.ts';
 import { reportLog } from '../../../src/operations/audit-log/report-log.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
 import { draft } from '../../support/drafts.ts';
-import { kinds } from '../../support/runs.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const HOUR = 3_600_000;
 const BEGIN = Date.parse('2026-01-01T00:00:00Z');

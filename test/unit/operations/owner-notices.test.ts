@@ -1,8 +1,9 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { refused } from '@tokenctl/testing/refused.ts';
 import { describe, expect, test } from 'vitest';
 import { ownerNotices } from '../../../jobs/owner-notices.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import { defaultTemplate } from '../../../src/domain/owner-mail.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { openMailer } from '../../../src/notify/email.ts';
 import type { Mail, Mailer } from '../../../src/operations/ports/notifier.ts';
 import {
@@ -13,7 +14,6 @@ import { mailFor, sendOwnerNotices } from '../../../src/operations/token-audit/s
 import { stillClock } from '../../support/drafts.ts';
 import { failingFrom, fixture } from '../../support/fixture.ts';
 import { mailServer } from '../../support/mail-server.ts';
-import { refused } from '../../support/refused.ts';
 import { token } from '../../support/tokens.ts';
 import { unusedServices } from '../../support/unused-files.ts';
 

@@ -1,8 +1,8 @@
+import { refused } from '@tokenctl/testing/refused.ts';
 import { describe, expect, test } from 'vitest';
 import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { MemoryTarget } from '../../support/memory-target.ts';
-import { refused } from '../../support/refused.ts';
 import { token } from '../../support/tokens.ts';
 
 const clock = stillClock;

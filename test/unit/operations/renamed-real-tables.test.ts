@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { kinds } from '@tokenctl/testing/runs.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { meantScope } from '../../../src/cli/incident/lockdown-order.ts';
 import type { AccessPath } from '../../../src/domain/access.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { lockDown } from '../../../src/operations/incident/lock-down.ts';
 import { namesFailure } from '../../../src/operations/incident/name-history.ts';
 import { offboardUsers, planUserOffboarding } from '../../../src/operations/incident/offboard-user.ts';
@@ -16,8 +18,6 @@ import { openDatabaseEvidence } from '../../../src/targets/database/evidence/evi
 import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
 import { loadRealCase } from '../../support/real-stream.ts';
 import { loadRealTables, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
-import { kinds } from '../../support/runs.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const PEERS = REAL_PEERS.filter((peer) => peer === 'awx-24.6.1' || peer === 'gateway-newest');
 const MEASURES = { ...NO_MEASURE, deactivate: true };

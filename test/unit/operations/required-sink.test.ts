@@ -1,12 +1,12 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { NO_ANSWER_MS } from '@tokenctl/testing/limits.ts';
 import { describe, expect, test } from 'vitest';
 import { withRequiredSink } from '../../../src/app/open-audit-log.ts';
 import { jsonLinesFormat, openSink } from '../../../src/audit-log/export/open-sink.ts';
 import { syslogFormat } from '../../../src/audit-log/export/syslog.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Entry } from '../../../src/operations/ports/audit-log.ts';
 import type { LogSink } from '../../../src/operations/ports/log-sink.ts';
 import { fixture } from '../../support/fixture.ts';
-import { NO_ANSWER_MS } from '../../support/limits.ts';
 import { deadPort, receiver, silence } from '../../support/receivers.ts';
 
 const format = jsonLinesFormat;

@@ -1,8 +1,8 @@
+import { kinds } from '@tokenctl/testing/runs.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withoutOtherIntruders } from '../../../src/operations/investigation/other-intruders.ts';
 import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
 import { type Peer, REAL_PEERS } from '../../support/real-tables.ts';
-import { kinds } from '../../support/runs.ts';
 
 const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1'];
 

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Entry } from '../../../src/operations/ports/audit-log.ts';
 import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../../src/operations/revocation/revoke-tokens.ts';

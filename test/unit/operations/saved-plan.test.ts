@@ -1,7 +1,8 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { refused } from '@tokenctl/testing/refused.ts';
 import { describe, expect, test } from 'vitest';
 import { revocationEnding } from '../../../src/cli/revocation/revocation-ending.ts';
 import { type ApprovalRule, signApproval } from '../../../src/domain/approval.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import { generateNoteKey, parseSigner } from '../../../src/domain/note-key.ts';
 import { lockDown } from '../../../src/operations/incident/lock-down.ts';
 import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
@@ -16,7 +17,6 @@ import {
 } from '../../../src/operations/revocation/saved-plan.ts';
 import { documentText } from '../../../src/reports/document.ts';
 import { incidentFixture } from '../../support/incident-fixture.ts';
-import { refused } from '../../support/refused.ts';
 
 type Fixture = Awaited<ReturnType<typeof incidentFixture>>;
 

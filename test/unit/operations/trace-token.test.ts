@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, test } from 'vitest';
 import { traceResult } from '../../../src/cli/token-audit/trace-result.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Activity } from '../../../src/domain/token.ts';
 import { UseRecord } from '../../../src/operations/journal/own-uses.ts';
 import { traceToken } from '../../../src/operations/token-audit/trace-token.ts';

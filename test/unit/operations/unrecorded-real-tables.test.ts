@@ -1,12 +1,12 @@
+import { Secret } from '@tokenctl/common/secret.ts';
+import { kinds } from '@tokenctl/testing/runs.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EvidenceLimit, Investigation } from '../../../src/domain/investigation/investigation.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { openApiEvidence } from '../../../src/targets/controller-api/evidence.ts';
 import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
 import { type Peer, REAL_PEERS } from '../../support/real-tables.ts';
 import { RecordedController } from '../../support/recorded-controller.ts';
 import { hasRecordings } from '../../support/recordings.ts';
-import { kinds } from '../../support/runs.ts';
 
 const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1', 'awx-21.14.0'];
 

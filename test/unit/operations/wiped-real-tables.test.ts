@@ -1,8 +1,9 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { kinds } from '@tokenctl/testing/runs.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { incidentsOf } from '../../../src/console/case/read-incidents.ts';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Investigation } from '../../../src/domain/investigation/investigation.ts';
-import { Secret } from '../../../src/domain/secret.ts';
 import { incidentStatus } from '../../../src/operations/incident/incident-status.ts';
 import { readStream } from '../../../src/operations/investigation/stream-hole.ts';
 import { openApiEvidence } from '../../../src/targets/controller-api/evidence.ts';
@@ -12,7 +13,6 @@ import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
 import { type Peer, REAL_PEERS } from '../../support/real-tables.ts';
 import { RecordedController } from '../../support/recorded-controller.ts';
 import { hasRecordings } from '../../support/recordings.ts';
-import { kinds } from '../../support/runs.ts';
 
 const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1', 'awx-21.14.0'];
 const STREAM = 'activity_stream:period';

@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { inject } from 'vitest';
 import type { JobStore } from '../../../src/operations/ports/scheduler.ts';
 import { openFileLedger, openPostgresLedger } from '../../../src/scheduler/ledger/ledger.ts';
-import { openOn } from '../../support/databases.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
 
 /** A place for a ledger, which several may have open. */
 export interface LedgerPlace extends AsyncDisposable {

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { refused } from '@tokenctl/testing/refused.ts';
+import { until } from '@tokenctl/testing/until.ts';
+import { VirtualClock } from '@tokenctl/testing/virtual-clock.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { JobStore, RunRecord } from '../../../src/operations/ports/scheduler.ts';
 import { runNow } from '../../../src/scheduler/execute.ts';
-import { refused } from '../../support/refused.ts';
 import { done, scheduledJob, schedulerOn } from '../../support/scheduled.ts';
-import { until } from '../../support/until.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
 import { filePlace, type LedgerPlace } from './ledgers.ts';
 
 const START = '2026-01-01T00:00:00Z';

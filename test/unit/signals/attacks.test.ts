@@ -1,5 +1,8 @@
 import { createHmac, createPublicKey } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
+import { AUDIENCE, EVENTS, startTransmitter, type Transmitter } from '@tokenctl/testing/transmitter.ts';
+import { until } from '@tokenctl/testing/until.ts';
+import { stopClocks } from '@tokenctl/testing/virtual-clock.ts';
 import type { FastifyRequest } from 'fastify';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { RefusedRequests } from '../../../src/signals/request-limits.ts';
@@ -9,9 +12,6 @@ import {
   type SignalWorld,
   signalWorld,
 } from '../../support/signal-world.ts';
-import { AUDIENCE, EVENTS, startTransmitter, type Transmitter } from '../../support/transmitter.ts';
-import { until } from '../../support/until.ts';
-import { stopClocks } from '../../support/virtual-clock.ts';
 
 const program = receiverProgram();
 let world: SignalWorld;

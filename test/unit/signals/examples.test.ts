@@ -1,4 +1,6 @@
 import { createHmac, randomUUID } from 'node:crypto';
+import { AUDIENCE, EVENTS } from '@tokenctl/testing/transmitter.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   type RunningReceiver,
@@ -6,8 +8,6 @@ import {
   type SignalWorld,
   signalWorld,
 } from '../../support/signal-world.ts';
-import { AUDIENCE, EVENTS } from '../../support/transmitter.ts';
-import { until } from '../../support/until.ts';
 
 const program = receiverProgram();
 let world: SignalWorld;

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
+import { AUDIENCE, EVENTS, startTransmitter, type Transmitter } from '@tokenctl/testing/transmitter.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stateDigest } from '../../../src/app/signals/intake.ts';
 import { pollingIntake } from '../../../src/app/signals/streams.ts';
 import { signalsSchema } from '../../../src/config/signals.ts';
 import type { SignalStore } from '../../../src/operations/ports/signals.ts';
 import { openSignalFile } from '../../../src/signals/signal-store.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
-import { AUDIENCE, EVENTS, startTransmitter, type Transmitter } from '../../support/transmitter.ts';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let store: SignalStore;

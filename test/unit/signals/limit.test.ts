@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { until } from '@tokenctl/testing/until.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   type RunningReceiver,
@@ -6,7 +7,6 @@ import {
   type SignalWorld,
   signalWorld,
 } from '../../support/signal-world.ts';
-import { until } from '../../support/until.ts';
 
 const program = receiverProgram();
 let world: SignalWorld;

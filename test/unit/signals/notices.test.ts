@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { HeldNotices } from '../../../src/app/signals/held-notices.ts';
@@ -6,7 +7,6 @@ import { RefusalNotices } from '../../../src/app/signals/refusal-notices.ts';
 import type { Notice, Notifier } from '../../../src/operations/ports/notifier.ts';
 import type { SignalStore } from '../../../src/operations/ports/signals.ts';
 import { openSignalFile } from '../../../src/signals/signal-store.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const log = pino({ enabled: false });
 

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { requestedEvents } from '@tokenctl/common/signals/signal-event.ts';
+import { AUDIENCE, EVENTS } from '@tokenctl/testing/transmitter.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { requestedEvents } from '../../../src/domain/signals/signal-event.ts';
 import {
   type RunningReceiver,
   receiverProgram,
   type SignalWorld,
   signalWorld,
 } from '../../support/signal-world.ts';
-import { AUDIENCE, EVENTS } from '../../support/transmitter.ts';
-import { until } from '../../support/until.ts';
 
 const program = receiverProgram();
 let world: SignalWorld;

@@ -1,3 +1,5 @@
+import { AUDIENCE, EVENTS } from '@tokenctl/testing/transmitter.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   type RunningReceiver,
@@ -5,8 +7,6 @@ import {
   type SignalWorld,
   signalWorld,
 } from '../../support/signal-world.ts';
-import { AUDIENCE, EVENTS } from '../../support/transmitter.ts';
-import { until } from '../../support/until.ts';
 
 const program = receiverProgram();
 let world: SignalWorld;

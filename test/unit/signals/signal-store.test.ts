@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { inject, onTestFinished, test as plain } from 'vitest';
 import type { NewSignal, SignalStore } from '../../../src/operations/ports/signals.ts';
 import { openSignalDatabase, openSignalFile } from '../../../src/signals/signal-store.ts';
-import { openOn } from '../../support/databases.ts';
-import { createDatabase } from '../../support/embedded-postgres.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const HOUR_MS = 3_600_000;
 const subject = { format: 'email', email: 'alice@example.org' } as const;

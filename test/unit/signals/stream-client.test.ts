@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { managedTransmitter, pollSourceOf } from '../../../src/app/signals/streams.ts';
 import { signalsSchema, type TransmitterSettings } from '../../../src/config/signals.ts';
 import { providerServer } from '../../support/provider-server.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const NONE = { acknowledged: [], refused: new Map(), maxEvents: 0 };
 const { signal } = new AbortController();

@@ -1,14 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { AUDIENCE, startTransmitter } from '@tokenctl/testing/transmitter.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { Secret } from '../../../src/domain/secret.ts';
 import { deliveryMethods } from '../../../src/operations/ports/transmitters.ts';
 import { connectStream, findStream } from '../../../src/operations/signals/connect-stream.ts';
 import { openStreamManagement } from '../../../src/signals/transmitter-client.ts';
-
 import { MANAGEMENT_TOKEN } from '../../support/signal-world.ts';
 import { streamTransmitter } from '../../support/stream-transmitter.ts';
-import { AUDIENCE, startTransmitter } from '../../support/transmitter.ts';
 
 /** A server that remembers what was asked of it, with the authorization. */
 async function serve(answer: (url: string) => unknown) {

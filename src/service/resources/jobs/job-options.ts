@@ -1,4 +1,4 @@
-import { sql } from '../../../db/sql.ts';
+import { sql } from '@tokenctl/common/db/sql.ts';
 import { type Declared, declared, type Field, type FieldSet } from '../../listing/fields.ts';
 import { MAX_RUN_SECONDS } from '../../playbooks/job-runner.ts';
 import { argumentProblem, limitProblem } from '../../playbooks/playbook.ts';

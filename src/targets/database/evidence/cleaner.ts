@@ -1,7 +1,7 @@
-import type { Queryable } from '../../../db/database.ts';
-import { sqlState } from '../../../db/postgres.ts';
-import { identifier, joined, type Sql, sql } from '../../../db/sql.ts';
-import type { TokenctlError } from '../../../domain/errors.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { sqlState } from '@tokenctl/common/db/postgres.ts';
+import { identifier, joined, type Sql, sql } from '@tokenctl/common/db/sql.ts';
+import type { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { CleaningAct, CleaningObject } from '../../../domain/investigation/cleaning.ts';
 import { refusedAct } from '../../../domain/investigation/cleaning.ts';
 import { DATABASE_FIELDS } from '../../../domain/investigation/cleaning-in-database.ts';

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../../db/database.ts';
-import { identifier, shared, sql } from '../../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { identifier, shared, sql } from '@tokenctl/common/db/sql.ts';
 import { isKnownKind } from '../../../domain/investigation/kinds.ts';
 import { ROLE_LINK, STORES } from './evidence-tables.ts';
 

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../../db/database.ts';
-import { identifier, sql } from '../../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { identifier, sql } from '@tokenctl/common/db/sql.ts';
 import type { CleaningAct } from '../../../domain/investigation/cleaning.ts';
 import { refusedAct } from '../../../domain/investigation/cleaning.ts';
 import { definedRoleField, kindOfModel } from '../../../domain/investigation/kinds.ts';

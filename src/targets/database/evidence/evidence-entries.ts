@@ -1,4 +1,4 @@
-import { identifier, literal, type Sql, sql } from '../../../db/sql.ts';
+import { identifier, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { StreamEntry } from '../../../domain/investigation/deed.ts';
 import { isKnownKind } from '../../../domain/investigation/kinds.ts';
 import type { Connection } from '../connection.ts';

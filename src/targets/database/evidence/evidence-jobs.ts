@@ -1,4 +1,4 @@
-import { type Sql, sql } from '../../../db/sql.ts';
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { kindOfModel } from '../../../domain/investigation/kinds.ts';
 import type { JobRecord, JobSelector } from '../../../operations/ports/evidence.ts';
 import { dateOf, dateOrNull, milliseconds, PAGE_LIMIT } from '../queries.ts';

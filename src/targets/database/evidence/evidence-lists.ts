@@ -1,4 +1,4 @@
-import { identifier, joined, literal, type Sql, shared, sql } from '../../../db/sql.ts';
+import { identifier, joined, literal, type Sql, shared, sql } from '@tokenctl/common/db/sql.ts';
 import type { Actor } from '../../../domain/investigation/investigation.ts';
 import { LISTED_KINDS, type ListedKind } from '../../../domain/investigation/kinds.ts';
 import type {

@@ -1,4 +1,4 @@
-import { type Sql, sql } from '../../../db/sql.ts';
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { AssignedRole } from '../../../domain/investigation/investigation.ts';
 import { definedRoleField, kindOfModel, modelOf } from '../../../domain/investigation/kinds.ts';
 import type {

@@ -1,7 +1,7 @@
-import { sql } from '../../../db/sql.ts';
-import { TokenctlError } from '../../../domain/errors.ts';
+import { sql } from '@tokenctl/common/db/sql.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { words } from '@tokenctl/common/text.ts';
 import { isKnownKind, type KnownKind } from '../../../domain/investigation/kinds.ts';
-import { words } from '../../../domain/text.ts';
 import type { Connection } from '../connection.ts';
 
 /** Where a controller 24.6.1 keeps one kind of object. All values are constants: no SQL is built from anything else. */

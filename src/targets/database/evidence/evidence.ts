@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Environment } from '../../../db/connection-sources.ts';
-import type { Queryable } from '../../../db/database.ts';
-import { identifier, literal, type Sql, sql } from '../../../db/sql.ts';
+import type { Environment } from '@tokenctl/common/db/connection-sources.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { identifier, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import { type NameChange, nameChangesIn, type StreamEntry } from '../../../domain/investigation/deed.ts';
 import type { Actor, AssignedRole, ObjectReference } from '../../../domain/investigation/investigation.ts';
 import { isKnownKind } from '../../../domain/investigation/kinds.ts';
-import type { Secret } from '../../../domain/secret.ts';
 import type {
   AssignedRoles,
   CurrentObject,

@@ -1,4 +1,4 @@
-import { literal, type Sql, sql } from '../../../db/sql.ts';
+import { literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { StreamEntry } from '../../../domain/investigation/deed.ts';
 import { recordedMaker, streamEntryOf } from '../../../domain/investigation/gateway-entries.ts';
 import type { Actor } from '../../../domain/investigation/investigation.ts';

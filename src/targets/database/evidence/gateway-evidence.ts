@@ -1,5 +1,5 @@
-import type { Queryable } from '../../../db/database.ts';
-import { type Sql, sql } from '../../../db/sql.ts';
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { type NameChange, nameChangesIn, type StreamEntry } from '../../../domain/investigation/deed.ts';
 import { gatewayModelOf, SYSTEM_USER, settingValue } from '../../../domain/investigation/gateway-entries.ts';
 import type { Actor } from '../../../domain/investigation/investigation.ts';

@@ -1,7 +1,7 @@
 /** What is known of a case beside its stages: since when it is open, its users, and when it was last checked. */
 import { Label } from '@patternfly/react-core';
+import { unbroken } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useEffect, useState } from 'react';
-import { unbroken } from '../../shared/times.tsx';
 import { type ChosenPlace, PlaceNote } from '../controller.tsx';
 import { When } from '../parts.tsx';
 import type { CaseRead } from './case-stages.ts';

@@ -1,10 +1,10 @@
 /** What an investigation found: as a list in which each item gets its fate, and as a tree of who made what; and the cleanings. */
 import { Button, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
+import { Choice } from '@tokenctl/common/web/choice.tsx';
+import { Loaded } from '@tokenctl/common/web/states.tsx';
+import { PlainTable } from '@tokenctl/common/web/table.tsx';
+import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
-import { Choice } from '../../shared/choice.tsx';
-import { Loaded } from '../../shared/states.tsx';
-import { PlainTable } from '../../shared/table.tsx';
-import { numberText } from '../../shared/times.tsx';
 import { query, useFacts, useRead } from '../api.ts';
 import { TextSearch } from '../commands.tsx';
 import type { ChosenPlace } from '../controller.tsx';

@@ -1,8 +1,8 @@
 /** The end of a case: its lift, what becomes of the users, and what a lift left. */
 import { Button, Checkbox, Form, FormGroup, Radio } from '@patternfly/react-core';
+import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
-import { countText, numberText } from '../../shared/times.tsx';
 import { query, useFacts } from '../api.ts';
 import { useBegin } from '../begin.tsx';
 import { Message, When } from '../parts.tsx';

@@ -1,6 +1,6 @@
+import { countText } from '@tokenctl/common/web/times.tsx';
 import type { CaseRead as Answer } from '../../../console/case/cases.ts';
 import type { ShownInvestigation } from '../../../console/case/shown-investigation.ts';
-import { countText } from '../../shared/times.tsx';
 import { type Json, uncheckedIn } from '../api.ts';
 
 export type CaseRead = Json<Answer>;

@@ -1,8 +1,8 @@
 /** Who made what, as a tree that can be walked with the pointer and with the arrow keys. */
 import './case.css';
+import { countText } from '@tokenctl/common/web/times.tsx';
 import { type KeyboardEvent, type ReactNode, useRef, useState } from 'react';
 import type { ShownBranch } from '../../../console/case/shown-investigation.ts';
-import { countText } from '../../shared/times.tsx';
 import { Severity } from '../parts.tsx';
 import type { InvestigationRead, Item } from './case-stages.ts';
 import { StateLabel, StolenLabel } from './item-details.tsx';

@@ -10,11 +10,11 @@ import {
   ProgressStepper,
   TextInput,
 } from '@patternfly/react-core';
+import { Loaded, Loading } from '@tokenctl/common/web/states.tsx';
+import { PlainTable } from '@tokenctl/common/web/table.tsx';
+import { unbroken } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
-import { Loaded, Loading } from '../../shared/states.tsx';
-import { PlainTable } from '../../shared/table.tsx';
-import { unbroken } from '../../shared/times.tsx';
 import { query, useFacts, useRead } from '../api.ts';
 import { type ChosenPlace, usePlace } from '../controller.tsx';
 import { Heading, Message, When } from '../parts.tsx';

@@ -1,7 +1,7 @@
 /** The cleanings of a case, and the account of what is done for it. */
 import { Button, Label } from '@patternfly/react-core';
+import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import { type ReactNode, useState } from 'react';
-import { PlainTable } from '../../shared/table.tsx';
 import { useFacts } from '../api.ts';
 import { AccountFields, useBegin } from '../begin.tsx';
 import type { ChosenPlace } from '../controller.tsx';

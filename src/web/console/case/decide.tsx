@@ -1,7 +1,7 @@
 /** What the choices of a list do together: why, asked once, and one button to the plan of all of it. */
 import { Button, Form, FormGroup, TextInput } from '@patternfly/react-core';
+import { countText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useRef, useState } from 'react';
-import { countText } from '../../shared/times.tsx';
 import { useFacts } from '../api.ts';
 import { AccountFields, useBegin } from '../begin.tsx';
 import type { ChosenPlace } from '../controller.tsx';

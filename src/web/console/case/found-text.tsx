@@ -1,7 +1,7 @@
 /** What an investigation found, in words: how much, what became of it since, and what it cannot know. */
 import './case.css';
+import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
-import { countText, numberText } from '../../shared/times.tsx';
 import { When, WithTimes } from '../parts.tsx';
 import type { InvestigationRead } from './case-stages.ts';
 

@@ -1,10 +1,10 @@
 /** What the list of incidents and the page of a case show of an incident. */
 import { Button, Label, Modal, ModalBody, ModalHeader } from '@patternfly/react-core';
+import { Loaded } from '@tokenctl/common/web/states.tsx';
+import { PlainTable } from '@tokenctl/common/web/table.tsx';
+import { countText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import type { IncidentList } from '../../../console/case/read-incidents.ts';
-import { Loaded } from '../../shared/states.tsx';
-import { PlainTable } from '../../shared/table.tsx';
-import { countText } from '../../shared/times.tsx';
 import { type AccessPath, type Ended, type Json, query, uncheckedIn, useRead } from '../api.ts';
 import { Report } from '../document.tsx';
 import { When, WithTimes } from '../parts.tsx';

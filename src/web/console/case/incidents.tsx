@@ -2,12 +2,12 @@
 
 import './case.css';
 import { Button, Card, CardBody, CardTitle, Label, PageSection } from '@patternfly/react-core';
+import { Choice } from '@tokenctl/common/web/choice.tsx';
+import { Loaded, Loading } from '@tokenctl/common/web/states.tsx';
+import { PlainTable } from '@tokenctl/common/web/table.tsx';
+import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
-import { Choice } from '../../shared/choice.tsx';
-import { Loaded, Loading } from '../../shared/states.tsx';
-import { PlainTable } from '../../shared/table.tsx';
-import { numberText } from '../../shared/times.tsx';
 import { type Ended, type Problem, query, useAddress, useFacts, useRead } from '../api.ts';
 import { PlaceNote, usePlace } from '../controller.tsx';
 import { Report } from '../document.tsx';

@@ -9,10 +9,10 @@ import {
   Spinner,
   TextInput,
 } from '@patternfly/react-core';
+import { PlainTable } from '@tokenctl/common/web/table.tsx';
+import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import type { Beginning } from '../../../console/case/lockdown-snapshot.ts';
-import { PlainTable } from '../../shared/table.tsx';
-import { countText, numberText } from '../../shared/times.tsx';
 import { ProblemAlert } from '../begin.tsx';
 import { OwnCommand } from '../commands.tsx';
 import { NameField } from '../name-field.tsx';

@@ -10,12 +10,12 @@ import {
   TextInput,
 } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Loaded, Loading } from '@tokenctl/common/web/states.tsx';
+import { PlainTable } from '@tokenctl/common/web/table.tsx';
+import { countText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import type { LooseInvestigations } from '../../../console/case/investigations.ts';
-import { Loaded, Loading } from '../../shared/states.tsx';
-import { PlainTable } from '../../shared/table.tsx';
-import { countText } from '../../shared/times.tsx';
 import { call, type Json, query, useAddress, useFacts, useRead } from '../api.ts';
 import { ProblemAlert } from '../begin.tsx';
 import { OwnCommand } from '../commands.tsx';

@@ -1,8 +1,8 @@
 /** What becomes of an item of an investigation: chosen in its row, or taken back there. */
 import { Button, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Choice } from '@tokenctl/common/web/choice.tsx';
 import type { ReactNode } from 'react';
-import { Choice } from '../../shared/choice.tsx';
 import { call, type Ended, useFacts } from '../api.ts';
 import type { ChosenPlace } from '../controller.tsx';
 import { accountOf, type CaseRead, type Item } from './case-stages.ts';

@@ -1,9 +1,9 @@
 /** What a lockdown did not end, and the next step: said above what is green, until somebody investigated. */
 import { Button } from '@patternfly/react-core';
+import { countText } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
 import { Link, useLocation, useNavigate } from 'react-router';
 import type { LockdownSnapshot } from '../../../console/case/lockdown-snapshot.ts';
-import { countText } from '../../shared/times.tsx';
 import { type ContextRead, type Json, type Operation, query, useFacts, useRead } from '../api.ts';
 import { EMPTY, requestOf } from '../lockdown/lockdown-draft.ts';
 import { Message, When } from '../parts.tsx';

@@ -2,10 +2,10 @@
 
 import { Checkbox, ExpandableSection } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
+import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { type ReactNode, useState } from 'react';
 import type { Steps } from '../../../console/case/incidents.ts';
 import type { Incidents } from '../../../console/case/read-incidents.ts';
-import { Choice } from '../../shared/choice.tsx';
 import { call, type Ended, type Json, query, useFacts, useRead } from '../api.ts';
 import { DocumentView } from '../document.tsx';
 import { Message, When } from '../parts.tsx';

@@ -1,7 +1,7 @@
 /** The fields of a lockdown: whom it is about, when a theft began, and the file of a rescue token. */
 import { FormGroup, FormHelperText, HelperText, HelperTextItem, TextInput } from '@patternfly/react-core';
+import { Choice } from '@tokenctl/common/web/choice.tsx';
 import type { ReactNode } from 'react';
-import { Choice } from '../../shared/choice.tsx';
 import { NameField } from '../name-field.tsx';
 import { When } from '../parts.tsx';
 import { type Draft, type KnownTheft, SCOPES } from './lockdown-draft.ts';

@@ -1,9 +1,9 @@
 /** The plan of a lockdown beside its form: the dry run of the command, in whole or in a line. */
 import { Spinner } from '@patternfly/react-core';
+import { countText } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { LockdownJson } from '../../../cli/incident/lockdown-flow.ts';
-import { countText } from '../../shared/times.tsx';
 import { type Ended, type Json, query } from '../api.ts';
 import { ProblemAlert } from '../begin.tsx';
 import { CommandLine } from '../commands.tsx';

@@ -1,7 +1,8 @@
 /** The calendar of expiries that the reports have as well, drawn from the same numbers. */
+
+import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useSyncExternalStore } from 'react';
 import type { CalendarPicture } from '../../../reports/audit/charts.ts';
-import { countText, numberText } from '../../shared/times.tsx';
 
 /** The days of the coming year, the darker the more tokens expire on a day. */
 export function Calendar({ picture }: { readonly picture: CalendarPicture }): ReactNode {

@@ -1,8 +1,8 @@
 /** What is known of one controller, in full, and its facts in a line. */
 import { Card, CardBody, CardTitle, DescriptionList, Label, Spinner } from '@patternfly/react-core';
+import { countText, numberText, unbroken } from '@tokenctl/common/web/times.tsx';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { Link } from 'react-router';
-import { countText, numberText, unbroken } from '../../shared/times.tsx';
 import { type ContextRead, type ControllerRead, query } from '../api.ts';
 import type { ControllerState, Sweep } from '../needs.ts';
 import { Fact, Message, RunState, Said, Severity, When } from '../parts.tsx';

@@ -1,11 +1,11 @@
 /** All controllers at a glance: which one needs somebody, what is open, what expires, and when the last sweep ran. */
 import { Button, PageSection } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
+import { Loaded } from '@tokenctl/common/web/states.tsx';
+import { PlainTable } from '@tokenctl/common/web/table.tsx';
+import { countText, numberText, unbroken } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
-import { Loaded } from '../../shared/states.tsx';
-import { PlainTable } from '../../shared/table.tsx';
-import { countText, numberText, unbroken } from '../../shared/times.tsx';
 import { type ControllerRead, call, query, useRead } from '../api.ts';
 import type { JobsRead } from '../jobs.tsx';
 import { type ControllerState, needsOf, sweepOf } from '../needs.ts';

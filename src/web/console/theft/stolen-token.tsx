@@ -1,9 +1,9 @@
 /** Which token was stolen: one of those that the lockdown found, another one by its number, or not known. */
 import { FormGroup, FormHelperText, HelperText, HelperTextItem, TextInput } from '@patternfly/react-core';
+import { Choice } from '@tokenctl/common/web/choice.tsx';
+import { localText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import type { LockdownSnapshot } from '../../../console/case/lockdown-snapshot.ts';
-import { Choice } from '../../shared/choice.tsx';
-import { localText, numberText } from '../../shared/times.tsx';
 import { type Json, query, useRead } from '../api.ts';
 
 /** What the snapshots of a lockdown have. */

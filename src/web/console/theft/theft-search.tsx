@@ -1,11 +1,11 @@
 /** Finds the account or the token of a theft by anything that people know of it, at all controllers. */
 import { Button, PageSection, Spinner, TextInput } from '@patternfly/react-core';
+import { PlainTable } from '@tokenctl/common/web/table.tsx';
+import { countText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useDeferredValue, useState } from 'react';
 import { Link } from 'react-router';
 import type { AccountsRead } from '../../../console/names.ts';
 import type { TokenPage } from '../../../console/tokens/token-table.ts';
-import { PlainTable } from '../../shared/table.tsx';
-import { countText } from '../../shared/times.tsx';
 import { type Json, query, useRead } from '../api.ts';
 import { Message, When } from '../parts.tsx';
 import { isLikeValue, type OnPick, ValueSearch } from '../tokens/token-value.tsx';

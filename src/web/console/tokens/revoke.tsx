@@ -1,8 +1,8 @@
 /** Plans the revocation of selected tokens, or of all that match a filter. */
 import { Button, Form, FormGroup, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
+import { Choice } from '@tokenctl/common/web/choice.tsx';
+import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
-import { Choice } from '../../shared/choice.tsx';
-import { numberText } from '../../shared/times.tsx';
 import { type ContextRead, call, type Ended, query, useFacts, useRead } from '../api.ts';
 import { type Account, AccountFields, ProblemAlert, useBegin } from '../begin.tsx';
 import { ChoiceFields, type Choices } from '../choices.tsx';

@@ -1,8 +1,8 @@
 /** What narrows the list of tokens, and what narrows it now. */
 import { Button, Label, LabelGroup, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
+import { Choice } from '@tokenctl/common/web/choice.tsx';
+import { localText, numberText } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
-import { Choice } from '../../shared/choice.tsx';
-import { localText, numberText } from '../../shared/times.tsx';
 import { query, useFacts, useRead } from '../api.ts';
 import type { AuditRead } from '../audit.tsx';
 import { TextSearch } from '../commands.tsx';

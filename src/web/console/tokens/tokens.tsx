@@ -1,10 +1,10 @@
 /** One table of the tokens of all contexts; the filters are in the address. */
 import { Button, PageSection } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
+import { Failed, Loading } from '@tokenctl/common/web/states.tsx';
+import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import type { OwnerRead } from '../../../console/overview.ts';
-import { Failed, Loading } from '../../shared/states.tsx';
-import { countText, numberText } from '../../shared/times.tsx';
 import { call, patternOf, query, useAddress, useFacts, useRead } from '../api.ts';
 import { Bars, Heading, OneMessage, When } from '../parts.tsx';
 import { Histogram } from './charts.tsx';

@@ -1,6 +1,7 @@
 /** What decides how a job runs: the fields of templates and launches, and what the details show of it. */
+
+import type { FormField, FormValues } from '@tokenctl/common/web/form.tsx';
 import type { Asks, JobOptions, Prompt } from '../../../service/store/job-options.ts';
-import type { FormField, FormValues } from '../../shared/form.tsx';
 import { initialOf } from '../resource-forms.tsx';
 
 const VERBOSITIES = ['Normal', 'Verbose', 'More verbose', 'Debug', 'Connection debug', 'WinRM debug'];

@@ -1,5 +1,6 @@
 /** What a job printed: read as it comes, searched, and followed to its end. */
 import { Alert, SearchInput, Switch, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
+import { callApi, type Page, problemText, withQuery } from '@tokenctl/common/web/api.ts';
 import {
   type KeyboardEvent,
   memo,
@@ -12,7 +13,6 @@ import {
   useState,
 } from 'react';
 import { useLocation } from 'react-router';
-import { callApi, type Page, problemText, withQuery } from '../../shared/api.ts';
 import {
   LINE_KINDS,
   linesWith,

@@ -10,11 +10,11 @@ import {
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
+import { Choice } from '@tokenctl/common/web/choice.tsx';
+import { Loading } from '@tokenctl/common/web/states.tsx';
+import { type Column, PlainTable } from '@tokenctl/common/web/table.tsx';
 import { type ReactNode, useMemo } from 'react';
 import { Link, useSearchParams } from 'react-router';
-import { Choice } from '../../shared/choice.tsx';
-import { Loading } from '../../shared/states.tsx';
-import { type Column, PlainTable } from '../../shared/table.tsx';
 import { useOutput } from './job-output.tsx';
 import {
   type HostSummary,

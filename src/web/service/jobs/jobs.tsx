@@ -1,18 +1,18 @@
 /** Jobs: the list, and one with its output, its results and its details. */
 import { Button, Flex, Label, PageSection, Title } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
+import { callApi, problemText } from '@tokenctl/common/web/api.ts';
+import { DeleteButton, type Deletion } from '@tokenctl/common/web/deletion.tsx';
+import { Facts, LinkedTabs } from '@tokenctl/common/web/detail.tsx';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
+import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';
+import { useNotify } from '@tokenctl/common/web/notices.tsx';
+import { useApi, useMe } from '@tokenctl/common/web/queries.ts';
+import { Loaded } from '@tokenctl/common/web/states.tsx';
+import { Time } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
 import type { JobOptions } from '../../../service/store/job-options.ts';
-import { callApi, problemText } from '../../shared/api.ts';
-import { DeleteButton, type Deletion } from '../../shared/deletion.tsx';
-import { Facts, LinkedTabs } from '../../shared/detail.tsx';
-import { PageHeading } from '../../shared/heading.tsx';
-import { type Column, ResourceList } from '../../shared/list.tsx';
-import { useNotify } from '../../shared/notices.tsx';
-import { useApi, useMe } from '../../shared/queries.ts';
-import { Loaded } from '../../shared/states.tsx';
-import { Time } from '../../shared/times.tsx';
 import { linkTo, type Resource } from '../resource-pages.tsx';
 import { optionFacts } from './job-options.ts';
 import { Output } from './job-output.tsx';

@@ -3,14 +3,14 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { NO_ANSWER_MS } from '@tokenctl/testing/limits.ts';
+import { refused } from '@tokenctl/testing/refused.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openSink } from '../../../../src/audit-log/export/open-sink.ts';
-import { Secret } from '../../../../src/domain/secret.ts';
-import { NO_ANSWER_MS } from '../../../support/limits.ts';
 import { deadPort, messagesIn, receiver, silence, webServer } from '../../../support/receivers.ts';
-import { refused } from '../../../support/refused.ts';
-import { temporaryFolder } from '../../../support/temporary-folder.ts';
-import { until } from '../../../support/until.ts';
 
 const RECORDS = ['<109>1 first', 'zweite Zeile ü', 'third'];
 

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../../src/domain/errors.ts';
 import type { RemedySelection } from '../../../../src/domain/remedies.ts';
 import { pathsNotCovered, type RevocationFacts } from '../../../../src/operations/access/not-covered.ts';
 import { description, installed } from '../../../support/memory-target.ts';

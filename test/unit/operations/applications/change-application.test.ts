@@ -1,5 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { refused } from '@tokenctl/testing/refused.ts';
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../../src/domain/errors.ts';
 import type { Application } from '../../../../src/domain/token.ts';
 import {
   deleteApplication,
@@ -8,7 +9,6 @@ import {
 } from '../../../../src/operations/applications/change-application.ts';
 import { findApplication } from '../../../../src/operations/applications/show-application.ts';
 import { incidentFixture } from '../../../support/incident-fixture.ts';
-import { refused } from '../../../support/refused.ts';
 import { token } from '../../../support/tokens.ts';
 
 const NAME = { name: 'pipeline' };

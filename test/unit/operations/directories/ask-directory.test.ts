@@ -1,9 +1,10 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { kinds, runs } from '@tokenctl/testing/runs.ts';
 import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
 import { openDirectory } from '../../../../src/app/open-directory.ts';
 import { directoriesSchema } from '../../../../src/config/directories.ts';
 import { DirectoryUsers } from '../../../../src/domain/directory-users.ts';
-import { TokenctlError } from '../../../../src/domain/errors.ts';
 import type { DirectoryAnswer } from '../../../../src/operations/directories/answer-history.ts';
 import { askDirectory } from '../../../../src/operations/directories/ask-directory.ts';
 import { confirmAbsence } from '../../../../src/operations/directories/confirm-absence.ts';
@@ -13,7 +14,6 @@ import { PROVIDERS } from '../../../support/directory-providers.ts';
 import type { Provided, Source, Tie } from '../../../support/directory-source.ts';
 import { LDAP_DIRECTORIES } from '../../../support/ldap-directory.ts';
 import { MemoryTarget, user } from '../../../support/memory-target.ts';
-import { kinds, runs } from '../../../support/runs.ts';
 
 /** The same changes each time, so that no other change fails by chance; DIRECTORY_SEED=N makes others. */
 const SEED = Number(process.env['DIRECTORY_SEED'] ?? 46);

@@ -1,10 +1,10 @@
+import { Secret } from '@tokenctl/common/secret.ts';
+import { kinds } from '@tokenctl/testing/runs.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Secret } from '../../../../src/domain/secret.ts';
 import { investigate } from '../../../../src/operations/investigation/investigate.ts';
 import type { SubjectRequest } from '../../../../src/operations/investigation/resolve-subject.ts';
 import { openDatabaseEvidence } from '../../../../src/targets/database/evidence/evidence.ts';
 import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../../support/real-tables.ts';
-import { kinds } from '../../../support/runs.ts';
 
 const GATEWAYS = REAL_PEERS.filter((peer: Peer) => peer.startsWith('gateway'));
 const DAY_MS = 86_400_000;

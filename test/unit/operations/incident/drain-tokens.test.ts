@@ -1,9 +1,9 @@
+import { kinds } from '@tokenctl/testing/runs.ts';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { withRequiredSink } from '../../../../src/app/open-audit-log.ts';
 import { numbersIn } from '../../../../src/operations/journal/journal.ts';
 import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
 import { loadRealTables, REAL_PEERS } from '../../../support/real-tables.ts';
-import { kinds } from '../../../support/runs.ts';
 import { token } from '../../../support/tokens.ts';
 
 const ALICE = { id: 2, username: 'alice' };

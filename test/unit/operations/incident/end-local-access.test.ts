@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, test } from 'vitest';
 import type { AccessPath } from '../../../../src/domain/access.ts';
-import { TokenctlError } from '../../../../src/domain/errors.ts';
 import type { LocalMeasures } from '../../../../src/domain/incident/incident.ts';
 import { offboardUsers, planUserOffboarding } from '../../../../src/operations/incident/offboard-user.ts';
 import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';

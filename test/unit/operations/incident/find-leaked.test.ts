@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import { describe, expect, test } from 'vitest';
-import type { Secret } from '../../../../src/domain/secret.ts';
 import { findLeaked, planLeaked } from '../../../../src/operations/revocation/find-leaked.ts';
 import { readLeaked } from '../../../../src/operations/revocation/leaked-input.ts';
 import { revokeTokens } from '../../../../src/operations/revocation/revoke-tokens.ts';

@@ -1,7 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, test } from 'vitest';
 import { incidentLift } from '../../../../jobs/incident-lift.ts';
 import { statusResult } from '../../../../src/cli/incident/status-result.ts';
-import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { gatherReport } from '../../../../src/operations/incident/gather-report.ts';
 import { incidentStatus } from '../../../../src/operations/incident/incident-status.ts';
 import { planLift } from '../../../../src/operations/incident/plan-lift.ts';

@@ -1,6 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, test } from 'vitest';
 import { openPath } from '../../../../src/domain/access.ts';
-import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { incidentStatus } from '../../../../src/operations/incident/incident-status.ts';
 import {
   noteOffboarding,

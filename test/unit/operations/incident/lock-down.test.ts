@@ -1,6 +1,7 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { refused } from '@tokenctl/testing/refused.ts';
 import { describe, expect, test } from 'vitest';
 import { closedPath } from '../../../../src/domain/access.ts';
-import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { lockDown } from '../../../../src/operations/incident/lock-down.ts';
 import { stillClock } from '../../../support/drafts.ts';
 import { failingFrom } from '../../../support/fixture.ts';
@@ -13,7 +14,6 @@ import {
 } from '../../../support/incident-fixture.ts';
 import { refreshToken } from '../../../support/memory-refresh-tokens.ts';
 import { description, installed, user } from '../../../support/memory-target.ts';
-import { refused } from '../../../support/refused.ts';
 import { token } from '../../../support/tokens.ts';
 
 describe('a lockdown of everything', () => {

@@ -1,5 +1,5 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { offboardUsers, planUserOffboarding } from '../../../../src/operations/incident/offboard-user.ts';
 import { failingFrom } from '../../../support/fixture.ts';
 import { incidentFixture, pathsThat } from '../../../support/incident-fixture.ts';

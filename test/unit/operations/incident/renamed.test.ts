@@ -1,3 +1,4 @@
+import { refused } from '@tokenctl/testing/refused.ts';
 import { describe, expect, test } from 'vitest';
 import type { LockdownScope } from '../../../../src/domain/incident/incident.ts';
 import type { User } from '../../../../src/domain/token.ts';
@@ -5,7 +6,6 @@ import { lockDown } from '../../../../src/operations/incident/lock-down.ts';
 import { offboardUsers, planUserOffboarding } from '../../../../src/operations/incident/offboard-user.ts';
 import { incidentFixture, NO_MEASURE, pathsThat } from '../../../support/incident-fixture.ts';
 import { user } from '../../../support/memory-target.ts';
-import { refused } from '../../../support/refused.ts';
 import { token } from '../../../support/tokens.ts';
 
 const ALICE: LockdownScope = { kind: 'users', names: ['alice'] };

@@ -1,5 +1,5 @@
+import { Secret } from '@tokenctl/common/secret.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Secret } from '../../../../src/domain/secret.ts';
 import type { Target } from '../../../../src/operations/ports/target.ts';
 import type { RunningService } from '../../../../src/service/server.ts';
 import { openApiEvidence } from '../../../../src/targets/controller-api/evidence.ts';

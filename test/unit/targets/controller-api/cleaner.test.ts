@@ -1,6 +1,6 @@
+import { Secret } from '@tokenctl/common/secret.ts';
 import { describe, expect, it } from 'vitest';
 import type { CleaningAct } from '../../../../src/domain/investigation/cleaning.ts';
-import { Secret } from '../../../../src/domain/secret.ts';
 import { openApiCleaner } from '../../../../src/targets/controller-api/cleaner.ts';
 import { openApiEvidence } from '../../../../src/targets/controller-api/evidence.ts';
 import { FakeController } from '../../../support/fake-controller.ts';

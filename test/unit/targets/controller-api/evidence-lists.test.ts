@@ -1,5 +1,5 @@
+import { Secret } from '@tokenctl/common/secret.ts';
 import { describe, expect, it } from 'vitest';
-import { Secret } from '../../../../src/domain/secret.ts';
 import { openApiEvidence } from '../../../../src/targets/controller-api/evidence.ts';
 import { FakeController, type Fault } from '../../../support/fake-controller.ts';
 import { HAS_RECORDING, recordedExchange } from '../../../support/recordings.ts';

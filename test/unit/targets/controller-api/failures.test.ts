@@ -6,11 +6,11 @@ import { createServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { NO_ANSWER_MS } from '@tokenctl/testing/limits.ts';
+import { refused } from '@tokenctl/testing/refused.ts';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { Secret } from '../../../../src/domain/secret.ts';
 import { FakeController, type Fault, json } from '../../../support/fake-controller.ts';
-import { NO_ANSWER_MS } from '../../../support/limits.ts';
-import { refused } from '../../../support/refused.ts';
 import { bearer, errorOf, openTestTarget } from '../../../support/test-target.ts';
 
 async function failing(fault: Fault, other: Parameters<typeof openTestTarget>[1] = {}) {

@@ -1,8 +1,8 @@
+import { Secret } from '@tokenctl/common/secret.ts';
+import { refused } from '@tokenctl/testing/refused.ts';
 import { describe, expect, test } from 'vitest';
-import { Secret } from '../../../../src/domain/secret.ts';
 import { FakeController } from '../../../support/fake-controller.ts';
 import { FakeGateway, page, user } from '../../../support/fake-gateway.ts';
-import { refused } from '../../../support/refused.ts';
 import { bearer, collected, errorOf, openTestTarget } from '../../../support/test-target.ts';
 
 const SETTINGS = {

@@ -1,5 +1,5 @@
+import { Secret } from '@tokenctl/common/secret.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Secret } from '../../../../src/domain/secret.ts';
 import type { CreatedToken, Target } from '../../../../src/operations/ports/target.ts';
 import { Platform } from '../../../support/platform.ts';
 import { ADMIN } from '../../../support/service.ts';

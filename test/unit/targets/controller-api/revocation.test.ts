@@ -1,10 +1,10 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../../src/domain/errors.ts';
 import type { Outcome } from '../../../../src/domain/plan.ts';
 import type { Target } from '../../../../src/operations/ports/target.ts';
 import { FakeController, json, pastRoot } from '../../../support/fake-controller.ts';
 import { openTestTarget } from '../../../support/test-target.ts';
-import { until } from '../../../support/until.ts';
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, pbkdf2Sync } from 'node:crypto';
+import { Secret } from '@tokenctl/common/secret.ts';
 import { describe, expect, it } from 'vitest';
-import { Secret } from '../../../../src/domain/secret.ts';
 import { GITHUB, LAYOUTS, testDatabase } from '../../../support/test-database.ts';
 
 const KEY = new Secret('the secret key of a test');

@@ -1,5 +1,5 @@
+import { Secret } from '@tokenctl/common/secret.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Secret } from '../../../../src/domain/secret.ts';
 import type { Cleaner } from '../../../../src/operations/ports/evidence.ts';
 import { openDatabaseCleaner } from '../../../../src/targets/database/evidence/cleaner.ts';
 import { loadRealTables, REAL_PEERS, type RealTables } from '../../../support/real-tables.ts';

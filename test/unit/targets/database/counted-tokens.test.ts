@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { kinds } from '@tokenctl/testing/runs.ts';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { WHITESPACE } from '../../../../src/domain/policy/condition.ts';
 import type { AuditSummary } from '../../../../src/domain/policy/judge.ts';
 import { defaultPolicy, type Policy } from '../../../../src/domain/policy/policy.ts';
-import { Secret } from '../../../../src/domain/secret.ts';
 import type { Selector } from '../../../../src/domain/selector.ts';
 import type { Target } from '../../../../src/operations/ports/target.ts';
 import { auditTokens } from '../../../../src/operations/token-audit/audit-tokens.ts';
 import { openDatabaseTarget } from '../../../../src/targets/database/database-target.ts';
-import { openOn } from '../../../support/databases.ts';
 import { makeGatewayTables } from '../../../support/gateway-tables.ts';
 import { policyWith } from '../../../support/policy-facts.ts';
-import { kinds } from '../../../support/runs.ts';
 import { ALICE, GITHUB, LAYOUTS, LEAVER, testDatabase } from '../../../support/test-database.ts';
 
 const now = new Date('2026-11-20T12:34:56.789Z');

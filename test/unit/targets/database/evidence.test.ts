@@ -1,11 +1,11 @@
+import { Secret } from '@tokenctl/common/secret.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Secret } from '../../../../src/domain/secret.ts';
 import {
   type OpenedEvidence,
   openDatabaseEvidence,
 } from '../../../../src/targets/database/evidence/evidence.ts';
 import { all, createTestDatabase, LAYOUTS, type TestDatabase } from '../../../support/test-database.ts';
-import { until } from '../../../support/until.ts';
 
 const SINCE = new Date('2026-11-20T08:00:00Z');
 const UNTIL = new Date('2026-11-22T00:00:00Z');

@@ -1,15 +1,15 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { refused } from '@tokenctl/testing/refused.ts';
+import { kinds } from '@tokenctl/testing/runs.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { describe, expect, inject, it } from 'vitest';
-import { TokenctlError } from '../../../../src/domain/errors.ts';
 import type { Outcome } from '../../../../src/domain/plan.ts';
-import { Secret } from '../../../../src/domain/secret.ts';
 import type { Target } from '../../../../src/operations/ports/target.ts';
 import { partOf } from '../../../../src/operations/scope/target-parts.ts';
 import { openDatabaseTarget } from '../../../../src/targets/database/database-target.ts';
 import { startProxy } from '../../../process/faults/postgres-proxy.ts';
-import { refused } from '../../../support/refused.ts';
-import { kinds } from '../../../support/runs.ts';
 import { all, roleWith, testDatabase } from '../../../support/test-database.ts';
-import { until } from '../../../support/until.ts';
 
 const place = testDatabase('service');
 

@@ -1,4 +1,4 @@
-import type { Database } from '../../../../src/db/database.ts';
+import type { Database } from '@tokenctl/common/db/database.ts';
 
 /** Fills a gateway's empty tables with the users and applications that every place has. */
 export async function seedGateway(database: Database): Promise<void> {

@@ -1,10 +1,10 @@
+import { refused } from '@tokenctl/testing/refused.ts';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { RemedySelection } from '../../../../src/domain/remedies.ts';
 import { checkOtherCredentials } from '../../../../src/operations/access/check-paths.ts';
 import { pathsNotCovered } from '../../../../src/operations/access/not-covered.ts';
 import { planRevocation } from '../../../../src/operations/revocation/plan-revocation.ts';
 import { stillClock } from '../../../support/drafts.ts';
-import { refused } from '../../../support/refused.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 
 describe("settings in a gateway's tables", () => {

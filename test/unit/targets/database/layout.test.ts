@@ -1,12 +1,12 @@
+import type { Database } from '@tokenctl/common/db/database.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { openOn } from '@tokenctl/testing/databases.ts';
+import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
+import { refused } from '@tokenctl/testing/refused.ts';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import type { Database } from '../../../../src/db/database.ts';
-import { Secret } from '../../../../src/domain/secret.ts';
 import { pathsNotCovered } from '../../../../src/operations/access/not-covered.ts';
 import { openDatabaseTarget } from '../../../../src/targets/database/database-target.ts';
 import { LAYOUTS as CONTROLLERS, makeTables } from '../../../support/controller-tables.ts';
-import { openOn } from '../../../support/databases.ts';
-import { createDatabase } from '../../../support/embedded-postgres.ts';
-import { refused } from '../../../support/refused.ts';
 import { LAYOUTS, testDatabase } from '../../../support/test-database.ts';
 
 describe.each(LAYOUTS)('the tables of the %s', (layout) => {

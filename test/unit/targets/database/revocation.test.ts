@@ -1,9 +1,9 @@
+import { until } from '@tokenctl/testing/until.ts';
+import { stopClocks } from '@tokenctl/testing/virtual-clock.ts';
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../../src/domain/plan.ts';
 import { partOf } from '../../../../src/operations/scope/target-parts.ts';
 import { ALICE, all, GITHUB, LAYOUTS, results, testDatabase } from '../../../support/test-database.ts';
-import { until } from '../../../support/until.ts';
-import { stopClocks } from '../../../support/virtual-clock.ts';
 
 describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
   const place = testDatabase(layout);

@@ -1,9 +1,9 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { kinds } from '@tokenctl/testing/runs.ts';
 import { describe, expect, it } from 'vitest';
-import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { checkTarget } from '../../../../src/operations/contexts/check-target.ts';
 import type { RightsPurpose, Target } from '../../../../src/operations/ports/target.ts';
 import { partOf } from '../../../../src/operations/scope/target-parts.ts';
-import { kinds } from '../../../support/runs.ts';
 import {
   ALICE,
   all,

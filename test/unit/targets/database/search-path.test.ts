@@ -1,5 +1,5 @@
+import { kinds } from '@tokenctl/testing/runs.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { kinds } from '../../../support/runs.ts';
 import {
   all,
   createTestDatabase,

@@ -1,9 +1,19 @@
 import net from 'node:net';
 import { join } from 'node:path';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { NO_ANSWER_MS } from '@tokenctl/testing/limits.ts';
+import {
+  HAS_OPENSSL,
+  makeCertificate,
+  NO_REDIS,
+  pickledSession,
+  type Redis,
+  startRedis,
+} from '@tokenctl/testing/redis.ts';
+import { until } from '@tokenctl/testing/until.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sessionListing } from '../../../../src/cli/sessions/session-flow.ts';
 import { shownUserResult } from '../../../../src/cli/users/user-view.ts';
-import { Secret } from '../../../../src/domain/secret.ts';
 import { unreadSessions } from '../../../../src/operations/access/cached-sessions.ts';
 import { checkTarget } from '../../../../src/operations/contexts/check-target.ts';
 import type { Target } from '../../../../src/operations/ports/target.ts';
@@ -13,17 +23,7 @@ import { listSessions } from '../../../../src/operations/sessions/sessions.ts';
 import { showUser } from '../../../../src/operations/users/users.ts';
 import { SessionCache } from '../../../../src/targets/database/session-cache.ts';
 import { temporaryFolder } from '../../../process/cli/program.ts';
-import { NO_ANSWER_MS } from '../../../support/limits.ts';
-import {
-  HAS_OPENSSL,
-  makeCertificate,
-  NO_REDIS,
-  pickledSession,
-  type Redis,
-  startRedis,
-} from '../../../support/redis.ts';
 import { ALICE, all, createTestDatabase, LEAVER, type TestDatabase } from '../../../support/test-database.ts';
-import { until } from '../../../support/until.ts';
 
 const ENGINE = 'gateway:1:ansible_base.lib.sessions.stores.cached_dynamic_timeout';
 const PASSWORD = 'redis-password-of-a-test';

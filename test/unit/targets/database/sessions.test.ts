@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { kinds } from '@tokenctl/testing/runs.ts';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { unseenSessions } from '../../../../src/operations/access/cached-sessions.ts';
 import { partOf } from '../../../../src/operations/scope/target-parts.ts';
-import { kinds } from '../../../support/runs.ts';
 import {
   ALICE,
   all,

@@ -1,6 +1,6 @@
+import { refused } from '@tokenctl/testing/refused.ts';
 import { describe, expect, it } from 'vitest';
 import { LAYOUTS as CONTROLLERS } from '../../../support/controller-tables.ts';
-import { refused } from '../../../support/refused.ts';
 import { ALICE, testDatabase } from '../../../support/test-database.ts';
 
 const LIFETIMES = {

@@ -1,0 +1,61 @@
+import type pg from 'pg';
+import { TokenctlError } from '../errors.ts';
+
+/** Settings of a session, by name, as PostgreSQL reads them. */
+export type SessionSettings = ReadonlyMap<string, string>;
+
+/**
+ * The settings that `options` of a connection ask for: `-c name=value`, `-cname=value`, `--name=value`, with a backslash before what
+ * is not to part them (PostgreSQL, libpq-connect: options).
+ */
+export function settingsIn(options: string | undefined): SessionSettings {
+  const words = [...(options ?? '').matchAll(/(?:\\.|[^\\\s])+/gs)].map(([word]) =>
+    word.replace(/\\(.)/gs, '$1'),
+  );
+  const found = new Map<string, string>();
+  for (const [index, word] of words.entries()) {
+    const text = word === '-c' ? words[index + 1] : /^(?:-c|--)(.+)$/s.exec(word)?.[1];
+    const [, name, value] = /^([\w.-]+)=(.*)$/s.exec(text ?? '') ?? [];
+    if (name !== undefined && value !== undefined) found.set(name.replaceAll('-', '_'), value);
+  }
+  return found;
+}
+
+/**
+ * Makes sure that settings are in force. A pooler may have ignored them when the connection was made (PgBouncer:
+ * `ignore_startup_parameters`): then they are set again, and read by another statement, which a pooler that shares connections may
+ * send to another one.
+ *
+ * @throws TokenctlError `configuration` if one is not in force, and what the server throws
+ */
+export async function requireInForce(
+  client: pg.ClientBase,
+  settings: SessionSettings,
+  timeoutMs: number,
+): Promise<void> {
+  if (settings.size === 0) return;
+  const names = [...settings.keys()];
+  const limit = { query_timeout: timeoutMs };
+  const { rows } = await client.query<{ name: string; before: string | null; value: string }>({
+    text: `SELECT n AS name, current_setting(n, true) AS before, set_config(n, v, false) AS value
+     FROM unnest($1::text[], $2::text[]) AS w(n, v)`,
+    values: [names, [...settings.values()]],
+    ...limit,
+  });
+  if (rows.every(({ before, value }) => before === value)) return;
+  const { rows: read } = await client.query<{ name: string; value: string | null }>({
+    text: 'SELECT n AS name, current_setting(n, true) AS value FROM unnest($1::text[]) AS n',
+    values: [names],
+    ...limit,
+  });
+  const after = new Map(read.map(({ name, value }) => [name, value]));
+  const missing = rows.filter(({ name, value }) => after.get(name) !== value).map(({ name }) => name);
+  if (missing.length === 0) return;
+  throw new TokenctlError(
+    'configuration',
+    `The database does not keep these settings of the session: ${missing.join(', ')}`,
+    {
+      hint: 'Give each client a connection of its own at the pooler (PgBouncer: pool_mode = session), or connect directly.',
+    },
+  );
+}

@@ -1,0 +1,235 @@
+import { readFileSync } from 'node:fs';
+import type { IncomingHttpHeaders } from 'node:http';
+import { BlockList, isIP } from 'node:net';
+import { Agent, type Dispatcher, errors, Pool, ProxyAgent } from 'undici';
+import { TokenctlError } from '../errors.ts';
+import { isLoopback } from '../network-address.ts';
+import type { Secret } from '../secret.ts';
+import { readSettingUrl, type SettingUrl } from '../setting-url.ts';
+
+/** The proxy of a context; `none` connects directly, whatever the environment says. */
+export type ProxySetting = 'none' | { readonly url: Secret; readonly caFile?: string | undefined };
+
+/** How requests to a host are sent. */
+export interface Outgoing {
+  readonly dispatcher: Dispatcher;
+  /** The address of the proxy, without credentials; null without one. */
+  readonly proxy: string | null;
+  /** What messages call whoever answered: without TLS, an answer of the proxy can look like one of the host. */
+  readonly answeredBy: (host: string) => string;
+}
+
+/** What the variables of the environment say, as curl, Go and Python read them. */
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Opens the way to a host: directly, or through the proxy of the setting or else of the environment (HTTPS_PROXY, HTTP_PROXY,
+ * ALL_PROXY, NO_PROXY, in lower case first). This machine is always reached directly. All HTTP of the program leaves here.
+ *
+ * @param options.connect TLS to the host itself. The proxy's own certificate is checked by the system's authorities, or `caFile`.
+ * @throws TokenctlError `configuration` for a proxy that cannot be used
+ */
+export function openOutgoing(
+  target: URL,
+  options: Agent.Options & { readonly connect?: { readonly timeout?: number } } = {},
+  setting?: ProxySetting | undefined,
+): Outgoing {
+  const found = proxyFor(target, setting);
+  if (found === null) return { dispatcher: new Agent(options), proxy: null, answeredBy: (host) => host };
+  const { url, host, username, password } = found;
+  const shown = `${url.protocol}//${url.host}`;
+  const ca = typeof setting === 'object' && setting.caFile !== undefined ? readCa(setting.caFile) : undefined;
+  const timeout = options.connect?.timeout ?? PROXY_TIMEOUT_MS;
+  const { connect: _, ...limits } = options;
+  const dispatcher = new ProxyAgent({
+    ...options,
+    uri: `${shown}/`,
+    ...(username !== '' && { token: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` }),
+    requestTls: { ...options.connect },
+    proxyTls: { timeout, ...(ca !== undefined && { ca }), ...(isIP(host) === 0 && { servername: host }) },
+    // A proxy that does not answer is given up like a host that does not.
+    clientFactory: (origin, more) => tunnels(new Pool(origin, { ...more, headersTimeout: timeout }), shown),
+    factory: (origin, more) =>
+      new Pool(
+        origin,
+        new URL(origin).origin === url.origin ? { ...limits, ...forwarding(more, shown) } : more,
+      ),
+  });
+  return target.protocol === 'http:'
+    ? {
+        dispatcher: dispatcher.compose(ownAnswers(shown)),
+        proxy: shown,
+        answeredBy: (host) => `${host}, or the proxy ${shown} before it,`,
+      }
+    : { dispatcher, proxy: shown, answeredBy: (host) => host };
+}
+
+const PROXY_TIMEOUT_MS = 10_000;
+
+/** What to say where SMTP or LDAP does not reach its server and HTTP has a proxy; undefined without one. */
+export function directHint(what: 'SMTP' | 'LDAP'): string | undefined {
+  const names = ['https_proxy', 'http_proxy', 'all_proxy'];
+  const isSet = names.some((name) => variableOf(name, process.env) !== null);
+  return isSet
+    ? `${what} does not use the proxy of the environment: the server has to be reachable directly.`
+    : undefined;
+}
+
+/** The failure of the proxy among the causes of an error; null if it is not the proxy that failed. */
+export function proxyFailure(error: unknown): TokenctlError | null {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof ProxyFailure) return cause;
+  return null;
+}
+
+class ProxyFailure extends TokenctlError {
+  constructor(proxy: string, what: string, hint: string, cause?: unknown) {
+    super('target_unreachable', `The proxy ${proxy} ${what}`, { hint, cause });
+  }
+}
+
+const WHERE = '`proxy` of the context, or HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment';
+
+/** A pool of connections to a proxy whose failures to open a tunnel are named as its own. */
+function tunnels(pool: Pool, proxy: string): Pool {
+  const connect = pool.connect.bind(pool) as (options: object) => Promise<Dispatcher.ConnectData>;
+  const named = async (options: { readonly path: string }) => {
+    const answer = await connect(options).catch((cause: unknown) => {
+      throw unreachable(proxy, cause);
+    });
+    if (answer.statusCode === 200) return answer;
+    answer.socket.on('error', () => undefined).destroy();
+    throw refusal(proxy, answer.statusCode, options.path);
+  };
+  return Object.assign(pool, { connect: named });
+}
+
+/** Options of a pool that sends plain requests to a proxy, with its failures to connect named as its own. */
+function forwarding(options: object, proxy: string): object {
+  const { connect } = options as {
+    connect?: (to: object, done: (error: Error | null, socket: unknown) => void) => void;
+  };
+  if (connect === undefined) return options;
+  const named: typeof connect = (to, done) =>
+    connect(to, (error, socket) => done(error && unreachable(proxy, error), socket));
+  return { ...options, connect: named };
+}
+
+function unreachable(proxy: string, cause: unknown): ProxyFailure {
+  return new ProxyFailure(proxy, failureOf(cause), `Check ${WHERE}.`, cause);
+}
+
+function failureOf(cause: unknown): string {
+  if (cause instanceof errors.HTTPParserError) return 'does not answer as an HTTP proxy does';
+  if (cause instanceof errors.HeadersTimeoutError) return 'did not connect to the host in time';
+  if (cause instanceof errors.SocketError) return 'closed the connection';
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason';
+  return `could not be reached (${code})`;
+}
+
+/** Tells what a proxy answers to a plain request itself, as far as proxies mark it, from what its target answers. */
+function ownAnswers(proxy: string): Dispatcher.DispatcherComposeInterceptor {
+  return (dispatch) => (options, handler) => {
+    const refused = (status: number) => refusal(proxy, status, new URL(String(options.origin)).host);
+    return dispatch(options, {
+      onRequestStart: (...given) => handler.onRequestStart?.(...given),
+      onResponseStart: (controller, status, headers, message) => {
+        if (status >= 300 && isProxys(headers)) controller.abort(refused(status));
+        else handler.onResponseStart?.(controller, status, headers, message);
+      },
+      onResponseData: (...given) => handler.onResponseData?.(...given),
+      onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
+      // undici keeps a 407, which only a proxy sends, to itself.
+      onResponseError: (controller, error) =>
+        handler.onResponseError?.(controller, / \(407\)$/.test(error.message) ? refused(407) : error),
+    });
+  };
+}
+
+/** squid names its error, tinyproxy itself; RFC 9209 gives others a header. */
+function isProxys(headers: IncomingHttpHeaders): boolean {
+  return (
+    headers['x-squid-error'] !== undefined ||
+    /^tinyproxy/i.test(String(headers['server'])) ||
+    /;\s*error=/.test(String(headers['proxy-status']))
+  );
+}
+
+function refusal(proxy: string, status: number, target: string): ProxyFailure {
+  // tinyproxy answers 401 to wrong credentials.
+  if (status === 407 || status === 401) {
+    const hint = `Put a user name and a password into its URL: ${WHERE}.`;
+    return new ProxyFailure(proxy, `asks for other credentials (${status})`, hint);
+  }
+  const what = status >= 500 ? 'could not reach' : 'refused to connect to';
+  return new ProxyFailure(
+    proxy,
+    `${what} ${target} (${status})`,
+    `Check the rules of the proxy, and ${WHERE}.`,
+  );
+}
+
+function proxyFor(
+  target: URL,
+  setting: ProxySetting | undefined,
+  variables: Variables = process.env,
+): SettingUrl | null {
+  if (setting === 'none' || isLoopback(target.hostname)) return null;
+  if (setting !== undefined) return readProxy(setting.url.reveal(), '`proxy` of the context');
+  if (isExempt(target, variableOf('no_proxy', variables)?.text ?? '')) return null;
+  const found =
+    variableOf(target.protocol === 'https:' ? 'https_proxy' : 'http_proxy', variables) ??
+    variableOf('all_proxy', variables);
+  return found === null ? null : readProxy(found.text, `The proxy of ${found.name}`);
+}
+
+function variableOf(name: string, variables: Variables) {
+  for (const each of [name, name.toUpperCase()]) {
+    const text = variables[each];
+    if (text !== undefined && text !== '') return { name: each, text };
+  }
+  return null;
+}
+
+/** curl and others take a proxy without a scheme for one over HTTP. */
+function readProxy(text: string, name: string): SettingUrl {
+  return readSettingUrl(text.includes('://') ? text : `http://${text}`, {
+    name,
+    schemes: ['http:', 'https:'],
+    hint: 'Write http://[USER:PASSWORD@]HOST:PORT, or https://…: other kinds of proxies are not supported.',
+  });
+}
+
+/** Whether NO_PROXY names a host: `*`, a name with all below it, an address or a network, each perhaps with a port. */
+function isExempt({ hostname, port, protocol }: URL, list: string): boolean {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
+  const to = port || (protocol === 'https:' ? '443' : '80');
+  return list
+    .toLowerCase()
+    .split(/[,\s]+/)
+    .some((entry) => {
+      const [, bracketed, plain, only] = /^(?:\[(.+)\]|([^:]*|.*:.*:.*))(?::(\d+))?$/.exec(entry) ?? [];
+      const name = (bracketed ?? plain ?? '').replace(/^\*?\./, '').replace(/\.$/, '');
+      if (name === '' || (only !== undefined && only !== to)) return false;
+      return name === '*' || name === host || host.endsWith(`.${name}`) || isInNetwork(host, name);
+    });
+}
+
+function isInNetwork(host: string, network: string): boolean {
+  const [address = '', bits] = network.split('/');
+  const families = [isIP(host), isIP(address)];
+  if (bits === undefined || families[0] === 0 || families[0] !== families[1]) return false;
+  if (!/^\d+$/.test(bits) || Number(bits) > (families[0] === 6 ? 128 : 32)) return false;
+  const family = families[0] === 6 ? 'ipv6' : 'ipv4';
+  const list = new BlockList();
+  list.addSubnet(address, Number(bits), family);
+  return list.check(host, family);
+}
+
+function readCa(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new TokenctlError('configuration', `Cannot read the CA file of the proxy, ${path}`, { cause });
+  }
+}

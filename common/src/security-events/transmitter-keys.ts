@@ -1,0 +1,150 @@
+import { createPublicKey } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  customFetch,
+  type JSONWebKeySet,
+  type JWK,
+  type JWTVerifyGetKey,
+  type RemoteJWKSet,
+} from 'jose';
+import { TokenctlError } from '../errors.ts';
+import { exchange } from '../network/exchange.ts';
+import { KeysUnavailable } from '../signals/signal-refusal.ts';
+import type { PublishedKeys } from './verify-token.ts';
+
+/** How long a request for keys may take, in milliseconds. */
+const TIMEOUT_MS = 5_000;
+/** Keys are read again after this time, in milliseconds, so that a withdrawn key stops being accepted. */
+const MAX_AGE_MS = 600_000;
+/** A token with an unknown key has the keys read again, but not more often than this, in milliseconds. */
+const COOLDOWN_MS = 30_000;
+/** After a failure, how long to wait before the next attempt, in milliseconds: every forged token would cause one. */
+const RETRY_MS = 2_000;
+/** The longest set of keys that is read. */
+const MAX_BYTES = 256 * 1024;
+/** How many sets of keys are kept. */
+const MAX_SETS = 100;
+
+interface KeySet {
+  readonly find: RemoteJWKSet;
+  failed: { readonly at: number; readonly error: unknown } | null;
+  /** When they were read again for a signature that fits none of them. */
+  again: number;
+}
+
+/**
+ * The published keys of transmitters and providers (JWK Set, RFC 7517), read when they are needed and kept for ten minutes. A
+ * token that names an unknown key, or whose signature fits none, has them read again, at most every 30 seconds, so that a rotated key
+ * is found and forged tokens cause no flood of requests.
+ */
+export class TransmitterKeys {
+  readonly #sets = new Map<string, KeySet>();
+
+  /**
+   * The keys at an address or in a file, for `jwtVerify`. What that returns throws {@link KeysUnavailable} where they cannot be read, or
+   * not yet again for a key that is unknown, and jose's own errors where no key matches.
+   */
+  at(address: string | { readonly file: string }): PublishedKeys {
+    if (typeof address !== 'string') return keysInFile(address.file);
+    const known = this.#sets.get(address) ?? this.#add(address);
+    const find: JWTVerifyGetKey = async (header, token) => {
+      if (known.failed !== null && performance.now() - known.failed.at < RETRY_MS)
+        throw unavailable(known.failed.error);
+      const keptBack = known.find.coolingDown;
+      try {
+        const key = await known.find(header, token);
+        known.failed = null;
+        return key;
+      } catch (error) {
+        // The key may be a new one, which is read once the keys may be asked for again.
+        if (isUnknownKey(error) && keptBack) throw unavailable(error);
+        if (isAboutToken(error)) throw error;
+        known.failed = { at: performance.now(), error };
+        throw unavailable(error);
+      }
+    };
+    const readAgain = async () => {
+      if (performance.now() - known.again < COOLDOWN_MS) return false;
+      known.again = performance.now();
+      await known.find.reload().catch((error: unknown) => {
+        known.failed = { at: performance.now(), error };
+        throw unavailable(error);
+      });
+      return true;
+    };
+    return Object.assign(find, { readAgain });
+  }
+
+  #add(address: string): KeySet {
+    const oldest = this.#sets.keys().next();
+    if (this.#sets.size >= MAX_SETS && oldest.done !== true) this.#sets.delete(oldest.value);
+    const find = createRemoteJWKSet(new URL(address), {
+      timeoutDuration: TIMEOUT_MS,
+      cacheMaxAge: MAX_AGE_MS,
+      cooldownDuration: COOLDOWN_MS,
+      [customFetch]: (url, options) => exchange(url, { ...options, maxBytes: MAX_BYTES }),
+    });
+    const set: KeySet = { find, failed: null, again: Number.NEGATIVE_INFINITY };
+    this.#sets.set(address, set);
+    return set;
+  }
+}
+
+/**
+ * Reads a file of keys once, before tokens arrive.
+ *
+ * @throws TokenctlError `configuration` if it has no keys that can be read; nothing of it is quoted.
+ */
+export async function requireKeysIn(path: string): Promise<void> {
+  try {
+    createLocalJWKSet(keysIn(await readFile(path, 'utf8')).keys);
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
+    throw new TokenctlError('configuration', `No keys of a transmitter can be read from ${path}${code}`, {
+      hint: 'It has to be a JWK Set, or certificates or public keys in PEM.',
+    });
+  }
+}
+
+/** Reads the file for each token, so that a new certificate counts at once. */
+function keysInFile(path: string): PublishedKeys {
+  return async (header, token) => {
+    const { isNamed, keys } = await readFile(path, 'utf8')
+      .then(keysIn)
+      .catch((error: unknown) => {
+        throw unavailable(error);
+      });
+    // A certificate does not say by which name the provider calls its key.
+    const { kid: _, ...unnamed } = header;
+    return await createLocalJWKSet(keys)(isNamed ? header : unnamed, token);
+  };
+}
+
+/** The keys of a JWK Set, or of certificates and public keys in PEM. */
+function keysIn(text: string): { readonly isNamed: boolean; readonly keys: JSONWebKeySet } {
+  const blocks = text.match(/-----BEGIN (CERTIFICATE|PUBLIC KEY)-----[^-]+-----END \1-----/g);
+  if (blocks === null) return { isNamed: true, keys: JSON.parse(text) as JSONWebKeySet };
+  const keys = blocks.map((block) => createPublicKey(block).export({ format: 'jwk' }) as JWK);
+  return { isNamed: false, keys: { keys } };
+}
+
+/** Codes of jose that are about the token, not about the keys. */
+const ABOUT_TOKEN: readonly unknown[] = [
+  'ERR_JWKS_NO_MATCHING_KEY',
+  'ERR_JWKS_MULTIPLE_MATCHING_KEYS',
+  'ERR_JOSE_NOT_SUPPORTED',
+];
+
+function isUnknownKey(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === ABOUT_TOKEN[0];
+}
+
+function isAboutToken(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && ABOUT_TOKEN.includes(error.code);
+}
+
+function unavailable(cause: unknown): KeysUnavailable {
+  return new KeysUnavailable('The keys of the transmitter cannot be read', { cause });
+}
