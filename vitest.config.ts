@@ -16,7 +16,7 @@ const LONG = `${TESTS}/**/*.long.test.ts`;
 const FOLDERS = {
   browser: `${TESTS}/browser/**/*.test.ts`,
   soak: `${TESTS}/soak/**/*.test.ts`,
-  short: `{test/{unit,process,service},common/test,service/test}/**/*.test.ts`,
+  short: `{test/{unit,process},common/test,service/test}/**/*.test.ts`,
 };
 
 /** A project for the tests of some folders. */
@@ -74,7 +74,7 @@ class ByDuration extends BaseSequencer {
 export default defineConfig({
   test: {
     tags: [{ name: 'long', description: 'Too long to run before each commit; npm run test:long runs them.' }],
-    globalSetup: ['testing/src/postgres.ts', 'test/support/service-template.ts'],
+    globalSetup: ['testing/src/postgres.ts', 'service/test/support/service-template.ts'],
     reporters: ['./testing/src/progress-reporter.ts'],
     setupFiles: ['testing/src/closed-network.ts'],
     // A limit ends a test that hangs; no test sets its own.

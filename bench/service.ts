@@ -4,9 +4,9 @@
 // next request on every replica.
 // Run: node bench/service.ts
 import { createHash } from 'node:crypto';
+import { hashPassword } from '@tokenctl/service/auth/secret-hashes.ts';
 import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import pg from 'pg';
-import { hashPassword } from '../src/service/auth/secret-hashes.ts';
 import { judge, median, sized } from './support/ratio.ts';
 import { api, form, get, load, start, stopLoad } from './support/requests.ts';
 

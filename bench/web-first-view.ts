@@ -15,13 +15,13 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { openPostgres } from '@tokenctl/common/db/postgres.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
+import { sampleEstate } from '@tokenctl/service/sample/estate.ts';
+import { storeEstate } from '@tokenctl/service/sample/store-estate.ts';
 import { startChromium } from '@tokenctl/testing/chromium.ts';
 import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import { findChromium } from '@tokenctl/testing/tools.ts';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { bundleWeb } from '../scripts/build-web.ts';
-import { sampleEstate } from '../src/service/sample/estate.ts';
-import { storeEstate } from '../src/service/sample/store-estate.ts';
 import { judge, median, perTurn, sized } from './support/ratio.ts';
 import { start, stopLoad } from './support/requests.ts';
 

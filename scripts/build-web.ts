@@ -1,13 +1,13 @@
-// Bundles the web interface of the service (src/web/service) into dist/web, and the console (src/web/console) into
+// Bundles the web interface of the service (service/web) into dist/web, and the console (src/web/console) into
 // dist/web-console: hashed files, compressed ones beside them, and the licences of the packages in them. Fails where a
 // first view is larger than its budget.
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip, gzipSync } from 'node:zlib';
+import { DASHBOARD_READS, ME } from '@tokenctl/service/web/first-reads.ts';
 import { build, type Plugin, type Rolldown } from 'vite';
-import { DASHBOARD_READS, ME } from '../src/web/service/first-reads.ts';
 import { unlessMade } from './stamp.ts';
 
 /** What a first view may transfer, in bytes of gzip: the page, its scripts and styles. */
@@ -15,22 +15,21 @@ const BUDGET = 250_000;
 
 /** An application for browsers. */
 interface WebApp {
-  /** Its folder in src/web. */
-  readonly name: string;
+  readonly source: string;
   /** Its folder in dist. */
   readonly out: string;
 }
 
 const APPS: readonly WebApp[] = [
-  { name: 'service', out: 'web' },
-  { name: 'console', out: 'web-console' },
+  { source: 'service/web', out: 'web' },
+  { source: 'src/web/console', out: 'web-console' },
 ];
 
 /**
  * The first view loads one script, with all that it imports, and one style sheet: a browser has six connections, which
  * are for the answers that the page shows as well.
  */
-const LOADED_TOGETHER = [{ name: 'main', test: /\/src\/web\/\w+\/main\.tsx$/ }];
+const LOADED_TOGETHER = [{ name: 'main', test: /\/web\/(?:\w+\/)?main\.tsx$/ }];
 
 /** The licences of the packages that modules are from, as a text. */
 type Licenses = (modules: readonly string[]) => string;
@@ -43,22 +42,22 @@ type Licenses = (modules: readonly string[]) => string;
 export async function buildWeb(root: string, licensesOf: Licenses): Promise<void> {
   for (const app of APPS) {
     const out = join(root, 'dist', app.out);
-    const sources = ['package-lock.json', 'scripts/build-web.ts', `{common/web,src/web/${app.name}}/**/*.*`];
+    const sources = ['package-lock.json', 'scripts/build-web.ts', `{common/web,${app.source}}/**/*.*`];
     await unlessMade({ root, stamp: join(out, 'sources.sha256'), sources }, () =>
-      buildApp(app.name, { source: join(root, 'src/web', app.name), out, licensesOf }),
+      buildApp(join(root, app.source), { out, licensesOf }),
     );
   }
 }
 
 async function buildApp(
-  name: string,
-  { source, out, licensesOf }: { source: string; out: string; licensesOf: Licenses },
+  source: string,
+  { out, licensesOf }: { out: string; licensesOf: Licenses },
 ): Promise<void> {
   const output = await bundleWeb(source, out);
-  if (name === 'service') writePages(out);
+  if (basename(out) === 'web') writePages(out);
   const firstView = firstViewSize(output, readFileSync(join(out, 'index.html'), 'utf8'));
   if (firstView > BUDGET) {
-    throw new Error(`The first view of src/web/${name} is ${firstView} bytes; the budget is ${BUDGET}.`);
+    throw new Error(`The first view of ${source} is ${firstView} bytes; the budget is ${BUDGET}.`);
   }
   await Promise.all(
     globSync('**/*.{js,css,svg,html}', { cwd: out }).map((file) => compress(join(out, file))),

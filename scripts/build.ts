@@ -28,7 +28,7 @@ function entries(): Record<string, string> {
     ...Object.fromEntries(commands.map((file) => [file.slice(0, -'.ts'.length), file])),
     'src/cli/main': 'src/cli/main.ts',
     // Beside the chunk that starts it: it is found by a relative URL.
-    'chunks/saml-worker': 'src/service/sso/saml-worker.ts',
+    'chunks/saml-worker': 'service/src/sso/saml-worker.ts',
   };
 }
 

@@ -37,11 +37,11 @@ const ADAPTERS = [
   'src/scheduler',
   'src/notify',
   'src/signals',
-  'src/security-events',
-  'src/db',
-  'src/network',
+  'common/src/security-events',
+  'common/src/db',
+  'common/src/network',
 ];
-const ADAPTER: Layer = { uses: ['src/operations', 'src/domain', 'src/db', 'src/network'] };
+const ADAPTER: Layer = { uses: ['src/operations', 'src/domain', 'common/src/db', 'common/src/network'] };
 
 /** From the top down, as in CONTRIBUTING.md. */
 const LAYERS: Readonly<Record<string, Layer>> = {
@@ -66,24 +66,26 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/audit-log': ADAPTER,
   'src/scheduler': ADAPTER,
   'src/notify': ADAPTER,
-  'src/signals': { uses: [...ADAPTER.uses, 'src/security-events'] },
+  'src/signals': { uses: [...ADAPTER.uses, 'common/src/security-events'] },
   'src/operations': { uses: ['src/domain'], without: INPUT_AND_OUTPUT },
-  'src/service': { uses: ['src/db', 'src/domain', 'src/security-events', 'src/network'] },
-  'src/security-events': { uses: ['src/domain', 'src/network'] },
+  'src/service': {
+    uses: ['common/src/db', 'src/domain', 'common/src/security-events', 'common/src/network'],
+  },
+  'common/src/security-events': { uses: ['src/domain', 'common/src/network'] },
   // Browser code talks HTTP only.
   'src/web/service': {
-    uses: ['src/web/shared', 'src/domain'],
+    uses: ['common/web', 'src/domain'],
     typesOf: ['src/service'],
     without: INPUT_AND_OUTPUT,
   },
   'src/web/console': {
-    uses: ['src/web/shared'],
+    uses: ['common/web'],
     typesOf: ['src/console', 'src/cli', 'src/operations', 'src/reports'],
     without: INPUT_AND_OUTPUT,
   },
-  'src/web/shared': { uses: ['src/domain'], without: INPUT_AND_OUTPUT },
-  'src/db': { uses: ['src/domain'] },
-  'src/network': { uses: ['src/domain'] },
+  'common/web': { uses: ['src/domain'], without: INPUT_AND_OUTPUT },
+  'common/src/db': { uses: ['src/domain'] },
+  'common/src/network': { uses: ['src/domain'] },
   'src/config': { uses: ['src/domain'] },
   'src/domain': { uses: [], without: INPUT_AND_OUTPUT },
 };

@@ -21,7 +21,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/targets/controller-api/identify.ts': 'controllers',
   'src/targets/controller-api/responses.ts': 'controllers',
   'src/targets/controller-api/tokens.ts': 'controllers',
-  'src/web/service/settings-fields.ts': 'the types of fields in OPTIONS, as controllers name them',
+  'service/web/settings-fields.ts': 'the types of fields in OPTIONS, as controllers name them',
   'common/web/api.ts': 'browsers',
 };
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startChromium } from '@tokenctl/testing/chromium.ts';
 import { findChromium } from '@tokenctl/testing/tools.ts';
-import { startDemoService } from '../src/app/demo/stage.ts';
+import { startDemoService } from '../src/app/service/demo-service.ts';
 import type { OperationState } from '../src/console/operations.ts';
 import { type TestConsole, testConsole } from '../test/support/console.ts';
 import { configure } from '../test/support/drafts.ts';

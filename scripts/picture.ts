@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type DemoService, startDemoService } from '../src/app/demo/stage.ts';
+import { type DemoService, startDemoService } from '../src/app/service/demo-service.ts';
 
 const WIDTH = 112;
 const LINE_HEIGHT = 19;

@@ -8,7 +8,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { startChromium } from '@tokenctl/testing/chromium.ts';
 import { findChromium } from '@tokenctl/testing/tools.ts';
-import { type DemoService, startDemoService } from '../src/app/demo/stage.ts';
+import { type DemoService, startDemoService } from '../src/app/service/demo-service.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const chromium = findChromium();

@@ -266,7 +266,7 @@ function schemaFiles(): ReadonlyMap<string, string> {
 
 /** Whatever may change a type of a command's JSON. */
 const sources = [
-  'src/!(web)/**/*.ts',
+  '{common/src,src/!(web)}/**/*.ts',
   'commands/**/*.ts',
   'jobs/*.ts',
   'scripts/schemas.ts',

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { startChromium } from '@tokenctl/testing/chromium.ts';
 import { findChromium } from '@tokenctl/testing/tools.ts';
 import type { Page } from 'playwright-core';
-import { startDemoService } from '../src/app/demo/stage.ts';
+import { startDemoService } from '../src/app/service/demo-service.ts';
 
 const folder = fileURLToPath(new URL('../docs/screenshots', import.meta.url));
 

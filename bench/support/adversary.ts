@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '@tokenctl/common/db/database.ts';
+import { hashPassword, hashToken } from '@tokenctl/service/auth/secret-hashes.ts';
 import { basic, bearer, Client } from '@tokenctl/testing/client.ts';
-import { hashPassword, hashToken } from '../../src/service/auth/secret-hashes.ts';
 
 const NAME = 'eve';
 const PASSWORD = 'password-of-eve';

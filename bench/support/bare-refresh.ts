@@ -3,12 +3,12 @@
 
 import { openPostgres } from '@tokenctl/common/db/postgres.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
+import { hashToken, randomText } from '@tokenctl/service/auth/secret-hashes.ts';
+import { readForms } from '@tokenctl/service/request.ts';
+import { currentSettings } from '@tokenctl/service/settings/settings.ts';
+import { findClient } from '@tokenctl/service/store/applications.ts';
+import { findRefreshToken, rotateRefreshToken } from '@tokenctl/service/store/refresh-tokens.ts';
 import Fastify from 'fastify';
-import { hashToken, randomText } from '../../src/service/auth/secret-hashes.ts';
-import { readForms } from '../../src/service/request.ts';
-import { currentSettings } from '../../src/service/settings/settings.ts';
-import { findClient } from '../../src/service/store/applications.ts';
-import { findRefreshToken, rotateRefreshToken } from '../../src/service/store/refresh-tokens.ts';
 
 const database = await openPostgres({
   url: new Secret(process.env['DATABASE_URL'] ?? ''),

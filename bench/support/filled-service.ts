@@ -1,9 +1,9 @@
 // A process of its own: the automation service on DATABASE_URL, or else on its embedded database, with a sample estate and a
 // job whose output is 4 MiB. Password hashes are as slow as a real service's.
 import { Secret } from '@tokenctl/common/secret.ts';
-import { sampleEstate } from '../../src/service/sample/estate.ts';
-import { storeEstate } from '../../src/service/sample/store-estate.ts';
-import { startService } from '../../src/service/server.ts';
+import { sampleEstate } from '@tokenctl/service/sample/estate.ts';
+import { storeEstate } from '@tokenctl/service/sample/store-estate.ts';
+import { startService } from '@tokenctl/service/server.ts';
 
 const url = process.env['DATABASE_URL'];
 const service = await startService({

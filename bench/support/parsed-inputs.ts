@@ -1,6 +1,6 @@
+import { StoredVariables } from '@tokenctl/service/playbooks/variables-pace.ts';
 import { readMessage } from '../../src/directories/ldap-messages.ts';
 import { isSameContent } from '../../src/domain/investigation/value-parts.ts';
-import { StoredVariables } from '../../src/service/playbooks/variables-pace.ts';
 
 /** An element of LDAP, with a length of four bytes. */
 export const element = (tag: number, ...content: readonly Buffer[]) => {

@@ -1,9 +1,9 @@
 // A worker: the automation service on its embedded database, with a sample estate in it.
 import { parentPort, workerData } from 'node:worker_threads';
 import { Secret } from '@tokenctl/common/secret.ts';
-import { sampleEstate } from '../../src/service/sample/estate.ts';
-import { storeEstate } from '../../src/service/sample/store-estate.ts';
-import { startService } from '../../src/service/server.ts';
+import { sampleEstate } from '@tokenctl/service/sample/estate.ts';
+import { storeEstate } from '@tokenctl/service/sample/store-estate.ts';
+import { startService } from '@tokenctl/service/server.ts';
 
 const { tokens, password } = workerData as { readonly tokens: number; readonly password: string };
 const service = await startService({

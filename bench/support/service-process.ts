@@ -1,6 +1,6 @@
 // A process of its own: the automation service on the PostgreSQL database of DATABASE_URL.
 import { Secret } from '@tokenctl/common/secret.ts';
-import { startService } from '../../src/service/server.ts';
+import { startService } from '@tokenctl/service/server.ts';
 
 const service = await startService({
   host: '127.0.0.1',

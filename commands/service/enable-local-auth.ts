@@ -13,7 +13,7 @@ change is recorded in the activity stream. Sessions and tokens that have ended s
   baseFlags: outputFlags,
   flags: serviceDatabaseFlags,
   async run({ flags }) {
-    const { enableLocalAuth } = await import('../../src/app/run-service.ts');
+    const { enableLocalAuth } = await import('../../src/app/service/run-service.ts');
     const request = { data: flags.data, database: flags.database, databaseFile: flags['database-file'] };
     const changed = await enableLocalAuth(request, process.env);
     const said = changed ? 'Local accounts are on again.' : 'Local accounts were on already.';

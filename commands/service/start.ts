@@ -83,7 +83,7 @@ The service runs until it receives a signal and prints nothing with --json.`,
   },
   async run({ flags }) {
     const { writeNotice: notify } = await import('../../src/cli/output/streams.ts');
-    const { runService } = await import('../../src/app/run-service.ts');
+    const { runService } = await import('../../src/app/service/run-service.ts');
     await runService(
       {
         ...flags,

@@ -1,12 +1,12 @@
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { basic, Client } from '@tokenctl/service/testing/service.ts';
 import { barriers, startChromium, takePictures } from '@tokenctl/testing/chromium.ts';
 import { findChromium } from '@tokenctl/testing/tools.ts';
 import { tabTo } from '@tokenctl/testing/web-stories.ts';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { basic, Client } from '../support/service.ts';
 import { type TheftConsole, theftConsole } from '../support/theft.ts';
 
 const chromium = findChromium();

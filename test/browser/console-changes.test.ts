@@ -1,19 +1,19 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sampleEstate } from '@tokenctl/service/sample/estate.ts';
+import { storeEstate } from '@tokenctl/service/sample/store-estate.ts';
+import type { RunningService } from '@tokenctl/service/server.ts';
+import { ADMIN, startTestService } from '@tokenctl/service/testing/service.ts';
 import { barriers, startChromium, takePictures } from '@tokenctl/testing/chromium.ts';
 import { findChromium } from '@tokenctl/testing/tools.ts';
 import { tabTo } from '@tokenctl/testing/web-stories.ts';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { generateNoteKey, parseSigner } from '../../src/domain/note-key.ts';
-import { sampleEstate } from '../../src/service/sample/estate.ts';
-import { storeEstate } from '../../src/service/sample/store-estate.ts';
-import type { RunningService } from '../../src/service/server.ts';
 import { type TestConsole, testConsole } from '../support/console.ts';
 import { configure } from '../support/drafts.ts';
 import { type Gate, startGate } from '../support/gate.ts';
-import { ADMIN, startTestService } from '../support/service.ts';
 
 const chromium = findChromium();
 

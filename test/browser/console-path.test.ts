@@ -1,11 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { basic, Client } from '@tokenctl/service/testing/service.ts';
 import { barriers, startChromium, takePictures } from '@tokenctl/testing/chromium.ts';
 import { findChromium } from '@tokenctl/testing/tools.ts';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { basic, Client } from '../support/service.ts';
 import { type TheftConsole, theftConsole } from '../support/theft.ts';
 
 const chromium = findChromium();

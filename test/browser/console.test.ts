@@ -1,16 +1,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sampleEstate } from '@tokenctl/service/sample/estate.ts';
+import { storeEstate } from '@tokenctl/service/sample/store-estate.ts';
+import type { RunningService } from '@tokenctl/service/server.ts';
+import { ADMIN, basic, Client, startTestService } from '@tokenctl/service/testing/service.ts';
 import { barriers, paleTexts, startChromium, takePictures } from '@tokenctl/testing/chromium.ts';
 import { findChromium } from '@tokenctl/testing/tools.ts';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { sampleEstate } from '../../src/service/sample/estate.ts';
-import { storeEstate } from '../../src/service/sample/store-estate.ts';
-import type { RunningService } from '../../src/service/server.ts';
 import { type TestConsole, testConsole } from '../support/console.ts';
 import { configure } from '../support/drafts.ts';
-import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
 
 const chromium = findChromium();
 

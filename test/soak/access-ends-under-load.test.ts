@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Secret } from '@tokenctl/common/secret.ts';
+import { startTestService } from '@tokenctl/service/testing/service.ts';
 import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import pg from 'pg';
@@ -13,7 +14,6 @@ import { planLockdown } from '../../src/operations/incident/plan-lockdown.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
 import { NO_MEASURE } from '../support/incident-fixture.ts';
 import { fillForLoad, PersistentUser } from '../support/incident-load.ts';
-import { startTestService } from '../support/service.ts';
 
 const ROUNDS = inject('endings');
 const clock = { now: () => new Date() };

@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '@tokenctl/common/secret.ts';
+import type { RunningService } from '@tokenctl/service/server.ts';
+import { ADMIN, basic, Client, startTestService } from '@tokenctl/service/testing/service.ts';
 import { openOn } from '@tokenctl/testing/databases.ts';
 import { createDatabase, type PostgresServer, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openPostgresLog } from '../../src/audit-log/postgres-log.ts';
-import type { RunningService } from '../../src/service/server.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
 import { startTokenctl, temporaryFolder } from '../process/cli/program.ts';
 import { draft, stillClock } from '../support/drafts.ts';
-import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
 
 let server: PostgresServer;
 let service: RunningService;

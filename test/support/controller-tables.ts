@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from '@tokenctl/common/db/database.ts';
 import { migrate } from '@tokenctl/common/db/migrate.ts';
-import { migrations } from '../../src/service/service-database.ts';
+import { migrations } from '@tokenctl/service/service-database.ts';
 
 /** A real controller's tables, constraints and indexes; kept beside the project, not in it. */
 const CONTROLLER_TABLES = join(import.meta.dirname, '../../../shared/reference/controller-tables.sql');

@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Database } from '@tokenctl/common/db/database.ts';
+import { readForms } from '@tokenctl/service/request.ts';
+import { ADMIN } from '@tokenctl/service/testing/service.ts';
 import { openOn } from '@tokenctl/testing/databases.ts';
 import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { inject } from 'vitest';
-import { readForms } from '../../src/service/request.ts';
 import { makeGatewayTables } from './gateway-tables.ts';
-import { ADMIN } from './service.ts';
 
 const API = '/api/gateway/v1';
 const TOKENS = 'dab_oauth2_provider_oauth2accesstoken';

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '@tokenctl/common/db/database.ts';
+import { hashPassword } from '@tokenctl/service/auth/secret-hashes.ts';
 import { basic, bearer, Client } from '@tokenctl/testing/client.ts';
 import { until } from '@tokenctl/testing/until.ts';
-import { hashPassword } from '../../src/service/auth/secret-hashes.ts';
 
 /** The ways in that are used. */
 export const WAYS = ['token', 'refresh grant', 'session', 'basic authentication'] as const;

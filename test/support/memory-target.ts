@@ -62,7 +62,7 @@ export const installed: AuthenticationSettings & { readonly OAUTH2_PROVIDER: Tok
 
 /**
  * A target that is a map: what operations are tried on, with a place to make each question fail. It is held
- * to the contract of all targets (`test/service/contract`), as a REST API or as a database, by its
+ * to the contract of all targets (`test/unit/targets/contract`), as a REST API or as a database, by its
  * description.
  */
 export class MemoryTarget implements Target {

@@ -6,9 +6,9 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { RunningService } from '../../src/service/server.ts';
+import type { RunningService } from '@tokenctl/service/server.ts';
+import { ADMIN, Client, startTestService } from '@tokenctl/service/testing/service.ts';
 import { Gateway } from './gateway.ts';
-import { ADMIN, Client, startTestService } from './service.ts';
 
 /**
  * A platform: a gateway, and behind it a controller with users and tokens of its own, as after an upgrade. A

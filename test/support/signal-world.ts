@@ -3,14 +3,21 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Secret } from '@tokenctl/common/secret.ts';
+import type { RunningService } from '@tokenctl/service/server.ts';
+import {
+  ADMIN,
+  basic,
+  bearer,
+  Client,
+  serviceDatabase,
+  startTestService,
+} from '@tokenctl/service/testing/service.ts';
 import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { AUDIENCE, startTransmitter, type Transmitter } from '@tokenctl/testing/transmitter.ts';
 import { until } from '@tokenctl/testing/until.ts';
 import type { Signal } from '../../src/operations/ports/signals.ts';
-import type { RunningService } from '../../src/service/server.ts';
 import { openSignalFile } from '../../src/signals/signal-store.ts';
 import { bundledProgram } from './bundled-program.ts';
-import { ADMIN, basic, bearer, Client, serviceDatabase, startTestService } from './service.ts';
 
 /** The receiver in one file; a test file makes it for its tests. */
 export const receiverProgram = () =>

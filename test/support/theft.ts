@@ -1,10 +1,17 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '@tokenctl/common/secret.ts';
-import type { RunningService } from '../../src/service/server.ts';
+import type { RunningService } from '@tokenctl/service/server.ts';
+import {
+  ADMIN,
+  basic,
+  bearer,
+  Client,
+  serviceDatabase,
+  startTestService,
+} from '@tokenctl/service/testing/service.ts';
 import { type TestConsole, testConsole } from './console.ts';
 import { configure } from './drafts.ts';
-import { ADMIN, basic, bearer, Client, serviceDatabase, startTestService } from './service.ts';
 
 const PASSWORD = 'long enough for it';
 

@@ -1,5 +1,5 @@
 // A page of PatternFly as its documentation writes one: its base styles, its components, nothing else. It has the frame
-// and the cards of the dashboard (src/web/service/dashboard.tsx) with contents that are fixed, and reads nothing.
+// and the cards of the dashboard (service/web/dashboard.tsx) with contents that are fixed, and reads nothing.
 import '@patternfly/react-core/dist/styles/base.css';
 import {
   Card,

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Environment } from '../../config/paths.ts';
 import { countText } from '../../reports/tables/text.ts';
+import { DEMO_SIZE, type DemoService, startDemoService } from '../service/demo-service.ts';
 import { catchSignals } from '../stop-signals.ts';
-import { DEMO_SIZE, type DemoService, startDemoService } from './stage.ts';
 
 export interface DemoOptions {
   readonly version: string;

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Secret } from '@tokenctl/common/secret.ts';
+import type { RunningService } from '@tokenctl/service/server.ts';
+import { ADMIN, basic, Client, startTestService } from '@tokenctl/service/testing/service.ts';
 import { openOn } from '@tokenctl/testing/databases.ts';
 import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { until } from '@tokenctl/testing/until.ts';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
-import type { RunningService } from '../../../src/service/server.ts';
 import { EXPLANATION, readDescription } from '../../acceptance/description.ts';
-import { ADMIN, basic, Client, startTestService } from '../../support/service.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../acceptance/main.ts', import.meta.url));
 

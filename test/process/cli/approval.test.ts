@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ADMIN } from '@tokenctl/service/testing/service.ts';
 import canonicalize from 'canonicalize';
 import { describe, expect, test } from 'vitest';
-import { ADMIN } from '../../support/service.ts';
 import { estate, type Home } from './estate.ts';
 import type { Run } from './program.ts';
 

@@ -1,5 +1,5 @@
+import { ADMIN } from '@tokenctl/service/testing/service.ts';
 import { describe, expect, test } from 'vitest';
-import { ADMIN } from '../../support/service.ts';
 import { estate } from './estate.ts';
 import { typedInto } from './terminal.ts';
 

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ADMIN, basic, Client, startTestService } from '@tokenctl/service/testing/service.ts';
 import { until } from '@tokenctl/testing/until.ts';
 import { expect, it, onTestFinished } from 'vitest';
 import type { AccountsRead } from '../../../src/console/names.ts';
-import { ADMIN, basic, Client, startTestService } from '../../support/service.ts';
 import { theftConsole } from '../../support/theft.ts';
 import { temporaryFolder } from './program.ts';
 

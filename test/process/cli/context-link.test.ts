@@ -1,8 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '@tokenctl/common/secret.ts';
+import {
+  ADMIN,
+  basic,
+  Client,
+  serviceDatabase,
+  startTestService,
+} from '@tokenctl/service/testing/service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { ADMIN, basic, Client, serviceDatabase, startTestService } from '../../support/service.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 
 /** Two services on PostgreSQL, and a home with a context over REST of the first, and of the databases of both. */

@@ -3,11 +3,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from '@tokenctl/common/db/database.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
+import type { RunningService } from '@tokenctl/service/server.ts';
+import { SECRET_KEY, serviceDatabase, startTestService } from '@tokenctl/service/testing/service.ts';
 import { openOn } from '@tokenctl/testing/databases.ts';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import type { RunningService } from '../../../src/service/server.ts';
 import { configure } from '../../support/drafts.ts';
-import { SECRET_KEY, serviceDatabase, startTestService } from '../../support/service.ts';
 import { type Run, type RunOptions, temporaryFolder, tokenctl } from './program.ts';
 
 /** A service on PostgreSQL, and the program working in its database. */

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { sampleEstate } from '@tokenctl/service/sample/estate.ts';
+import { storeEstate } from '@tokenctl/service/sample/store-estate.ts';
+import type { RunningService } from '@tokenctl/service/server.ts';
+import { ADMIN, startTestService } from '@tokenctl/service/testing/service.ts';
 import { afterAll, beforeAll } from 'vitest';
-import { sampleEstate } from '../../../src/service/sample/estate.ts';
-import { storeEstate } from '../../../src/service/sample/store-estate.ts';
-import type { RunningService } from '../../../src/service/server.ts';
 import { configure } from '../../support/drafts.ts';
-import { ADMIN, startTestService } from '../../support/service.ts';
 import {
   type Run,
   type Running,

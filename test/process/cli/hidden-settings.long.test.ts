@@ -1,8 +1,8 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { ADMIN, basic, Client } from '@tokenctl/service/testing/service.ts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
-import { ADMIN, basic, Client } from '../../support/service.ts';
 import { HIDING_WAYS, SettingsProxy } from '../../support/settings-proxy.ts';
 import { estate, homeFor } from './estate.ts';
 

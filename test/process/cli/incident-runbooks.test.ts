@@ -1,12 +1,19 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '@tokenctl/common/secret.ts';
+import {
+  ADMIN,
+  basic,
+  bearer,
+  Client,
+  serviceDatabase,
+  startTestService,
+} from '@tokenctl/service/testing/service.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { runbooks } from '../../../src/cli/incident/incident-flags.ts';
 import { openSignalFile } from '../../../src/signals/signal-store.ts';
 import { scimAnswer } from '../../support/directory-providers.ts';
 import { providerServer } from '../../support/provider-server.ts';
-import { ADMIN, basic, bearer, Client, serviceDatabase, startTestService } from '../../support/service.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ADMIN } from '@tokenctl/service/testing/service.ts';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
-import { ADMIN } from '../../support/service.ts';
 import { databaseEstate, FIRST_ENTRY } from './database-estate.ts';
 import { estate } from './estate.ts';
 import { tokenctl } from './program.ts';

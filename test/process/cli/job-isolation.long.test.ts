@@ -14,10 +14,10 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ADMIN, type Body, basic, Client } from '@tokenctl/service/testing/service.ts';
 import { hasProgram } from '@tokenctl/testing/tools.ts';
 import { until } from '@tokenctl/testing/until.ts';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { ADMIN, type Body, basic, Client } from '../../support/service.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../bin/tokenctl.js', import.meta.url));
 const PATH = process.env['PATH'] ?? '';

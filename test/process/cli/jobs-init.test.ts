@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ADMIN } from '@tokenctl/service/testing/service.ts';
 import { describe, expect, test } from 'vitest';
 import { dropInFor, SERVICE_DROP_INS } from '../../../src/cli/jobs/service-secrets.ts';
-import { ADMIN } from '../../support/service.ts';
 import { estate } from './estate.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 import { typedInto } from './terminal.ts';

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { basic, bearer, Client } from '@tokenctl/service/testing/service.ts';
+import { logInThrough } from '@tokenctl/service/testing/sso/world.ts';
 import { startOpenIdProvider } from '@tokenctl/testing/sso/openid-provider.ts';
 import { until } from '@tokenctl/testing/until.ts';
 import { Attribute, Change } from 'ldapts';
 import { expect, onTestFinished, test } from 'vitest';
 import { scimAnswer } from '../../support/directory-providers.ts';
 import { providerServer } from '../../support/provider-server.ts';
-import { basic, bearer, Client } from '../../support/service.ts';
 import { NO_SLAPD, PEOPLE, person, READER, startSlapd } from '../../support/slapd.ts';
-import { logInThrough } from '../../support/sso/world.ts';
 import { databaseEstate } from './database-estate.ts';
 
 const db = databaseEstate();

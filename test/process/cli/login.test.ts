@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { ADMIN } from '@tokenctl/service/testing/service.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ADMIN } from '../../support/service.ts';
 import { estate } from './estate.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 import { typedInto } from './terminal.ts';

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { RunningService } from '@tokenctl/service/server.ts';
+import { ADMIN, basic, bearer, Client, startTestService } from '@tokenctl/service/testing/service.ts';
 import { afterAll, beforeAll } from 'vitest';
-import type { RunningService } from '../../../src/service/server.ts';
-import { ADMIN, basic, bearer, Client, startTestService } from '../../support/service.ts';
 import {
   type Run,
   type Running,

@@ -2,8 +2,8 @@ import { execFile, spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ADMIN } from '@tokenctl/service/testing/service.ts';
 import { expect, test } from 'vitest';
-import { ADMIN } from '../../support/service.ts';
 import { estate } from './estate.ts';
 import { type Run, temporaryFolder } from './program.ts';
 

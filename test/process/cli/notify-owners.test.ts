@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ADMIN } from '@tokenctl/service/testing/service.ts';
 import { expect, test } from 'vitest';
 import { mailServer } from '../../support/mail-server.ts';
-import { ADMIN } from '../../support/service.ts';
 import { estate, type Home } from './estate.ts';
 
 const { home, url } = estate({ users: 6, tokens: 30 });

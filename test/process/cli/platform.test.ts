@@ -1,9 +1,9 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ADMIN, basic, Client } from '@tokenctl/service/testing/service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { configure } from '../../support/drafts.ts';
 import { Platform } from '../../support/platform.ts';
-import { ADMIN, basic, Client } from '../../support/service.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 import { typedInto } from './terminal.ts';
 

@@ -1,6 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '@tokenctl/common/secret.ts';
+import {
+  ADMIN,
+  basic,
+  Client,
+  serviceDatabase,
+  startTestService,
+} from '@tokenctl/service/testing/service.ts';
 import { expect, test } from 'vitest';
 import { createRuntime } from '../../../src/app/runtime.ts';
 import { type Asked, carryOut } from '../../../src/cli/change/change.ts';
@@ -13,7 +20,6 @@ import {
 import { documentText } from '../../../src/reports/document.ts';
 import { noScreen } from '../../../src/reports/tables/text.ts';
 import { Gateway } from '../../support/gateway.ts';
-import { ADMIN, basic, Client, serviceDatabase, startTestService } from '../../support/service.ts';
 import { temporaryFolder } from './program.ts';
 
 const CAUTION =

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Secret } from '@tokenctl/common/secret.ts';
+import { copyServiceTemplate } from '@tokenctl/service/testing/service-template.ts';
 import { openOn } from '@tokenctl/testing/databases.ts';
 import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { until } from '@tokenctl/testing/until.ts';
@@ -13,7 +14,6 @@ import type { AuthenticationSettings } from '../../../src/operations/ports/targe
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
 import { bundledProgram } from '../../support/bundled-program.ts';
 import { KILL_POINTS } from '../../support/dying.ts';
-import { copyServiceTemplate } from '../../support/service-template.ts';
 import { roleWith } from '../../support/test-database.ts';
 import { ITEM, type WORKS, workOn } from './incident-work.ts';
 

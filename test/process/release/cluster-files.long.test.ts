@@ -2,13 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Metrics } from '@tokenctl/service/metrics.ts';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { packageVersion } from '../../../scripts/release/program-tree.ts';
 import { jobKinds } from '../../../src/app/jobs/job-kinds.ts';
 import { loadConfiguration } from '../../../src/config/configuration.ts';
 import { SchedulerMetrics } from '../../../src/scheduler/monitoring.ts';
-import { Metrics } from '../../../src/service/metrics.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const textOf = (path: string) => readFileSync(join(root, path), 'utf8');

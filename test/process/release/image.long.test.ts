@@ -2,8 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ADMIN } from '@tokenctl/service/testing/service.ts';
 import { describe, expect, test } from 'vitest';
-import { ADMIN } from '../../support/service.ts';
 import { estate } from '../cli/estate.ts';
 import { temporaryFolder } from '../cli/program.ts';
 

@@ -3,13 +3,13 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { RunningService } from '@tokenctl/service/server.ts';
+import { ADMIN, startTestService } from '@tokenctl/service/testing/service.ts';
 import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { until } from '@tokenctl/testing/until.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
-import type { RunningService } from '../../../src/service/server.ts';
 import { webServer } from '../../support/receivers.ts';
-import { ADMIN, startTestService } from '../../support/service.ts';
 
 const PROGRAM = join(import.meta.dirname, 'start-process.ts');
 const SIGNING = 'a signing secret';

@@ -1,10 +1,10 @@
-import type { RuleName } from '../../../src/domain/policy/policy.ts';
 import {
   type SampleEstate,
   type SampleToken,
   type SampleUser,
   sampleEstate,
-} from '../../../src/service/sample/estate.ts';
+} from '@tokenctl/service/sample/estate.ts';
+import type { RuleName } from '../../../src/domain/policy/policy.ts';
 
 const DAY = 86_400_000;
 

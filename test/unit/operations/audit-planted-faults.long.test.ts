@@ -1,6 +1,8 @@
 import type { Database } from '@tokenctl/common/db/database.ts';
 import { migrate } from '@tokenctl/common/db/migrate.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
+import { storeEstate } from '@tokenctl/service/sample/store-estate.ts';
+import { migrations } from '@tokenctl/service/service-database.ts';
 import { openOn } from '@tokenctl/testing/databases.ts';
 import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -8,8 +10,6 @@ import { type Finding, findingKey } from '../../../src/domain/policy/judge.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
 import { auditTokens } from '../../../src/operations/token-audit/audit-tokens.ts';
-import { storeEstate } from '../../../src/service/sample/store-estate.ts';
-import { migrations } from '../../../src/service/service-database.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
 import { policyWith } from '../../support/policy-facts.ts';
 import { type FaultyEstate, faultyEstate, INACTIVE } from './audit-faults.ts';

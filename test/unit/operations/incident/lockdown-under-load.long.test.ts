@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '@tokenctl/common/secret.ts';
+import { ADMIN, basic, Client, startTestService } from '@tokenctl/service/testing/service.ts';
 import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { withRequiredSink } from '../../../../src/app/open-audit-log.ts';
@@ -17,7 +18,6 @@ import { openControllerApi } from '../../../../src/targets/controller-api/contro
 import { openDatabaseTarget } from '../../../../src/targets/database/database-target.ts';
 import { NO_MEASURE } from '../../../support/incident-fixture.ts';
 import { fillForLoad, IncidentLoad, RefreshStorm } from '../../../support/incident-load.ts';
-import { ADMIN, basic, Client, startTestService } from '../../../support/service.ts';
 
 const SIZE = { users: 4, tokens: 400 };
 const clock = { now: () => new Date() };

@@ -1,10 +1,10 @@
 import { Secret } from '@tokenctl/common/secret.ts';
+import type { RunningService } from '@tokenctl/service/server.ts';
+import { ADMIN, basic, Client, startTestService } from '@tokenctl/service/testing/service.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Target } from '../../../../src/operations/ports/target.ts';
-import type { RunningService } from '../../../../src/service/server.ts';
 import { openApiEvidence } from '../../../../src/targets/controller-api/evidence.ts';
 import { FakeController, json, pastRoot } from '../../../support/fake-controller.ts';
-import { ADMIN, basic, Client, startTestService } from '../../../support/service.ts';
 import { collected, errorOf, openTestTarget } from '../../../support/test-target.ts';
 
 describe('the activity stream of a service', () => {

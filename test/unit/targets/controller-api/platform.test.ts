@@ -1,8 +1,8 @@
 import { Secret } from '@tokenctl/common/secret.ts';
+import { ADMIN } from '@tokenctl/service/testing/service.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CreatedToken, Target } from '../../../../src/operations/ports/target.ts';
 import { Platform } from '../../../support/platform.ts';
-import { ADMIN } from '../../../support/service.ts';
 import { collected, openTestTarget } from '../../../support/test-target.ts';
 
 const password = {

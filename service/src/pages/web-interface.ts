@@ -1,0 +1,164 @@
+import { readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { csrfToken, findRequestSession, renewSession } from '../auth/session.ts';
+import type { ServiceContext } from '../context.ts';
+import { currentSettings } from '../settings/settings.ts';
+import { accepts } from './constant-answer.ts';
+import { sendPage } from './page.ts';
+
+/** The first segments of the addresses of the web interface (service/web/pages.tsx); any other is not found. */
+const SECTIONS: readonly string[] = [
+  ...['users', 'organizations', 'teams', 'applications', 'tokens', 'settings', 'activity'],
+  ...['inventories', 'hosts', 'groups', 'projects', 'credentials', 'templates', 'jobs'],
+];
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** The compressed forms that the build puts beside a file, the smaller one first. */
+const ENCODINGS = [
+  ['br', '.br'],
+  ['gzip', '.gz'],
+] as const;
+
+/** Scripts and styles of this service alone, nothing inline, in no frame. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** The built files: their folder, and the names of those below it. */
+interface BuiltFiles {
+  readonly folder: string;
+  readonly names: ReadonlySet<string>;
+}
+
+/**
+ * Where the build put the web interface: seen from this file, which is in `src`, or bundled into
+ * `dist/chunks` or beside a command.
+ */
+function builtFiles(): BuiltFiles {
+  for (const path of ['../web/', '../../web/', '../../../web/', '../../../dist/web/']) {
+    const folder = fileURLToPath(new URL(path, import.meta.url));
+    const names = filesBelow(folder);
+    // Only the build makes this page: the sources are not served.
+    if (names.has('dashboard.html')) return { folder, names };
+  }
+  return { folder: '', names: new Set() };
+}
+
+function filesBelow(folder: string): ReadonlySet<string> {
+  try {
+    return new Set(
+      readdirSync(folder, { recursive: true }).map((name) => String(name).replaceAll('\\', '/')),
+    );
+  } catch {
+    return new Set();
+  }
+}
+
+/** The page of the web interface: one that begins the reads of the dashboard as well, and one for all other addresses. */
+type PageFile = 'dashboard.html' | 'index.html';
+
+/** Serves the files of the web interface: the hashed ones may be cached for good, the page not at all. */
+function serveWebFiles(app: FastifyInstance): {
+  readonly sendPageFile: (page: PageFile, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+} {
+  const files = builtFiles();
+  // They never change while the service runs, and are few.
+  const contents = new Map<string, Promise<Buffer>>();
+  const content = (name: string) => {
+    const read = contents.get(name) ?? readFile(join(files.folder, name));
+    contents.set(name, read);
+    read.catch(() => contents.delete(name));
+    return read;
+  };
+  const send = async (name: string, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    if (!files.names.has(name)) {
+      reply.callNotFound();
+      return reply;
+    }
+    const [encoding, suffix] = ENCODINGS.find(
+      ([each, ending]) => accepts(request, each) && files.names.has(`${name}${ending}`),
+    ) ?? [null, ''];
+    if (encoding !== null) reply.header('Content-Encoding', encoding);
+    const body = await content(`${name}${suffix}`);
+    return reply
+      .type(TYPES[extname(name)] ?? 'application/octet-stream')
+      .header('Vary', 'Accept-Encoding')
+      .send(body);
+  };
+  app.get('/assets/:file', { config: { page: true } }, (request, reply) => {
+    const name = `assets/${(request.params as { readonly file: string }).file}`;
+    if (TYPES[extname(name)] === undefined) return reply.callNotFound();
+    if (files.names.has(name)) reply.header('Cache-Control', 'public, max-age=31536000, immutable');
+    return send(name, request, reply);
+  });
+  app.get('/favicon.svg', { config: { page: true } }, (request, reply) =>
+    send('favicon.svg', request, reply.header('Cache-Control', 'public, max-age=86400')),
+  );
+  return {
+    sendPageFile: (page, request, reply) => {
+      if (!files.names.has(page)) {
+        const main =
+          '<p>Build it with <code>npm run build</code>. The API starts at <a href="/api/">/api/</a>.</p>';
+        const status = 503;
+        return Promise.resolve(sendPage(reply, { status, title: 'The web interface is not built', main }));
+      }
+      return send(page, request, reply.header('Content-Security-Policy', POLICY));
+    },
+  };
+}
+
+/** Whether a browser asks for a page to show, and not a page for a part of it. */
+function isVisit({ method, headers }: FastifyRequest): boolean {
+  return method === 'GET' && (headers.accept ?? '').includes('text/html');
+}
+
+/** The page of an unknown address for clients without a session; others see it within the web interface. */
+function sendNotFound(reply: FastifyReply): FastifyReply {
+  const main =
+    '<p>There is no page with this address.</p>' +
+    '<p><a href="/">To the web interface</a>. The API starts at <a href="/api/">/api/</a>.</p>';
+  return sendPage(reply, { status: 404, title: 'Page not found', main });
+}
+
+/**
+ * Serves the web interface at `/` and at the addresses of its pages. Without a session they lead to the login
+ * page, or to LOGIN_REDIRECT_OVERRIDE, and back. With a session it is also the page of an unknown address.
+ */
+export function serveWebInterface(app: FastifyInstance, service: ServiceContext): void {
+  const { sendPageFile } = serveWebFiles(app);
+  app.setNotFoundHandler(async (request, reply) => {
+    if (request.url.startsWith('/api/')) return sendNotFound(reply);
+    csrfToken(request, reply);
+    const session = isVisit(request) ? await findRequestSession(service, request, reply) : null;
+    return session === null ? sendNotFound(reply) : sendPageFile('index.html', request, reply.code(404));
+  });
+  for (const path of ['/', ...SECTIONS.flatMap((section) => [`/${section}`, `/${section}/*`])]) {
+    app.get(path, { config: { page: true } }, async (request, reply) => {
+      const session = await findRequestSession(service, request, reply);
+      if (session === null) {
+        const { LOGIN_REDIRECT_OVERRIDE } = await currentSettings(service.database);
+        const login = `/api/login/?next=${encodeURIComponent(request.url)}`;
+        return reply.redirect(LOGIN_REDIRECT_OVERRIDE === '' ? login : LOGIN_REDIRECT_OVERRIDE);
+      }
+      await renewSession(service, { request, reply, session });
+      csrfToken(request, reply);
+      return sendPageFile(path === '/' ? 'dashboard.html' : 'index.html', request, reply);
+    });
+  }
+}

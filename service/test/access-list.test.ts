@@ -1,0 +1,171 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { projectsForRights } from './rights-world.ts';
+import { type Body, basic, bearer, Client, useService } from './support/service.ts';
+
+interface Access {
+  readonly direct_access: readonly Entry[];
+  readonly indirect_access: readonly Entry[];
+}
+
+interface Entry {
+  readonly role: Readonly<Record<string, unknown>>;
+  readonly descendant_roles: readonly string[];
+}
+
+describe('access lists', () => {
+  const { service, admin } = useService(() => ({
+    projects: projectsForRights(),
+    searchPath: '/nonexistent',
+  }));
+  const ids: Record<string, number> = {};
+  const people: Record<string, { readonly id: number; readonly client: Client }> = {};
+
+  const make = async (collection: string, body: object): Promise<number> => {
+    const { status, json, text } = await admin.post(`/api/v2/${collection}/`, body);
+    expect([text, status]).toEqual([text, 201]);
+    return json.id;
+  };
+  const person = async (username: string, more: object = {}) => {
+    const id = await make('users', { username, password: 'secret', ...more });
+    const { json } = await new Client(service.url, basic(username, 'secret')).post('/api/v2/tokens/');
+    people[username] = { id, client: new Client(service.url, bearer(json.token)) };
+    return id;
+  };
+  const path = (collection: string) => `/api/v2/${collection}/${ids[collection]}/`;
+  const roleOf = async (collection: string, role: string) => {
+    const { summary_fields } = (await admin.get(path(collection))).json as unknown as {
+      summary_fields: { object_roles: Record<string, { id: number }> };
+    };
+    return summary_fields.object_roles[`${role}_role`]?.id ?? 0;
+  };
+  const accessOf = (body: Body, username: string): Access | undefined =>
+    body.results.find((user) => user['username'] === username)?.['summary_fields'] as Access | undefined;
+
+  beforeAll(async () => {
+    const organization = await make('organizations', { name: 'Acme' });
+    Object.assign(ids, { organizations: organization });
+    ids['teams'] = await make('teams', { name: 'Crew', organization });
+    ids['inventories'] = await make('inventories', { name: 'inventory', organization });
+    ids['credentials'] = await make('credentials', { name: 'credential', organization });
+    ids['projects'] = await make('projects', { name: 'project', organization, local_path: 'folder-a' });
+    ids['job_templates'] = await make('job_templates', {
+      ...{ name: 'template', inventory: ids['inventories'], project: ids['projects'], playbook: 'site.yml' },
+    });
+    await person('auditor', { is_system_auditor: true });
+    const boss = await person('boss');
+    const mate = await person('mate');
+    const runner = await person('runner');
+    const manager = await person('manager');
+    await person('stranger');
+    await admin.post(`${path('organizations')}admins/`, { id: boss });
+    await admin.post(`${path('organizations')}users/`, { id: mate });
+    await admin.post(`${path('teams')}users/`, { id: mate });
+    await admin.post(`${path('teams')}roles/`, { id: await roleOf('job_templates', 'execute') });
+    await admin.post(`/api/v2/users/${runner}/roles/`, { id: await roleOf('job_templates', 'execute') });
+    await admin.post(`/api/v2/users/${manager}/roles/`, {
+      id: await roleOf('organizations', 'job_template_admin'),
+    });
+  });
+
+  it('of a job template name who has access, by which roles', async () => {
+    const { status, json } = await admin.get(`${path('job_templates')}access_list/?order_by=username`);
+    expect(status).toBe(200);
+    expect(json.results.map(({ username }) => username)).toEqual([
+      ...['admin', 'auditor', 'boss', 'manager', 'mate', 'runner'],
+    ]);
+    const all = ['admin_role', 'execute_role', 'read_role'];
+    const system = (name: string, description: string, descendant_roles: readonly string[]) => ({
+      role: { id: null, name, description, user_capabilities: { unattach: false } },
+      descendant_roles,
+    });
+    expect(accessOf(json, 'admin')).toEqual({
+      direct_access: [],
+      indirect_access: [system('System Administrator', 'Can manage all aspects of the system', all)],
+    });
+    expect(accessOf(json, 'auditor')).toEqual({
+      direct_access: [],
+      indirect_access: [system('System Auditor', 'Can view all aspects of the system', ['read_role'])],
+    });
+    const execute = {
+      ...{
+        id: await roleOf('job_templates', 'execute'),
+        name: 'Execute',
+        description: 'May run the job template',
+      },
+      ...{ resource_name: 'template', resource_type: 'job_template' },
+      related: { job_template: path('job_templates') },
+      user_capabilities: { unattach: true },
+    };
+    const launches = ['execute_role', 'read_role'];
+    expect(accessOf(json, 'runner')).toEqual({
+      direct_access: [{ role: execute, descendant_roles: launches }],
+      indirect_access: [],
+    });
+    expect(accessOf(json, 'mate')?.direct_access).toEqual([
+      { role: { ...execute, team_id: ids['teams'], team_name: 'Crew' }, descendant_roles: launches },
+    ]);
+    expect(accessOf(json, 'boss')).toMatchObject({
+      direct_access: [],
+      indirect_access: [{ role: { name: 'Admin', resource_type: 'organization' }, descendant_roles: all }],
+    });
+    expect(accessOf(json, 'manager')?.indirect_access).toMatchObject([
+      { role: { name: 'Job Template Admin' }, descendant_roles: all },
+    ]);
+  });
+
+  it.each([
+    ['organizations', ['admin', 'auditor', 'boss', 'manager', 'mate']],
+    ['teams', ['admin', 'auditor', 'boss', 'mate']],
+    ['inventories', ['admin', 'auditor', 'boss']],
+    ['projects', ['admin', 'auditor', 'boss']],
+    ['credentials', ['admin', 'auditor', 'boss']],
+  ])('of %s has %j', async (collection, expected) => {
+    expect((await admin.get(path(collection))).json['related']).toMatchObject({
+      access_list: `${path(collection)}access_list/`,
+    });
+    const { json } = await admin.get(`${path(collection)}access_list/?order_by=username`);
+    expect(json.results.map(({ username }) => username)).toEqual(expected);
+    const { client } = people['stranger'] as { client: Client };
+    expect((await client.get(`${path(collection)}access_list/`)).status).toBe(403);
+  });
+
+  it('of an organization and a team have the roles that a role gives', async () => {
+    const of = async (collection: string) => (await admin.get(`${path(collection)}access_list/`)).json;
+    const organization = await of('organizations');
+    expect(accessOf(organization, 'mate')?.direct_access[0]?.descendant_roles).toEqual([
+      'member_role',
+      'read_role',
+    ]);
+    expect(accessOf(organization, 'boss')?.direct_access[0]?.descendant_roles).toHaveLength(12);
+    expect(accessOf(organization, 'admin')?.indirect_access[0]?.descendant_roles).toHaveLength(13);
+    const team = await of('teams');
+    expect(accessOf(team, 'mate')?.direct_access[0]?.descendant_roles).toEqual(['member_role', 'read_role']);
+    expect(accessOf(team, 'boss')?.indirect_access[0]?.descendant_roles).toEqual([
+      ...['admin_role', 'member_role', 'read_role'],
+    ]);
+  });
+
+  it('of a user name who sees everything', async () => {
+    const { json } = await admin.get(`/api/v2/users/${people['mate']?.id}/access_list/?order_by=username`);
+    expect(json.results.map(({ username }) => username)).toEqual(['admin', 'auditor']);
+    expect(accessOf(json, 'admin')?.indirect_access[0]?.descendant_roles).toEqual([]);
+  });
+
+  it('leave out the users whom the caller may not see, and say what the caller may take', async () => {
+    const list = `${path('job_templates')}access_list/`;
+    const seen = async (name: string) => (await people[name]?.client.get(list))?.json as Body;
+    const ofRunner = await seen('runner');
+    expect(ofRunner.results.map(({ username }) => username)).toEqual(['admin', 'runner']);
+    expect(accessOf(ofRunner, 'runner')?.direct_access[0]?.role['user_capabilities']).toEqual({
+      unattach: false,
+    });
+    const ofBoss = await seen('boss');
+    expect(ofBoss.count).toBe(6);
+    expect(accessOf(ofBoss, 'runner')?.direct_access[0]?.role['user_capabilities']).toEqual({
+      unattach: true,
+    });
+    expect((await seen('auditor')).count).toBe(6);
+    const found = await admin.get(`${list}?username__startswith=b`);
+    expect(found.json.results.map(({ username }) => username)).toEqual(['boss']);
+  });
+});

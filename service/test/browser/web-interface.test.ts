@@ -1,0 +1,372 @@
+import { barriers, startChromium } from '@tokenctl/testing/chromium.ts';
+import { findChromium } from '@tokenctl/testing/tools.ts';
+import {
+  createAndDeleteToken,
+  launchWithLimit,
+  logIn,
+  tabTo,
+  turnBasicOffAndOn,
+} from '@tokenctl/testing/web-stories.ts';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningService } from '../../src/server.ts';
+import { ADMIN, type Body, startTestService } from '../support/service.ts';
+import { adminOf } from '../support/sso/world.ts';
+
+const chromium = findChromium();
+
+describe.skipIf(chromium === null)('the web interface', () => {
+  let service: RunningService;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    browser = await startChromium(chromium ?? '');
+    service = await startTestService();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.close();
+  });
+
+  /** Opens a page of the interface as the superuser, by way of the login. */
+  async function open<T>(
+    path: string,
+    work: (page: Page) => Promise<T>,
+    options: BrowserContextOptions = {},
+    credentials = ADMIN,
+  ): Promise<T> {
+    const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
+    const problems: string[] = [];
+    try {
+      const page = await context.newPage();
+      page.on('pageerror', ({ message }) => problems.push(message));
+      page.on('console', (message) => {
+        if (/content security policy/i.test(message.text())) problems.push(message.text());
+      });
+      await page.goto(`${service.url}${path}`);
+      await logIn(page, credentials);
+      const result = await work(page);
+      expect(problems).toEqual([]);
+      return result;
+    } finally {
+      await context.close();
+    }
+  }
+
+  it('leads by way of the login to the page that was asked for', () =>
+    open('/users?username__icontains=adm', async (page) => {
+      await page.getByRole('link', { name: 'admin' }).waitFor();
+      expect(page.url()).toBe(`${service.url}/users?username__icontains=adm`);
+      await page.getByRole('button', { name: 'Remove the filter Username: adm' }).click();
+      await page.waitForURL(`${service.url}/users`);
+      await page.getByRole('button', { name: 'admin' }).click();
+      await page.getByRole('menuitem', { name: 'Log out' }).waitFor();
+      expect(await barriers(page, 'minor')).toEqual([]);
+      await page.getByRole('menuitem', { name: 'Log out' }).click();
+      await page.waitForURL(`${service.url}/api/login/?next=%2F`);
+    }));
+
+  it('the title of a dialog is whole on a phone, and what was saved is said without a barrier', () =>
+    open('/organizations/1', async (page) => {
+      await page.setViewportSize({ width: 375, height: 812 });
+      await page.getByRole('button', { name: 'Delete', exact: true }).click();
+      const title = page.getByRole('dialog').getByText('Delete organization?');
+      expect(await title.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await page.getByRole('link', { name: 'Edit' }).click();
+      await page.getByLabel('Description').fill('All that we run');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('Saved Default.').waitFor();
+      expect(await barriers(page, 'minor')).toEqual([]);
+    }));
+
+  it('says at the login that the session has expired, and leads back', () =>
+    open('/users', async (page) => {
+      await page.getByRole('link', { name: 'admin' }).waitFor();
+      await page.context().clearCookies();
+      await page.getByRole('navigation').getByRole('link', { name: 'Teams' }).click();
+      await page.getByText('Your session has expired. Log in to go on where you were.').waitFor();
+      await logIn(page, ADMIN);
+      await page.waitForURL(`${service.url}/teams`);
+      // Who comes without a session is only asked to log in.
+      await page.context().clearCookies();
+      await page.goto(`${service.url}/users`);
+      await page.locator('input[name=username]').waitFor();
+      expect(await page.getByText('Your session has expired').count()).toBe(0);
+      await logIn(page, ADMIN);
+    }));
+
+  it('reads what the dashboard shows once, while its script is loaded', () =>
+    open('/', async (page) => {
+      await page.getByText('Recent activity').waitFor();
+      await page.waitForLoadState('networkidle');
+      const paths: string[] = [];
+      page.on('request', (request) => {
+        if (request.url().includes('/api/v2/')) paths.push(request.url());
+      });
+      // The application comes late: the page itself has begun its reads, whose answers the application takes.
+      const [script = ''] = await page.evaluate(() =>
+        [...document.scripts].map(({ src }) => src).filter((src) => src.includes('/main-')),
+      );
+      let release = () => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      await page.route(script, async (route) => {
+        await held;
+        await route.continue();
+      });
+      await page.goto(`${service.url}/`, { waitUntil: 'commit' });
+      await expect.poll(() => paths.length).toBe(4);
+      release();
+      await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
+      await page
+        .getByText('Nothing yet.')
+        .or(page.getByRole('link', { name: 'admin' }))
+        .first()
+        .waitFor();
+      await page.waitForLoadState('networkidle');
+      expect(new Set(paths).size).toBe(paths.length);
+    }));
+
+  it('counts tokens and jobs by their lists on a controller, whose dashboard has no such numbers', () =>
+    open('/', async (page) => {
+      await page.route('**/api/v2/dashboard/', async (route) => {
+        const response = await route.fetch();
+        const { tokens: _tokens, jobs: _jobs, ...resources } = (await response.json()) as Body;
+        await route.fulfill({ response, json: resources });
+      });
+      await page.goto(`${service.url}/`);
+      await page.getByRole('link', { name: /^Never used: \d+$/ }).waitFor();
+      await page.getByRole('link', { name: /^Failed: \d+$/ }).waitFor();
+    }));
+
+  it('shows an expiry in a thousand years as never, everywhere', () =>
+    open('/users/1/tokens/add', async (page) => {
+      await page.getByLabel('Description').fill('for ever');
+      await page.getByRole('button', { name: 'Create token' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Token created' });
+      await dialog.getByText('It never expires.').waitFor();
+      const text = [await dialog.textContent()];
+      await dialog.getByRole('button', { name: 'Close' }).click();
+      await page.getByRole('row').filter({ hasText: 'for ever' }).getByText('Never').first().waitFor();
+      text.push(await page.getByRole('main').textContent());
+      expect(text.join(' ')).not.toMatch(/\b30\d\d-\d\d/);
+    }));
+
+  it('counts no fewer jobs that were not successful than its graph', () =>
+    open('/', async (page) => {
+      await service.database.execute(
+        `INSERT INTO service_job (created, modified, name, status, finished, playbook, runner)
+         SELECT now(), now(), 'ended', status, now(), 'x.yml', gen_random_uuid()
+         FROM unnest(ARRAY['successful', 'error', 'error', 'canceled']) status`,
+      );
+      await page.goto(`${service.url}/`);
+      await page.getByRole('link', { name: 'Error: 2', exact: true }).waitFor();
+      await page.getByRole('link', { name: 'Canceled: 1', exact: true }).waitFor();
+      await page.getByRole('img', { name: '1 successful, 0 failed, 2 error, 1 canceled' }).waitFor();
+      await page.getByRole('link', { name: 'Error: 2', exact: true }).click();
+      await expect.poll(() => page.getByRole('row').count()).toBe(3);
+      await service.database.execute("DELETE FROM service_job WHERE name = 'ended'");
+    }));
+
+  it('says what is not there, and leads from a page past the end of a list to its first one', () =>
+    open('/users/99999', async (page) => {
+      await page.getByRole('heading', { level: 1, name: 'Not found' }).waitFor();
+      expect(await page.title()).toBe('Not found');
+      await page.getByRole('link', { name: 'To the list' }).click();
+      await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
+      await page.goto(`${service.url}/users?page=9&order_by=username`);
+      await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
+      expect(page.url()).toBe(`${service.url}/users?order_by=username`);
+      await page.goto(`${service.url}/users?order_by=nonsense`);
+      await page.getByText('nonsense: there is no such field.').waitFor();
+      expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
+    }));
+
+  it('shows an unknown address within its frame, with a way back', async () => {
+    // Without a session, nothing is told but that.
+    const outside = await fetch(`${service.url}/nothing/here`, { headers: { accept: 'text/html' } });
+    expect(outside.status).toBe(404);
+    const text = await outside.text();
+    expect(text).toContain('There is no page with this address.');
+    expect(text).toContain('href="/"');
+    await open('/users', async (page) => {
+      await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
+      for (const path of ['/nothing/here', '/users/1/nothing/here']) {
+        const answer = await page.goto(`${service.url}${path}`);
+        expect(answer?.headers()['content-type']).toMatch(/^text\/html/);
+        if (!path.startsWith('/users')) expect(answer?.status()).toBe(404);
+        await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
+        await page.getByRole('navigation').getByRole('link', { name: 'Users' }).waitFor();
+        await page.getByRole('link', { name: 'To the dashboard' }).click();
+        await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
+      }
+      // What is no page of its own stays a plain answer.
+      const script = await page.request.get(`${service.url}/assets/none.js`);
+      expect([script.status(), await script.text()]).toEqual([404, expect.not.stringContaining('main-')]);
+    });
+  });
+
+  it('has its navigation beside the page, above it in a narrow window, and a menu for keyboards', () =>
+    open('/', async (page) => {
+      const button = page.getByRole('button', { name: 'Navigation', exact: true });
+      const users = page.getByRole('navigation').getByRole('link', { name: 'Users' });
+      const reachable = () =>
+        users.evaluate((link) => {
+          link.focus();
+          return document.activeElement === link;
+        });
+      expect(await reachable()).toBe(true);
+      await button.click();
+      await expect.poll(reachable).toBe(false);
+      await page.setViewportSize({ width: 375, height: 800 });
+      await expect.poll(() => button.getAttribute('aria-expanded')).toBe('false');
+      await button.click();
+      await users.click();
+      await page.getByRole('heading', { level: 1, name: 'Users' }).waitFor();
+      // It makes way for the page.
+      await expect.poll(reachable).toBe(false);
+      await page.setViewportSize({ width: 1200, height: 800 });
+      const menu = page.getByRole('button', { name: 'admin', exact: true });
+      await menu.press('Enter');
+      await page.getByRole('menuitem', { name: 'My account' }).waitFor();
+      await menu.press('Escape');
+      await page.getByRole('menuitem', { name: 'My account' }).waitFor({ state: 'detached' });
+      expect(await menu.evaluate((element) => element === document.activeElement)).toBe(true);
+    }));
+
+  it('is enough for a token, a job with a limit, and Basic authentication off and on', () =>
+    open('/', async (page) => {
+      const site = { url: service.url, ...ADMIN };
+      await createAndDeleteToken(page, site);
+      await launchWithLimit(page);
+      await turnBasicOffAndOn(page, site);
+    }));
+
+  it('is used with the keyboard alone: a token is made, copied and deleted', () =>
+    open(
+      '/users/1',
+      async (page) => {
+        const press = (key: string) => page.keyboard.press(key);
+        const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim());
+        await page.getByRole('heading', { level: 1, name: 'admin' }).waitFor();
+        await press('Tab');
+        expect(await focused()).toBe('Skip to content');
+        await press('Enter');
+        await tabTo(page, /^Tokens$/);
+        await press('Enter');
+        await page.waitForURL(/\/users\/1\/tokens$/);
+        await tabTo(page, /^Create token$/);
+        await press('Enter');
+        await page.getByRole('heading', { name: 'Create token' }).waitFor();
+        expect(await page.title()).toBe('Create token · Automation service');
+        await tabTo(page, /^Description/);
+        await page.keyboard.type('made without a mouse');
+        await press('Enter');
+        const dialog = page.getByRole('dialog', { name: 'Token created' });
+        const token = await dialog.getByRole('textbox', { name: 'Token' }).inputValue();
+        await tabTo(page, /^Copy token$/);
+        await press('Enter');
+        await dialog.getByText('Copied', { exact: true }).waitFor();
+        expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(token);
+        // It is not shown again: Escape leaves it there.
+        await press('Escape');
+        await tabTo(page, /^Close$/);
+        await press('Enter');
+        const row = page.getByRole('row').filter({ hasText: 'made without a mouse' });
+        await row.waitFor();
+        await tabTo(page, /^Select row 0$/);
+        await press('Space');
+        await tabTo(page, /^Delete$/);
+        await press('Enter');
+        const question = page.getByRole('dialog', { name: 'Delete token?' });
+        await question.waitFor();
+        await press('Escape');
+        await question.waitFor({ state: 'detached' });
+        await expect.poll(focused).toBe('Delete');
+        await press('Enter');
+        await question.getByText('made without a mouse (read) of admin').waitFor();
+        await tabTo(page, /^Delete token$/);
+        await press('Enter');
+        await page.getByText('Deleted 1 token.').waitFor();
+        await row.waitFor({ state: 'detached' });
+      },
+      { permissions: ['clipboard-read', 'clipboard-write'] },
+    ));
+
+  it('keeps what was entered when the session expires, and goes on after a login elsewhere', () =>
+    open('/organizations/add', async (page) => {
+      await page.getByLabel('Name').fill('Kept');
+      await page.context().clearCookies({ name: 'svc_sessionid' });
+      await page.getByRole('button', { name: 'Create organization' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Your session has expired' });
+      const [other] = await Promise.all([
+        page.context().waitForEvent('page'),
+        dialog.getByRole('link', { name: 'Log in in a new tab' }).click(),
+      ]);
+      await logIn(other, ADMIN);
+      await other.getByRole('heading', { name: 'Dashboard' }).waitFor();
+      await page.getByRole('button', { name: 'Create organization' }).click();
+      await page.getByRole('heading', { name: 'Kept' }).waitFor();
+      await page.reload();
+      await page.getByRole('heading', { name: 'Kept' }).waitFor();
+      await page.waitForLoadState('networkidle');
+      // A page that only reads leads to the login, and back to where the user was.
+      await page.context().clearCookies({ name: 'svc_sessionid' });
+      // In the page itself: a click of the browser gives it the focus, which reads everything again first.
+      await page.getByRole('link', { name: 'Members' }).evaluate((link) => (link as HTMLElement).click());
+      await page.waitForURL(/\/api\/login\//);
+      await logIn(page, ADMIN);
+      await page.getByRole('heading', { name: 'Kept' }).waitFor();
+      expect(new URL(page.url()).pathname).toMatch(/^\/organizations\/\d+\/users$/);
+    }));
+
+  it('shows a normal user what is for this user only', async () => {
+    const admin = adminOf(service);
+    await admin.post('/api/v2/users/', { username: 'ned', password: 'ned-password' });
+    await open(
+      '/',
+      async (page) => {
+        await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
+        expect(await page.getByRole('link', { name: 'Settings' }).count()).toBe(0);
+        await page.goto(`${service.url}/settings`);
+        await page.getByText('You may not see this').waitFor();
+        await page.goto(`${service.url}/users/1/tokens`);
+        await page.getByText('Only admin can create tokens here').waitFor();
+        await page.goto(`${service.url}/users`);
+        await page.getByRole('link', { name: 'ned' }).click();
+        await page.getByRole('link', { name: 'Tokens' }).last().click();
+        await page.getByRole('link', { name: 'Create token' }).waitFor();
+      },
+      {},
+      { username: 'ned', password: 'ned-password' },
+    );
+  });
+
+  it('is compressed, may be cached but for the page itself, and runs no script of others', async () => {
+    const cookies = await open('/', (page) => page.context().cookies());
+    const headers = {
+      cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; '),
+      'accept-encoding': 'br',
+    };
+    const page = await fetch(`${service.url}/users/1`, { headers });
+    const html = await page.text();
+    expect(page.headers.get('cache-control')).toBe('no-store');
+    expect(page.headers.get('content-security-policy')).toMatch(/script-src 'self'; style-src 'self';/);
+    expect(html).not.toMatch(/<script(?![^>]*src=)|<style|style=/);
+    const [script = ''] = /\/assets\/[^"]+\.js/.exec(html) ?? [];
+    const file = await fetch(`${service.url}${script}`, { headers: { 'accept-encoding': 'gzip, br' } });
+    expect(Object.fromEntries(file.headers)).toMatchObject({
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-encoding': 'br',
+      'content-type': 'text/javascript; charset=utf-8',
+      vary: 'Accept-Encoding',
+    });
+    const plain = await fetch(`${service.url}${script}`, { headers: { 'accept-encoding': 'br;q=0' } });
+    expect(plain.headers.get('content-encoding')).toBeNull();
+    for (const path of ['/assets/none.js', '/assets/..%2Findex.html', '/nothing']) {
+      expect([path, (await fetch(`${service.url}${path}`, { headers })).status]).toEqual([path, 404]);
+    }
+  });
+});
