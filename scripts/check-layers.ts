@@ -54,7 +54,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   'src/cli': { uses: ['src/app', 'src/reports', 'src/operations', 'src/config', 'src/domain'] },
   'src/app': {
-    uses: ['src/reports', 'jobs', ...ADAPTERS, 'src/operations', 'src/config', 'src/domain', 'src/service'],
+    uses: ['src/reports', 'jobs', ...ADAPTERS, 'src/operations', 'src/config', 'src/domain', 'service/src'],
   },
   'src/reports': { uses: ['src/operations', 'src/domain'] },
   jobs: {
@@ -68,14 +68,14 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/notify': ADAPTER,
   'src/signals': { uses: [...ADAPTER.uses, 'common/src/security-events'] },
   'src/operations': { uses: ['src/domain'], without: INPUT_AND_OUTPUT },
-  'src/service': {
+  'service/src': {
     uses: ['common/src/db', 'src/domain', 'common/src/security-events', 'common/src/network'],
   },
   'common/src/security-events': { uses: ['src/domain', 'common/src/network'] },
   // Browser code talks HTTP only.
-  'src/web/service': {
+  'service/web': {
     uses: ['common/web', 'src/domain'],
-    typesOf: ['src/service'],
+    typesOf: ['service/src'],
     without: INPUT_AND_OUTPUT,
   },
   'src/web/console': {

@@ -1,4 +1,4 @@
-// Takes pictures of the web interface, light and dark, into docs/screenshots: of a real service with a sample estate.
+// Takes pictures of the web interface, light and dark, into service/docs/screenshots: of a real service with a sample estate.
 // Run: npm run build && node scripts/screenshots.ts. It needs Chromium (CHROMIUM names it).
 import { mkdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { findChromium } from '@tokenctl/testing/tools.ts';
 import type { Page } from 'playwright-core';
 import { startDemoService } from '../src/app/service/demo-service.ts';
 
-const folder = fileURLToPath(new URL('../docs/screenshots', import.meta.url));
+const folder = fileURLToPath(new URL('../service/docs/screenshots', import.meta.url));
 
 /** The pages, with a text that is there once the page is complete. `FAILED` is the last failed job. */
 const PAGES = [

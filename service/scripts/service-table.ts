@@ -1,12 +1,12 @@
 /**
- * Writes the table of what the service serves of the controller's API into docs/service.md, from the service's own description of
+ * Writes the table of what the service serves of the controller's API into service/docs/service.md, from the service's own description of
  * its routes: `node service/scripts/service-table.ts`. A test compares.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { Secret } from '@tokenctl/common/secret.ts';
 import { startService } from '../src/server.ts';
 
-const PAGE = new URL('../../docs/service.md', import.meta.url);
+const PAGE = new URL('../docs/service.md', import.meta.url);
 const MARKS = [
   '<!-- resources: node service/scripts/service-table.ts -->',
   '<!-- end of resources -->',
@@ -119,7 +119,8 @@ function state(item: Readonly<Record<string, Operation>>, method: string): strin
 export function withTable(page: string, table: string): string {
   const from = page.indexOf(MARKS[0]);
   const to = page.indexOf(MARKS[1]);
-  if (from === -1 || to === -1) throw new Error('docs/service.md has no marks for the table of resources');
+  if (from === -1 || to === -1)
+    throw new Error('service/docs/service.md has no marks for the table of resources');
   return page.slice(0, from) + table + page.slice(to + MARKS[1].length);
 }
 

@@ -269,7 +269,7 @@ describe('who may set which field of which object', () => {
   });
 
   it('is what the documentation says', async () => {
-    await expect(rightsPage(attempts)).toMatchFileSnapshot('../../docs/rights.md');
+    await expect(rightsPage(attempts)).toMatchFileSnapshot('../docs/rights.md');
   });
 
   it('leads to no higher right', async () => {

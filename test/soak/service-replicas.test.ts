@@ -56,7 +56,7 @@ class Replica {
   }
 }
 
-/** HAProxy in front of the replicas, with the checks of docs/service.md. */
+/** HAProxy in front of the replicas, with the checks of service/docs/service.md. */
 async function startBalancer(folder: string, replicas: ReadonlyMap<string, Replica>) {
   const socket = join(folder, 'admin.sock');
   const port = await freePort();

@@ -10,7 +10,7 @@ const lines = [
 
 test('each requirement on the page names a test that exists', () => {
   for (const { clause, file, name } of lines) {
-    const url = new URL(`test/${file}.test.ts`, ROOT);
+    const url = new URL(`${file}.test.ts`, ROOT);
     const source = existsSync(url) ? readFileSync(url, 'utf8') : '';
     // A test of a table may begin on the line before its name.
     expect({ clause, file, name, exists: source.includes(`'${name}'`) }).toMatchObject({ exists: true });
