@@ -7,16 +7,15 @@ import { execFile } from 'node:child_process';
 import { globSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { basename, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Plugin } from '@oclif/core';
 import { rolldown } from 'rolldown';
 import type { DescribedCommand } from '../src/cli/shell-completion.ts';
 import { buildWeb } from './build-web.ts';
 import { commandReference, usageLine } from './command-reference.ts';
+import { INSTALLED, root } from './release/published-package.ts';
 import { manualPage } from './release/shell-files.ts';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 /** The licences of the bundled packages. */
 const LICENSES = 'third-party-licenses.txt';
@@ -59,13 +58,9 @@ const LOADED_TOGETHER = {
 
 /**
  * Bundles the sources and the command framework, so that a start reads a few files instead of two hundred. Every
- * command, and whatever is imported dynamically, is loaded when it is needed. Other packages stay in node_modules.
+ * command, and whatever is imported dynamically, is loaded when it is needed. Packages that are installed stay in node_modules.
  */
 async function bundle(): Promise<void> {
-  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    dependencies: Readonly<Record<string, string>>;
-  };
-  const installed = Object.keys(dependencies);
   const bundler = await rolldown({
     cwd: root,
     input: entries(),
@@ -77,7 +72,7 @@ async function bundle(): Promise<void> {
       id === 'typescript' ||
       isBuiltin(id) ||
       OPTIONAL.includes(id) ||
-      installed.some((name) => id === name || id.startsWith(`${name}/`)),
+      INSTALLED.some((name) => id === name || id.startsWith(`${name}/`)),
     onLog(level, { code, message }) {
       // A needless dynamic import makes the start slower, but not wrong.
       if (code === 'INEFFECTIVE_DYNAMIC_IMPORT') console.warn(message);

@@ -21,7 +21,8 @@ import { dirname, join } from 'node:path';
 import { billOfMaterials } from './release/bill-of-materials.ts';
 import { buildDebianPackage, writeDebianTree } from './release/debian-package.ts';
 import { PROCESSORS, type Processor, writeNode } from './release/node-runtime.ts';
-import { packageVersion, root, writeProgram } from './release/program-tree.ts';
+import { packageVersion, writePackage, writeProgram } from './release/program-tree.ts';
+import { root } from './release/published-package.ts';
 import { RPM_PROCESSORS, writeRpmPackage } from './release/rpm-package.ts';
 import { shellFiles } from './release/shell-files.ts';
 
@@ -135,10 +136,16 @@ function writeFiles(
   isPossible: (kind: NonNullable<Tool['makes']>) => boolean,
 ): void {
   say('Packing the npm package');
-  execFileSync('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', release], {
-    cwd: root,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  const unpacked = mkdtempSync(join(tmpdir(), 'tokenctl-package-'));
+  try {
+    writePackage(unpacked);
+    execFileSync('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', release], {
+      cwd: unpacked,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+  } finally {
+    rmSync(unpacked, { recursive: true });
+  }
   writeFileSync(join(release, `tokenctl-${version}.cdx.json`), billOfMaterials());
   for (const processor of processors) {
     const work = mkdtempSync(join(tmpdir(), 'tokenctl-release-'));

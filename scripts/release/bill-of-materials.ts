@@ -2,13 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NODE } from './node-runtime.ts';
-import { root } from './program-tree.ts';
+import { installedEntries, root } from './published-package.ts';
 
 interface Component {
   readonly 'bom-ref': string;
   readonly name: string;
   readonly version: string;
-  readonly properties?: readonly { readonly name: string; readonly value: string }[];
 }
 
 interface Dependency {
@@ -22,8 +21,8 @@ interface BillOfMaterials {
 }
 
 /**
- * The software bill of materials in CycloneDX: production dependencies, the packages whose code is bundled into dist/,
- * and the Node.js of the archives. `npm sbom` knows bundled packages only as dependencies of development.
+ * The software bill of materials in CycloneDX: the packages that are installed, those whose code is bundled into dist/, and the
+ * Node.js of the archives.
  */
 export function billOfMaterials(): string {
   const options = ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--package-lock-only'];
@@ -34,14 +33,23 @@ export function billOfMaterials(): string {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const all = JSON.parse(output) as BillOfMaterials;
-  const bundled = bundledPackages();
-  const components = all.components.filter(
-    (component) => !isForDevelopment(component) || bundled.has(`${component.name} ${component.version}`),
+  const installed = [...installedEntries()].map(
+    ([path, { version }]) =>
+      `${path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)} ${version}`,
   );
+  const released = new Set([...installed, ...bundledPackages()]);
+  const components = all.components.filter(({ name, version }) => released.has(`${name} ${version}`));
   const refs = new Set(components.map((component) => component['bom-ref']));
-  const dependencies = all.dependencies
-    .filter(({ ref }, index) => index === 0 || refs.has(ref))
-    .map(({ ref, dependsOn = [] }) => ({ ref, dependsOn: dependsOn.filter((each) => refs.has(each)) }));
+  // The workspaces are in the program: what they depend on, it does.
+  const [program, ...others] = all.dependencies;
+  const own = all.dependencies.filter(({ ref }) => ref.startsWith('@tokenctl/'));
+  const ofProgram = [program, ...own].flatMap((each) => each?.dependsOn ?? []);
+  const dependencies = [
+    { ref: program?.ref, dependsOn: [...new Set(ofProgram)].filter((each) => refs.has(each)) },
+    ...others
+      .filter(({ ref }) => refs.has(ref))
+      .map(({ ref, dependsOn = [] }) => ({ ref, dependsOn: dependsOn.filter((each) => refs.has(each)) })),
+  ];
   const node = {
     'bom-ref': `node@${NODE.version}`,
     type: 'application',
@@ -52,10 +60,6 @@ export function billOfMaterials(): string {
     licenses: [{ license: { id: 'MIT' } }],
   };
   return `${JSON.stringify({ ...all, components: [...components, node], dependencies }, null, 2)}\n`;
-}
-
-function isForDevelopment({ properties = [] }: Component): boolean {
-  return properties.some(({ name, value }) => name === 'cdx:npm:package:development' && value === 'true');
 }
 
 /** `NAME VERSION` of each package in the program and the web interface, as the build lists them with their licences. */

@@ -11,7 +11,8 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { PROCESSORS, type Processor } from './node-runtime.ts';
-import { packageVersion, root } from './program-tree.ts';
+import { packageVersion } from './program-tree.ts';
+import { root } from './published-package.ts';
 
 /** Where the program is in the package. */
 const PROGRAM = 'usr/lib/tokenctl';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { lockEntries } from './program-tree.ts';
+import { lockEntries } from './published-package.ts';
 
 /** The processors that an archive is made for, with their names in Debian. */
 export const PROCESSORS = { x64: 'amd64', arm64: 'arm64' } as const;

@@ -1,44 +1,34 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-/** The folder of the repository. */
-export const root = fileURLToPath(new URL('../..', import.meta.url));
-
-/** What is needed of an entry of package-lock.json. */
-interface LockEntry {
-  readonly version?: string;
-  readonly dev?: boolean;
-  readonly optional?: boolean;
-}
-
-/** The entries of package-lock.json, by path (`node_modules/pg`). */
-export function lockEntries(): ReadonlyMap<string, LockEntry> {
-  const lock = jsonIn(join(root, 'package-lock.json')) as { packages: Record<string, LockEntry> };
-  return new Map(Object.entries(lock.packages).filter(([path]) => path !== ''));
-}
+import { installedEntries, publishedManifest, root } from './published-package.ts';
 
 export function packageVersion(): string {
   return (jsonIn(join(root, 'package.json')) as { version: string }).version;
 }
 
 /**
- * Writes the program as it is installed into an empty folder: the files that are published on npm, with the installed
- * production dependencies. It is the same for all processors, and needs a Node.js to run. `npm ci` and the build come
+ * Writes the program as it is installed into an empty folder: the files that are published on npm, with the packages that
+ * they need. It is the same for all processors, and needs a Node.js to run. `npm ci` and the build come
  * before it.
  *
  * @throws Error if an installed package is not the one in package-lock.json, or has code for one processor
  */
 export function writeProgram(folder: string): void {
-  mkdirSync(folder, { recursive: true });
-  for (const file of publishedFiles()) cpSync(join(root, file), join(folder, file));
-  for (const [path, { version, dev, optional }] of lockEntries()) {
-    if (dev === true || (optional === true && !existsSync(join(root, path)))) continue;
+  writePackage(folder);
+  for (const [path, { version, optional }] of installedEntries()) {
+    if (optional === true && !existsSync(join(root, path))) continue;
     copyPackage(path, { folder, version });
   }
   const [binary] = globSync('**/*.node', { cwd: folder });
   if (binary !== undefined) throw new Error(`${binary} runs on one kind of processor only`);
+}
+
+/** Writes the files that are published on npm, with their package.json, into a folder. */
+export function writePackage(folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  for (const file of publishedFiles()) cpSync(join(root, file), join(folder, file));
+  writeFileSync(join(folder, 'package.json'), publishedManifest());
 }
 
 /** The files that `npm publish` takes. */

@@ -6,7 +6,8 @@ import {
   summaryOf,
   takesValue,
 } from '../../src/cli/shell-completion.ts';
-import { jsonIn, packageVersion, root } from './program-tree.ts';
+import { jsonIn, packageVersion } from './program-tree.ts';
+import { root } from './published-package.ts';
 
 /** The manual pages (all commands, and one each) and the shell completions, by path below `share`: made from the commands' manifest. */
 export function shellFiles(): ReadonlyMap<string, string> {
