@@ -116,7 +116,7 @@ function state(item: Readonly<Record<string, Operation>>, method: string): strin
 }
 
 /** Puts the table into the page. */
-export function withTable(page: string, table: string): string {
+function withTable(page: string, table: string): string {
   const from = page.indexOf(MARKS[0]);
   const to = page.indexOf(MARKS[1]);
   if (from === -1 || to === -1)

@@ -229,7 +229,7 @@ function deleteExpired({ database, log, now }: ServiceContext): void {
 const ARRIVAL_MS = 300;
 
 /** The connections of a server, with the number of pending requests on each. */
-export interface Connections {
+interface Connections {
   /**
    * Closes each connection once it has no pending request, and all others after `timeoutMs`.
    */
@@ -240,7 +240,7 @@ export interface Connections {
  * Tracks the connections of a server. Closing a server waits for all of them, including the spare connections
  * that browsers open, and Node.js does not close a connection that was never used.
  */
-export function trackConnections(server: Server): Connections {
+function trackConnections(server: Server): Connections {
   const pending = new Map<Socket, number>();
   let draining = false;
   const count = (socket: Socket, change: number) => {
@@ -277,7 +277,7 @@ export function trackConnections(server: Server): Connections {
 type ListenAddress = Pick<ServiceOptions, 'host' | 'port' | 'tls' | 'behindProxy'>;
 
 /** Throws TokenctlError `usage` if passwords and tokens would cross the network unencrypted. */
-export function requireEncryption({ host, tls, behindProxy }: ListenAddress): void {
+function requireEncryption({ host, tls, behindProxy }: ListenAddress): void {
   if (isLoopback(host) || tls !== undefined || behindProxy) return;
   throw new TokenctlError('usage', `Listening on ${host} would send passwords and tokens unencrypted`, {
     hint: 'Give --tls-cert and --tls-key, or --behind-proxy if a proxy terminates TLS.',
@@ -295,7 +295,7 @@ function requirePublicUrl({ host, publicUrl }: ServiceOptions): void {
 }
 
 /** The error for a failed listen, with the reason in words. */
-export function listenFailure({ host, port }: ListenAddress, cause: unknown): TokenctlError {
+function listenFailure({ host, port }: ListenAddress, cause: unknown): TokenctlError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
   const why: Readonly<Record<string, string>> = {
     EADDRINUSE: 'the port is in use',
@@ -310,16 +310,16 @@ export function listenFailure({ host, port }: ListenAddress, cause: unknown): To
 }
 
 /** The base URL of a listening service, without a trailing slash. */
-export function baseUrl({ host, tls }: ListenAddress, port: number): string {
+function baseUrl({ host, tls }: ListenAddress, port: number): string {
   const name = host.includes(':') ? `[${host}]` : host;
   return `${tls === undefined ? 'http' : 'https'}://${name}:${port}`;
 }
 
 /** The lowest level that is logged. */
-export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug';
+type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug';
 
 /** Logs to stderr or `to`, and redacts what may hold a credential: headers, and the parameters of SQL statements. */
-export function serviceLog(level: LogLevel, to: ServiceOptions['logTo'] = pino.destination(2)): Logger {
+function serviceLog(level: LogLevel, to: ServiceOptions['logTo'] = pino.destination(2)): Logger {
   const redact = [
     ...['req.headers.authorization', 'req.headers.cookie', 'res.headers["set-cookie"]'],
     ...['err.params', 'err.detail', 'err.cause.params', 'err.cause.detail'],
