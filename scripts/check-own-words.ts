@@ -31,7 +31,9 @@ const SEARCHES = new Set(['startsWith', 'endsWith', 'includes', 'indexOf', 'repl
 const WORDS = /[A-Za-z]{2,} [a-z]{2,}|^\^?[A-Z][a-z]+ /;
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const problems = globSync('{src,commands,jobs}/**/*.{ts,tsx}', { cwd: root })
+const problems = globSync('{src,commands,jobs,service/{src,web},common/{src,web}}/**/*.{ts,tsx}', {
+  cwd: root,
+})
   .filter((file) => !Object.hasOwn(ALLOWED, file))
   .toSorted()
   .flatMap((file) => problemsIn(file, readFileSync(join(root, file), 'utf8')));

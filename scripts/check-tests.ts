@@ -13,6 +13,9 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'test/soak/': 'runs for a time, by hand',
   'test/acceptance/': 'waits for an installation that is not ours',
   'test/browser/': 'Chromium has its own events',
+  'service/test/browser/': 'the same',
+  'testing/src/chromium.ts': 'the same',
+  'testing/src/web-stories.ts': 'the same',
   'testing/src/until.ts': 'the one wait for what nothing announces',
   'test/support/incident-load.ts':
     'its clients pause between requests, and benchmarks read when they were refused',
@@ -24,7 +27,7 @@ const SHORT_LIMIT = /(?:timeout|retry|silence|lease)Ms$|^responseTimeout$/i;
 const TESTS = /^(?:test|it|describe|beforeAll|beforeEach|afterAll|afterEach)\b/;
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const problems = globSync('test/**/*.{ts,tsx}', { cwd: root })
+const problems = globSync('{test,testing/src,common/test,service/test}/**/*.{ts,tsx}', { cwd: root })
   .filter((file) => !Object.keys(ALLOWED).some((allowed) => file.startsWith(allowed)))
   .toSorted()
   .flatMap((file) => problemsIn(file, readFileSync(join(root, file), 'utf8')));

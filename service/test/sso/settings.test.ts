@@ -1,5 +1,4 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '@tokenctl/common/secret.ts';
@@ -7,7 +6,6 @@ import { prepareEmbedded } from '@tokenctl/testing/embedded-template.ts';
 import { type LoopbackServer, listenOnLoopback } from '@tokenctl/testing/sso/http-server.ts';
 import { makeKeyPair } from '@tokenctl/testing/sso/saml-identity-provider.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fixedSettings, givenSecretKey } from '../../../src/app/service/run-service.ts';
 import type { RunningService } from '../../src/server.ts';
 import { SecretBox } from '../../src/settings/secrets.ts';
 import { configurationDigest } from '../../src/sso/configuration.ts';
@@ -483,55 +481,13 @@ describe('the key of secrets', () => {
   });
 });
 
-describe('settings from the environment', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'tokenctl-environment-'));
-  const file = join(folder, 'secret');
-  afterAll(() => rmSync(folder, { recursive: true }));
-
-  it('are read from variables and files, and checked as those over the API', () => {
-    writeFileSync(file, 'from-a-file\n', { mode: 0o600 });
-    const found = fixedSettings({
-      SOCIAL_AUTH_GITHUB_KEY: 'k',
-      [`${SECRET}_FILE`]: file,
-      SOCIAL_AUTH_GOOGLE_OAUTH2_WHITELISTED_DOMAINS: '["Example.org"]',
-      SOCIAL_AUTH_GITHUB_CALLBACK_URL: 'https://ignored.example',
-      SOCIAL_AUTH_ORGANIZATION_MAP: '{"Ops": {"users": true}}',
-      OTHER: 'x',
-    });
-    expect(Object.fromEntries(found)).toEqual({
-      SOCIAL_AUTH_GITHUB_KEY: 'k',
-      [SECRET]: 'from-a-file',
-      SOCIAL_AUTH_GOOGLE_OAUTH2_WHITELISTED_DOMAINS: ['example.org'],
-      SOCIAL_AUTH_ORGANIZATION_MAP: { Ops: { users: true } },
-    });
-    writeFileSync(join(folder, 'open'), 'x', { mode: 0o644 });
-    for (const environment of [
-      { SOCIAL_AUTH_GITHUB_URL: 'http://github.example.org' },
-      { SOCIAL_AUTH_SAML_ENABLED_IDPS: '{' },
-      { SOCIAL_AUTH_SAML_ENABLED_IDPS: '[]' },
-      { SOCIAL_AUTH_SAML_ENABLED_IDPS: '{"corp": {"metadata_url": "https://i.example/"}}' },
-      { SOCIAL_AUTH_GITHUB_KEYS: 'k' },
-      { SOCIAL_AUTH_SAML_ORG_INFO: '{}' },
-      { [`${SECRET}_FILE`]: join(folder, 'missing') },
-      { [`${SECRET}_FILE`]: join(folder, 'open') },
-    ]) {
-      expect(() => fixedSettings(environment)).toThrow(expect.objectContaining({ code: 'configuration' }));
-    }
-    expect(givenSecretKey({ TOKENCTL_SERVICE_SECRET_KEY_FILE: file })?.reveal()).toBe('from-a-file');
-    expect(givenSecretKey({})).toBeNull();
-  });
-
-  it.skipIf(process.platform === 'win32')('refuses a named pipe as a secret file at once', () => {
-    const pipe = join(folder, 'pipe');
-    expect(spawnSync('sh', ['-c', 'mkfifo -m 600 "$0"', pipe]).status).toBe(0);
-    expect(() => givenSecretKey({ TOKENCTL_SERVICE_SECRET_KEY_FILE: pipe })).toThrow(
-      expect.objectContaining({ code: 'configuration', message: `The secret file ${pipe} is not a file.` }),
-    );
-  });
-
+describe('settings that the environment fixes', () => {
   it('go before those that are stored, and cannot be changed over the API', async () => {
-    const fixed = fixedSettings({ SOCIAL_AUTH_GITHUB_KEY: 'fixed', [SECRET]: 'fixed-secret' });
-    const service = await startTestService({ fixedSettings: fixed });
+    const fixedSettings = new Map([
+      ['SOCIAL_AUTH_GITHUB_KEY', 'fixed'],
+      [SECRET, 'fixed-secret'],
+    ]);
+    const service = await startTestService({ fixedSettings });
     const admin = adminOf(service);
     const shown = (await admin.get(GITHUB)).json;
     expect(shown).toMatchObject({ SOCIAL_AUTH_GITHUB_KEY: 'fixed', [SECRET]: '$encrypted$' });
