@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { publishedManifest, root } from './release/published-package.ts';
 
 const manifest = join(root, 'package.json');
-const kept = join(root, 'dist/package.checkout.json');
+// Neither packed nor in git.
+const kept = join(root, 'node_modules/.package.checkout.json');
 
 if (process.argv.includes('--restore')) {
   renameSync(kept, manifest);
