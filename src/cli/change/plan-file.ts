@@ -15,7 +15,7 @@ import {
 import { jsonIn, type PlanFlags, requireReadable } from '../flags/flags.ts';
 import { type AnyPlan, requestedApproval } from './approval.ts';
 
-/** The largest file that is read, in bytes: 100,000 tokens take about 20 MB. */
+/** The largest file that is read, in bytes: 100,000 tokens take about 35 MB, without long descriptions. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 const planned = z.array(
@@ -25,6 +25,14 @@ const planned = z.array(
     application: z.string().nullable(),
     created: z.iso.datetime(),
     fingerprint: z.string().nullable(),
+    details: z
+      .strictObject({
+        scope: z.string(),
+        description: z.string(),
+        expires: z.iso.datetime(),
+        lastUsed: z.iso.datetime().nullable().exactOptional(),
+      })
+      .exactOptional(),
   }),
 );
 

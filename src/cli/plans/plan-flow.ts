@@ -8,10 +8,17 @@ import { readSecret } from '../../config/secrets.ts';
 import { type Approval, type ApprovalRule, openApproval, signApproval } from '../../domain/approval.ts';
 import { generateNoteKey, parseSigner } from '../../domain/note-key.ts';
 import { noteApproval } from '../../operations/revocation/approve-plan.ts';
-import { type AppliedPlan, findApplied } from '../../operations/revocation/saved-plan.ts';
+import { type AppliedPlan, findApplied, type PlannedToken } from '../../operations/revocation/saved-plan.ts';
 import { type Document, lines, list } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
-import { countOf, countsText, timeText } from '../../reports/tables/text.ts';
+import {
+  countOf,
+  countsText,
+  countText,
+  dayText,
+  expiryDayText,
+  timeText,
+} from '../../reports/tables/text.ts';
 import { type AnyPlan, approvalPath, readApproval } from '../change/approval.ts';
 import type { ChangeRequest, PlannedChange } from '../change/change.ts';
 import { runLine } from '../change/ending.ts';
@@ -134,7 +141,7 @@ function planDocument(plan: AnyPlan): Document {
   return [
     lines(
       plan.format === 'tokenctl-plan'
-        ? `Revokes the tokens counted below. Its maker selected: ${selection}.`
+        ? `Revokes the tokens below. Its maker selected: ${selection}.`
         : `Locks down: ${selection}.`,
       `At ${target['address']} (context ${target['context']}).`,
       `Made by ${behind ?? user}@${host}${as === undefined ? '' : ` as ${as}`} at ${instant(made.at)}.`,
@@ -161,6 +168,34 @@ function tokenParts(plan: Extract<AnyPlan, { readonly format: 'tokenctl-plan' }>
     ),
     tally('user', tallies(all.map(({ user }) => user?.username ?? '(none)'))),
     tally('application', tallies(all.map(({ application }) => application ?? '(personal)'))),
+    ...accessTokenTable(accessTokens),
+  ];
+}
+
+/** How many tokens are shown; the file has all. */
+const SHOWN_TOKENS = 50;
+
+function accessTokenTable(tokens: readonly PlannedToken[]): Document {
+  const shown = tokens.slice(0, SHOWN_TOKENS);
+  const tellsUse = shown.some(({ details }) => details?.lastUsed !== undefined);
+  const use = (at: string | null | undefined) => (at ? dayText(new Date(at)) : at === null ? 'never' : '');
+  return [
+    shown.length > 0 && {
+      kind: 'table',
+      heads: [
+        ...['Id', 'User', 'Application', 'Scope', 'Expires'],
+        ...(tellsUse ? ['Last used'] : []),
+        'Description',
+      ],
+      rows: shown.map((token) => [
+        ...[String(token.id), token.user?.username ?? '', token.application ?? '(personal)'],
+        ...[token.details?.scope ?? '', token.details ? expiryDayText(new Date(token.details.expires)) : ''],
+        ...(tellsUse ? [use(token.details?.lastUsed)] : []),
+        token.details?.description ?? '',
+      ]),
+    },
+    tokens.length > shown.length &&
+      lines(`The first ${SHOWN_TOKENS} of ${countText(tokens.length, 'access token')}. The file has all.`),
   ];
 }
 
@@ -243,6 +278,7 @@ export async function approvePlan(
   const command = plan.format === 'tokenctl-plan' ? 'tokens revoke' : 'incident lockdown';
   return {
     plan: planDocument(plan),
+    isElsewhere: true,
     question: { act: `approve this plan as ${approval.by}`, type: plan.digest.slice(0, 6) },
     async act() {
       const signed = sign(runtime.clock.now());

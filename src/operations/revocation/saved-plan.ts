@@ -24,7 +24,7 @@ import { unseenPart } from '../scope/visibility.ts';
 import { refuseTooLarge } from './plan-revocation.ts';
 
 /** A token of a saved plan: what tells it from another one with the same id. Never its value. */
-interface PlannedToken {
+export interface PlannedToken {
   readonly id: number;
   /** The owner; null where the owner's row is gone. */
   readonly user: { readonly id: number; readonly username: string } | null;
@@ -34,6 +34,16 @@ interface PlannedToken {
   readonly created: string;
   /** As of {@link Token.fingerprint}; authorization codes have none. */
   readonly fingerprint: string | null;
+  /** What a second person reads of an access token. Plans of version 0.2.0 lack it. */
+  readonly details?: {
+    readonly scope: string;
+    /** The first 200 characters. */
+    readonly description: string;
+    /** RFC 3339. */
+    readonly expires: string;
+    /** RFC 3339; null for never; missing where the target does not tell. */
+    readonly lastUsed?: string | null;
+  };
 }
 
 /** What every plan in a file has. Plain JSON without secrets. */
@@ -121,9 +131,10 @@ export async function savePlan(options: {
   return { ...saved, digest: digestOf(saved) };
 }
 
-type Identity = Pick<Token, 'id' | 'user' | 'application' | 'created'> & {
-  readonly fingerprint?: string | null;
-};
+type Identity = Pick<Token, 'id' | 'user' | 'application' | 'created'> &
+  Partial<Pick<Token, 'fingerprint' | 'scope' | 'description' | 'expires' | 'lastUsed'>>;
+
+const SHOWN_OF_DESCRIPTION = 200;
 
 /** The tokens of a plan; without any, the target need not have the part that lists them. */
 async function planned(
@@ -135,13 +146,23 @@ async function planned(
   return found;
 }
 
-function plannedToken({ id, user, application, created, fingerprint }: Identity): PlannedToken {
+function plannedToken({ id, user, application, created, fingerprint, ...token }: Identity): PlannedToken {
+  const { scope, description = '', expires, lastUsed } = token;
   return {
     id,
     user: user === null ? null : { id: user.id, username: user.username },
     application: application?.name ?? null,
     created: created.toISOString(),
     fingerprint: fingerprint ?? null,
+    ...(scope !== undefined &&
+      expires !== undefined && {
+        details: {
+          scope,
+          description: description.slice(0, SHOWN_OF_DESCRIPTION),
+          expires: expires.toISOString(),
+          ...(lastUsed !== undefined && { lastUsed: lastUsed?.toISOString() ?? null }),
+        },
+      }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ADMIN } from '@tokenctl/service/testing/service.ts';
 import canonicalize from 'canonicalize';
@@ -23,9 +23,8 @@ async function guarded(settings: Readonly<Record<string, unknown>> = {}) {
     const made = await at.run(['plan', 'key', '--name', name, '--output', path(at, `${name}.key`), '--json']);
     keys[name] = printed(made)['publicKey'] as string;
   }
-  const file = path(at, '.config/tokenctl/tokenctl.yaml');
   const rule = JSON.stringify({ approvers: keys, aloneUpTo: 3, ...settings });
-  writeFileSync(file, `${readFileSync(file, 'utf8')}approval: ${rule}\n`);
+  appendFileSync(configuration(at), `approval: ${rule}\n`);
   const as =
     (user: string) =>
     (...args: string[]) =>
@@ -34,6 +33,7 @@ async function guarded(settings: Readonly<Record<string, unknown>> = {}) {
 }
 
 const path = ({ folder }: Home, name: string) => join(folder, name);
+const configuration = (at: Home) => path(at, '.config/tokenctl/tokenctl.yaml');
 const printed = ({ stdout }: Run) => JSON.parse(stdout) as Printed;
 const refusal = (run: Run) => ({ code: run.code, error: printed(run).error?.code });
 
@@ -107,7 +107,13 @@ describe('a revocation of more than one person may do', () => {
     expect([unlogged.code, existsSync(`${plan}.approval`)]).toEqual([6, false]);
     expect(await entries(at)).toEqual([]);
 
-    const approved = await bob(...approve, path(at, 'bob.key'), '--ticket', 'OPS-17');
+    // The approver needs no access to the controller.
+    const noContext = path(at, 'approvers.yaml');
+    const [, approvers] = /^(approval: .*)$/m.exec(readFileSync(configuration(at), 'utf8')) ?? [];
+    writeFileSync(noContext, `${approvers}\n`);
+    const approved = await bob(
+      ...[...approve, path(at, 'bob.key'), '--ticket', 'OPS-17', '--config', noContext],
+    );
     expect(approved.code).toBe(0);
     expect(printed(approved)).toMatchObject({ approval: { by: 'bob', user: 'bob' }, unchanged: false });
     expect(statSync(path(at, 'bob.key')).mode & 0o777).toBe(0o600);
@@ -118,6 +124,7 @@ describe('a revocation of more than one person may do', () => {
     const text = await at.run(['plan', 'show', plan]);
     expect(text.stdout).toContain('Approval: by bob (bob@');
     expect(text.stdout).toContain('Reason: laptop stolen\nTicket: SEC-7\n');
+    expect(text.stdout).toMatch(/^1 +ci-lint +Night runner +write +never +Tower CLI$/m);
 
     expect(refusal(await bob(...apply))).toEqual(NOT_APPROVED);
     expect((await alice(...apply, '--dry-run')).code).toBe(0);
