@@ -1,5 +1,5 @@
 import { defineCommand } from '../src/cli/base-command.ts';
-import { accountFlags } from '../src/cli/flags/flags.ts';
+import { accountFlags, dryRunFlag } from '../src/cli/flags/flags.ts';
 import { djangoFlags, djangoStart } from '../src/cli/management/management-command.ts';
 
 export default defineCommand({
@@ -7,7 +7,7 @@ export default defineCommand({
   description: `Replaces awx-manage cleanup_tokens: same options, same lines on stderr, same exit codes, no \
 prompt. It deletes the same tokens as tokens cleanup without flags.`,
   examples: ['--database-file ./controller.database'],
-  flags: { ...accountFlags, ...djangoFlags },
+  flags: { ...dryRunFlag, ...accountFlags, ...djangoFlags },
   async run({ flags }) {
     // This one never complains of both.
     const early = await djangoStart(this.config.version, { ...flags, 'no-color': false });

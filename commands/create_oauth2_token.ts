@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags';
 import { defineCommand } from '../src/cli/base-command.ts';
-import { accountFlags } from '../src/cli/flags/flags.ts';
+import { accountFlags, dryRunFlag } from '../src/cli/flags/flags.ts';
 import { djangoFlags, djangoStart } from '../src/cli/management/management-command.ts';
 
 export default defineCommand({
@@ -15,6 +15,7 @@ token, stdout has its fingerprint, or over REST its id.`,
       summary: 'The new file for the token. Default: USER.token in the current directory.',
       helpValue: 'FILE',
     }),
+    ...dryRunFlag,
     ...accountFlags,
     ...djangoFlags,
   },

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags';
 import { defineCommand } from '../src/cli/base-command.ts';
-import { accountFlags, breakGlassFlag } from '../src/cli/flags/flags.ts';
+import { accountFlags, breakGlassFlag, dryRunFlag } from '../src/cli/flags/flags.ts';
 import { djangoFlags, djangoStart } from '../src/cli/management/management-command.ts';
 
 export default defineCommand({
@@ -10,6 +10,7 @@ Without --user it ends all sessions. An unknown user gives exit code 1.`,
   examples: ['--user alice', '--database-file ./controller.database'],
   flags: {
     user: string({ summary: 'End only the sessions of this user.', helpValue: 'NAME' }),
+    ...dryRunFlag,
     ...accountFlags,
     ...breakGlassFlag,
     ...djangoFlags,

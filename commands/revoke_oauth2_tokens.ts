@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags';
 import { defineCommand } from '../src/cli/base-command.ts';
-import { accountFlags, breakGlassFlag } from '../src/cli/flags/flags.ts';
+import { accountFlags, breakGlassFlag, dryRunFlag } from '../src/cli/flags/flags.ts';
 import { djangoFlags, djangoStart } from '../src/cli/management/management-command.ts';
 
 export default defineCommand({
@@ -15,6 +15,7 @@ with the same audit log and exit codes.`,
     user: string({ summary: 'Revoke only the tokens of this user.', helpValue: 'NAME' }),
     all: boolean({ summary: 'Revoke refresh tokens as well. Does not select all users.' }),
     revoke_refresh: boolean({ summary: 'Same as --all; the spelling of the manual.' }),
+    ...dryRunFlag,
     ...accountFlags,
     ...breakGlassFlag,
     ...djangoFlags,

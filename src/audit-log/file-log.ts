@@ -28,7 +28,7 @@ import {
   RunLocks,
   rememberEntries,
 } from './log-files.ts';
-import { pruneArchives, rotateFile, Segments } from './segments.ts';
+import { filesToPrune, pruneArchives, rotateFile, Segments } from './segments.ts';
 import { verifyChain } from './verify-chain.ts';
 
 /** The file of a log, and the clock for its entries. */
@@ -150,6 +150,15 @@ class FileLog implements AuditLog {
       return await pruneArchives({ segments, before, actor, log: this });
     } catch (cause) {
       throw logUnavailable(this.#path, 'prune', cause);
+    }
+  }
+
+  async filesToPrune(before: Date): Promise<readonly string[]> {
+    try {
+      await using segments = await this.#segments();
+      return await filesToPrune(this.#path, segments, before);
+    } catch (cause) {
+      throw logUnavailable(this.#path, 'read', cause);
     }
   }
 

@@ -214,13 +214,7 @@ export async function pruneArchives({
   actor,
   log,
 }: PruneArchives): Promise<Pruning | null> {
-  const old: Archive[] = [];
-  const open = await openNumbers(segments);
-  for (const archive of segments.archives) {
-    const isNeeded = open.some((seq) => seq <= archive.last);
-    if (isNeeded || !(await isOlder(archive, before))) break;
-    old.push(archive);
-  }
+  const old = await oldArchives(segments, before);
   const last = old.at(-1);
   if (last === undefined) return null;
   const files = old.map(({ path }) => basename(path));
@@ -236,6 +230,30 @@ export async function pruneArchives({
   return { files, entry };
 }
 
+/** The oldest archives, as far as all entries of each are old enough and have an outcome. */
+async function oldArchives(segments: Segments, before: Date): Promise<readonly Archive[]> {
+  const old: Archive[] = [];
+  const open = await openNumbers(segments);
+  for (const archive of segments.archives) {
+    const isNeeded = open.some((seq) => seq <= archive.last);
+    if (isNeeded || !(await isOlder(archive, before))) break;
+    old.push(archive);
+  }
+  return old;
+}
+
+/** The names of the files that {@link pruneArchives} would remove once the file at `path`, the current one, is closed. */
+export async function filesToPrune(
+  path: string,
+  segments: Segments,
+  before: Date,
+): Promise<readonly string[]> {
+  const old = await oldArchives(segments, before);
+  const isAll = old.length === segments.archives.length && (await openNumbers(segments)).length === 0;
+  const files = isAll && (await isOlder({ path }, before)) ? [...old, { path }] : old;
+  return files.map((file) => basename(file.path));
+}
+
 /** The numbers of the open intents, as the last entry lists them. */
 async function openNumbers({ current }: Segments): Promise<readonly number[]> {
   if (current === null) return [];
@@ -243,7 +261,7 @@ async function openNumbers({ current }: Segments): Promise<readonly number[]> {
   return (line === null ? null : parseEntry(line))?.open ?? [];
 }
 
-async function isOlder({ path }: Archive, before: Date): Promise<boolean> {
+async function isOlder({ path }: Pick<Archive, 'path'>, before: Date): Promise<boolean> {
   await using file = await openForReading(path);
   if (file === null) return false;
   const { line } = await tailOf(file, (await file.stat()).size);

@@ -5,7 +5,13 @@ import type { Runtime } from '../../app/runtime.ts';
 import { auditLogFile } from '../../config/configuration.ts';
 import { databaseName } from '../../config/secrets.ts';
 import { verifyInclusion } from '../../operations/audit-log/checkpoints.ts';
-import { type HeldEntries, heldEntries, pruneLog, rotateLog } from '../../operations/audit-log/rotate-log.ts';
+import {
+  filesToPrune,
+  type HeldEntries,
+  heldEntries,
+  pruneLog,
+  rotateLog,
+} from '../../operations/audit-log/rotate-log.ts';
 import { type VerifiedLog, verifyLog } from '../../operations/audit-log/verify-log.ts';
 import { good, type Line, type Lines, lines, list, warning } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
@@ -39,9 +45,10 @@ export interface VerifiedProofJson {
 
 /** What `log rotate` prints with `--json`. */
 export interface RotationJson {
-  /** The file that was closed; null if there was nothing to rotate. */
+  readonly dryRun: boolean;
+  /** The file that was closed; null if there was nothing to rotate, and in a dry run. */
   readonly archive: string | null;
-  /** Files that were removed. */
+  /** Files that were removed; in a dry run, that would be. */
   readonly removed: readonly string[];
   /** With --remove-older-than: since when entries were kept, although they are older, and for which incidents; null for none. */
   readonly kept?: { readonly since: string; readonly incidents: readonly string[] } | null;
@@ -201,33 +208,43 @@ export function unprovedText(entries: number, covered: number | null): Line {
 /**
  * Closes the file of the log and continues in a new one. Then removes closed files that are older than an age.
  *
- * @param removeOlderThan Milliseconds. Nothing is removed without it.
+ * @param flags `remove-older-than` in milliseconds. Nothing is removed without it.
  * @throws TokenctlError as the operations
  */
 export async function rotationFlow(
   runtime: Runtime,
-  removeOlderThan: number | undefined,
+  flags: { readonly 'remove-older-than'?: number | undefined; readonly 'dry-run'?: boolean | undefined },
 ): Promise<Report<RotationJson>> {
+  const { 'remove-older-than': age, 'dry-run': dryRun = false } = flags;
   const options = { log: await runtime.auditLog(), actor: runtime.operator };
-  const rotation = await rotateLog(options);
-  const before = new Date(runtime.clock.now().getTime() - (removeOlderThan ?? 0));
-  const pruning = removeOlderThan === undefined ? null : await pruneLog({ ...options, before });
-  const held = removeOlderThan === undefined ? null : await heldEntries(options.log, before);
+  const before = new Date(runtime.clock.now().getTime() - (age ?? 0));
+  const rotation = dryRun ? null : await rotateLog(options);
+  const prune = async () =>
+    dryRun
+      ? await filesToPrune({ ...options, before })
+      : ((await pruneLog({ ...options, before }))?.files ?? []);
+  const removed = age === undefined ? [] : await prune();
+  const held = age === undefined ? null : await heldEntries(options.log, before);
   const closed = rotation?.archive ?? null;
-  const removed = pruning?.files ?? [];
+  const isEmpty = dryRun ? (await options.log.head()).size === 0 : closed === null;
+  const files = countText(removed.length, 'file');
   return report({
     json: {
+      dryRun,
       archive: closed,
       removed,
-      ...(removeOlderThan !== undefined && {
+      ...(age !== undefined && {
         kept: held && { since: held.since, incidents: held.incidents.map(({ id }) => id) },
       }),
     },
     document: [
       lines(
-        closed === null ? 'Nothing to rotate: the audit log has no entries.' : `Closed ${closed}.`,
-        removeOlderThan !== undefined && [`Removed ${countText(removed.length, 'file')}.`, ...removed],
+        isEmpty
+          ? 'Nothing to rotate: the audit log has no entries.'
+          : (closed !== null && `Closed ${closed}.`) || 'Would close the current file.',
+        age !== undefined && [dryRun ? `Would remove ${files}.` : `Removed ${files}.`, ...removed],
         held !== null && heldLines(held),
+        dryRun && 'Dry run. Nothing was changed.',
       ),
     ],
   });

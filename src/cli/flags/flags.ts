@@ -21,12 +21,15 @@ export const accountFlags = inGroup('CHANGE', {
   ticket: string({ summary: 'The ticket of the change, for the audit log.', helpValue: 'ID' }),
 });
 
-/** The flags of every command that changes something. */
+/** For commands that ask nobody. */
+export const dryRunFlag = inGroup('CHANGE', {
+  'dry-run': boolean({ summary: 'Show what would change, without changing it.' }),
+});
+
+/** The flags of every command that asks before it changes something. */
 export const changeFlags = {
-  ...inGroup('CHANGE', {
-    'dry-run': boolean({ summary: 'Show what would change, without changing it.' }),
-    yes: boolean({ summary: 'Do not ask for confirmation.', char: 'y' }),
-  }),
+  ...dryRunFlag,
+  ...inGroup('CHANGE', { yes: boolean({ summary: 'Do not ask for confirmation.', char: 'y' }) }),
   ...accountFlags,
 };
 

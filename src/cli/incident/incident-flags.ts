@@ -7,6 +7,7 @@ import {
   approvalFlags,
   changeFlags,
   count,
+  dryRunFlag,
   type FlagsOf,
   inGroup,
   localFlags,
@@ -148,6 +149,7 @@ export const extendFlags = {
     exactlyOne: ['for', 'unlimited'],
   }),
   unlimited: boolean({ summary: 'Keep the lockdown until it is lifted by hand.' }),
+  ...dryRunFlag,
   ...accountFlags,
   ...allContextsFlag,
 };

@@ -47,6 +47,7 @@ export interface LiftJson {
 
 /** What `incident extend` prints with `--json`. */
 export interface ExtensionJson {
+  readonly dryRun: boolean;
   readonly incident: string;
   /** Null without an end. */
   readonly until: Date | null;
@@ -421,19 +422,22 @@ export async function extendFlow(request: {
 }): Promise<Report<ExtensionJson>> {
   const { runtime, flags } = request;
   const lasts = flags.for;
+  const dryRun = flags['dry-run'] === true;
   const until = lasts === undefined ? null : new Date((await runtime.targetClock()).now().getTime() + lasts);
   const { target: _target, ...change } = await runtime.change(flags);
-  const incident = await extendIncident({ ...change, incident: request.incident, until });
+  const incident = await extendIncident({ ...change, incident: request.incident, until, dryRun });
   await tellOfDue(runtime);
   const { context } = await runtime.description();
   const lift = `tokenctl incident lift ${incident} --context ${shellWord(context)}`;
   return report({
-    json: { incident, until },
+    json: { dryRun, incident, until },
     document: [
       lines(
+        dryRun && `Would change when ${incident} ends:`,
         until === null
           ? `${incident} has no end time. Lift it with: ${lift}`
           : `${incident}: ${await endText(runtime, { context, until })}`,
+        dryRun && 'Dry run. Nothing was changed.',
       ),
     ],
   });

@@ -20,14 +20,19 @@ import { writeNotice, writeTo } from '../output/streams.ts';
 import { type RevocationJson, revocationChange } from '../revocation/revocation-flow.ts';
 import { type SessionExpiryJson, sessionExpiryChange } from '../sessions/session-flow.ts';
 import { type CleanupJson, cleanupChange, KEEP_REVOKED_FOR } from '../tokens/cleanup-flow.ts';
-import { type CreatedJson, createIntoFile } from '../tokens/creation-flow.ts';
+import {
+  type CreatedJson,
+  createIntoFile,
+  creationFlow,
+  type WouldCreateJson,
+} from '../tokens/creation-flow.ts';
 
 type TokenKind = 'access_token' | 'refresh_token';
 
 /** What a management command is run with. */
 interface Management<Flags> {
   readonly runtime: Runtime;
-  readonly flags: AccountFlags & Flags;
+  readonly flags: AccountFlags & Flags & { readonly 'dry-run'?: boolean | undefined };
 }
 
 interface ManagementRevocation
@@ -57,6 +62,7 @@ export async function managementRevocation(request: ManagementRevocation): Promi
     { runtime, flags },
     {
       ...revocationChange(plan, { description }),
+      incomplete: plan.notSeen === null ? undefined : notAllVisible(plan.notSeen, description),
       async act(begin) {
         const opened = await begin();
         if (plan.notSeen !== null) throw notAllVisible(plan.notSeen, description);
@@ -131,12 +137,13 @@ function lineOf(
   return `revoked ${model} ${outcome.fingerprint ?? outcome.tokenId}`;
 }
 
-/** Makes a change without confirmation. What is to be printed is printed already. */
+/** Makes a change without confirmation. What is to be printed is printed already, but for the plan of a dry run. */
 async function quietly<Done, Json>(
   request: ChangeRequest,
   planned: PlannedChange<Done, Json>,
 ): Promise<Report<Json>> {
-  return { ...(await carryOut(request, planned)), text: () => '' };
+  const made = await carryOut(request, planned);
+  return request.flags['dry-run'] === true ? made : { ...made, text: () => '' };
 }
 
 /** Characters to collect before a write. */
@@ -193,11 +200,15 @@ export async function managementCreation({
   flags,
   user,
 }: Management<{ readonly output?: string | undefined }> & { readonly user: string }): Promise<
-  Report<CreatedJson>
+  Report<CreatedJson | WouldCreateJson>
 > {
   const output = flags.output ?? fileFor(user);
   requireNewFile(output);
   const request = { scope: 'write', description: '', user } as const;
+  if (flags['dry-run'] === true) {
+    const creation = { runtime, flags, request, output };
+    return await carryOut(creation, await creationFlow(creation));
+  }
   const token = await inManagementWords(createIntoFile({ runtime, flags, request, output }), {
     code: 'not_found',
     message: 'The user does not exist.',
@@ -251,7 +262,7 @@ export async function managementCleanup({
     if (!json && flags.verbosity !== '0') for (const line of linesFor(deleted)) writeNotice(line);
   };
   const planned = cleanupChange(plan, description);
-  if (plan.total === 0) print(() => 0);
+  if (plan.total === 0 && flags['dry-run'] !== true) print(() => 0);
   return await quietly(
     { runtime, flags },
     {

@@ -5,7 +5,7 @@ import { readIncidentHistories } from '../journal/recorded-incidents.ts';
 import type { AuditLog, EntryDraft, Pruning, Rotation } from '../ports/audit-log.ts';
 
 export interface RotateLogOptions {
-  readonly log: Pick<AuditLog, 'rotate' | 'prune' | 'entries'>;
+  readonly log: Pick<AuditLog, 'rotate' | 'prune' | 'filesToPrune' | 'entries'>;
   readonly actor: EntryDraft['actor'];
 }
 
@@ -34,9 +34,26 @@ export async function pruneLog({
   before,
 }: RotateLogOptions & { readonly before: Date }): Promise<Pruning | null> {
   if (log.prune === undefined) throw notAFile();
+  return await log.prune(await withoutNeeded(log, before), { actor, run: randomUUID() });
+}
+
+/**
+ * The names of the files that {@link pruneLog} would remove after a rotation. Changes nothing.
+ *
+ * @throws TokenctlError as {@link pruneLog}.
+ */
+export async function filesToPrune({
+  log,
+  before,
+}: Pick<RotateLogOptions, 'log'> & { readonly before: Date }): Promise<readonly string[]> {
+  if (log.filesToPrune === undefined) throw notAFile();
+  return await log.filesToPrune(await withoutNeeded(log, before));
+}
+
+/** The instant, or an earlier one since which incidents need the entries. */
+async function withoutNeeded(log: Pick<AuditLog, 'entries'>, before: Date): Promise<Date> {
   const needed = neededSince(await allIncidents(log));
-  const earliest = needed === null ? before : new Date(Math.min(before.getTime(), Date.parse(needed)));
-  return await log.prune(earliest, { actor, run: randomUUID() });
+  return needed === null ? before : new Date(Math.min(before.getTime(), Date.parse(needed)));
 }
 
 /** What keeps older entries in the log. */

@@ -85,9 +85,11 @@ export async function extendIncident(
     readonly log: AuditLog;
     readonly incident: string;
     readonly until: Date | null;
+    /** Records nothing. */
+    readonly dryRun?: boolean;
   },
 ): Promise<string> {
-  const { log, until, description } = options;
+  const { log, until, description, dryRun = false } = options;
   const histories = (await readIncidentHistories(log)).ofController(description);
   const { incident, history } = requireIncident(histories, options.incident);
   const { id, state } = incident;
@@ -96,6 +98,7 @@ export async function extendIncident(
       hint: 'Start a new lockdown if you need one.',
     });
   }
+  if (dryRun) return id;
   await new Journal({ ...options, operation: 'incident.extend' }).note({
     ...incidentReference({ id, address: history.address }, description),
     until: until?.toISOString() ?? null,

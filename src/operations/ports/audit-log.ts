@@ -125,6 +125,13 @@ export interface AuditLog {
    * @throws TokenctlError `audit_unavailable`.
    */
   prune?(before: Date, actor: LogActor): Promise<Pruning | null>;
+  /**
+   * The names of the files that `prune` would remove after a rotation; the current file goes by its own name. Absent with
+   * `prune`.
+   *
+   * @throws TokenctlError `audit_unavailable`.
+   */
+  filesToPrune?(before: Date): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 

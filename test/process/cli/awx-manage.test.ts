@@ -82,6 +82,21 @@ describe('revoke_oauth2_tokens', () => {
     expect((await home().run(['revoke_oauth2_tokens', '--everything'])).code).toBe(2);
   });
 
+  test.each([
+    ['revoke_oauth2_tokens', /^Would revoke 2 tokens/],
+    ['expire_sessions', /^Would end/],
+    ['create_oauth2_token', /^Would create a token of scope write for/],
+    ['cleanup_tokens', /^(Would delete|Nothing to)/],
+  ] as const)('%s only shows what it would do with --dry-run', async (command, text) => {
+    const user = await addUser();
+    const before = await counts();
+    const who = command === 'cleanup_tokens' ? [] : ['--user', user.name];
+    const { code, stdout } = await home().run([command, ...who, '--dry-run']);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(text)]);
+    expect(stdout).toContain('Nothing was changed');
+    expect(await counts()).toEqual(before);
+  });
+
   test('changes nothing without an audit log', async () => {
     const user = await addUser();
     const before = await counts();

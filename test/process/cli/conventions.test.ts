@@ -94,7 +94,7 @@ describe.each(commands.map((command) => [command.id.replaceAll(':', ' '), comman
 
 test.each(dropIns)('%s never asks, and can be accounted for', (id) => {
   const flags = Object.keys(manifest.commands[id]?.flags ?? {});
-  expect(flags).toEqual(expect.arrayContaining(['reason', 'ticket']));
+  expect(flags).toEqual(expect.arrayContaining(['dry-run', 'reason', 'ticket']));
   expect(flags).not.toContain('yes');
 });
 

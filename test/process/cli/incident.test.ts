@@ -153,6 +153,8 @@ describe('in a database', () => {
       plans: [],
       reports: [],
     });
+    const dry = await home.json('incident', 'extend', incident, '--unlimited', '--dry-run');
+    expect(dry).toEqual({ dryRun: true, incident, until: null });
     const { until } = await home.json('incident', 'extend', incident, '--for', '2h');
     const [status] = (await home.json('incident', 'status')).incidents;
     expect(status).toMatchObject({ id: incident, until, isOverdue: false });

@@ -68,6 +68,8 @@ describe('log checkpoint', () => {
   test('signs the log; with it and the public key alone a cut and a rewritten log are found', async () => {
     const { log, run, at, verifier } = await place();
     const other = await place();
+    const dry = await run('log', 'rotate', '--remove-older-than', '1d', '--dry-run', '--json');
+    expect(JSON.parse(dry.stdout)).toEqual({ dryRun: true, archive: null, removed: [], kept: null });
     await run('log', 'rotate');
     const checkpoint = at('checkpoint');
     expect(await run('log', 'checkpoint', '--output', checkpoint)).toMatchObject({ code: 0 });
@@ -151,7 +153,7 @@ describe('log rotate', () => {
   test('closes the file, removes old ones, and what is left verifies', async () => {
     const { log, run } = await place();
     const first = await run('log', 'rotate', '--json');
-    expect(JSON.parse(first.stdout)).toEqual({ archive: `${log}.1-1`, removed: [] });
+    expect(JSON.parse(first.stdout)).toEqual({ dryRun: false, archive: `${log}.1-1`, removed: [] });
     expect(JSON.parse((await run('log', 'verify', '--json')).stdout)).toMatchObject({ entries: 2 });
     const young = await run('log', 'rotate', '--remove-older-than', '1d', '--json');
     expect(JSON.parse(young.stdout)).toMatchObject({ removed: [], kept: null });

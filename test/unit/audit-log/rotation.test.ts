@@ -10,7 +10,12 @@ import {
   proveInclusion,
   verifyInclusion,
 } from '../../../src/operations/audit-log/checkpoints.ts';
-import { heldEntries, pruneLog, rotateLog } from '../../../src/operations/audit-log/rotate-log.ts';
+import {
+  filesToPrune,
+  heldEntries,
+  pruneLog,
+  rotateLog,
+} from '../../../src/operations/audit-log/rotate-log.ts';
 import { verifyLog } from '../../../src/operations/audit-log/verify-log.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
 import { draft } from '../../support/drafts.ts';
@@ -209,7 +214,11 @@ describe('retention', () => {
 
   test('removes files that are old enough, and says so', async () => {
     await using at = await rotated();
+    const planned = await filesToPrune({ log: at.log, before: january });
+    const everything = await filesToPrune({ log: at.log, before: new Date('2026-03-01T00:00:00Z') });
+    expect(everything).toEqual([...planned, 'audit.jsonl']);
     const pruning = await pruneLog({ log: at.log, actor, before: january });
+    expect(pruning?.files).toEqual(planned);
     expect(pruning).toMatchObject({
       files: ['audit.jsonl.1-4', 'audit.jsonl.5-8'],
       entry: { operation: 'log.prune', data: { upTo: 8 } },
@@ -252,10 +261,12 @@ describe('retention', () => {
     await at.log.append(draft({ kind: 'outcome', closes: opening.seq, ...lockdown }));
     await rotateLog({ log: at.log, actor });
     at.now.at = new Date('2026-02-01T00:00:00.000Z');
+    expect(await filesToPrune({ log: at.log, before: january })).toEqual(['audit.jsonl.1-1']);
     expect(await pruneLog({ log: at.log, actor, before: january })).toMatchObject({
       files: ['audit.jsonl.1-1'],
     });
     expect(await pruneLog({ log: at.log, actor, before: january })).toBeNull();
+    expect(await filesToPrune({ log: at.log, before: january })).toEqual([]);
     const lifting = await at.log.append(draft({ kind: 'intent', ...lift }));
     await at.log.append(draft({ kind: 'outcome', closes: lifting.seq, ...lift }));
     expect(await pruneLog({ log: at.log, actor, before: january })).toMatchObject({
