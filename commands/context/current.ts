@@ -2,7 +2,8 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 
 export default defineCommand({
   summary: 'Print the name of the current context',
-  description: 'Includes what TOKENCTL_CONTEXT, CONTROLLER_HOST or TOKENCTL_DATABASE selects in this shell.',
+  description:
+    'Includes what TOKENCTL_CONTEXT, CONTROLLER_HOST, AAP_HOSTNAME or TOKENCTL_DATABASE selects in this shell.',
   examples: [''],
   async run({ flags }) {
     const runtime = await this.runtime(flags);

@@ -208,7 +208,7 @@ export function credentialOf(context: NamedRestContext, environment: Environment
   throw new TokenctlError('configuration', `The context "${name}" has no credential`, {
     hint:
       name === ENVIRONMENT_CONTEXT
-        ? 'Set CONTROLLER_OAUTH_TOKEN, or CONTROLLER_USERNAME and CONTROLLER_PASSWORD.'
+        ? 'Set CONTROLLER_OAUTH_TOKEN, or CONTROLLER_USERNAME and CONTROLLER_PASSWORD; with AAP_HOSTNAME, AAP_TOKEN.'
         : `Add one: tokenctl context add ${name} --replace --url URL --token-file FILE`,
   });
 }

@@ -52,13 +52,14 @@ interface EnvironmentLayer extends Layer {
 
 /**
  * The settings that the environment gives: tokenctl's own variables, and those of the awx CLI as they
- * are (`CONTROLLER_HOST` and so on; each also in its older form `TOWER_HOST`, which it overrides).
+ * are (`CONTROLLER_HOST` and so on; each also in its older form `TOWER_HOST`, which it overrides). Without a host of these, those of
+ * the collection `ansible.platform` (`AAP_HOSTNAME` and so on): a credential never goes to the host of the other tool.
  *
- * The awx variables, or TOKENCTL_DATABASE, make one context, which is the current one unless
+ * These variables, or TOKENCTL_DATABASE, make one context, which is the current one unless
  * TOKENCTL_CONTEXT names another. Secrets are not read here: the context says in which variable they are.
  */
 export function environmentLayer(environment: Environment): EnvironmentLayer {
-  const contexts = [awxContext(environment), databaseContext(environment)].filter(
+  const contexts = [hostContext(environment), databaseContext(environment)].filter(
     (context) => context !== undefined,
   );
   const [context, ...others] = contexts;
@@ -89,13 +90,13 @@ function auditLogOf(environment: Environment): RawSettings | undefined {
   };
 }
 
-function awxContext(environment: Environment): RawSettings | undefined {
-  const host = awxVariable(environment, 'HOST');
+function hostContext(environment: Environment): RawSettings | undefined {
+  const host = hostVariable(environment, 'HOST');
   if (host === undefined) return undefined;
-  const username = awxVariable(environment, 'USERNAME');
-  const password = awxVariable(environment, 'PASSWORD');
-  const token = awxVariable(environment, 'OAUTH_TOKEN');
-  const verify = awxVariable(environment, 'VERIFY_SSL');
+  const username = hostVariable(environment, 'USERNAME');
+  const password = hostVariable(environment, 'PASSWORD');
+  const token = hostVariable(environment, 'OAUTH_TOKEN');
+  const verify = hostVariable(environment, 'VERIFY_SSL');
   // The awx CLI prefers the token where both are set.
   const credential = token
     ? { token: { env: token.name } }
@@ -113,8 +114,24 @@ function isOff(value: string): boolean {
   return ['false', 'no', 'off', 'f', 'n', '0'].includes(value.toLowerCase());
 }
 
-function awxVariable(environment: Environment, suffix: string): { name: string; value: string } | undefined {
-  for (const name of [`CONTROLLER_${suffix}`, `TOWER_${suffix}`]) {
+/** What the collection `ansible.platform` calls the variables of the awx CLI. */
+const PLATFORM_VARIABLES = {
+  HOST: 'AAP_HOSTNAME',
+  USERNAME: 'AAP_USERNAME',
+  PASSWORD: 'AAP_PASSWORD',
+  OAUTH_TOKEN: 'AAP_TOKEN',
+  VERIFY_SSL: 'AAP_VALIDATE_CERTS',
+} as const;
+
+type HostSuffix = keyof typeof PLATFORM_VARIABLES;
+
+function hostVariable(
+  environment: Environment,
+  suffix: HostSuffix,
+): { readonly name: string; readonly value: string } | undefined {
+  const ofAwx = (of: HostSuffix) => [`CONTROLLER_${of}`, `TOWER_${of}`];
+  const isAwx = ofAwx('HOST').some((name) => value(environment, name) !== undefined);
+  for (const name of isAwx ? ofAwx(suffix) : [PLATFORM_VARIABLES[suffix]]) {
     const found = value(environment, name);
     if (found !== undefined) return { name, value: found };
   }
@@ -132,8 +149,9 @@ function variableOf(environment: Environment, section?: PropertyKey, key?: Prope
   }
   if (key === 'database') return DATABASE;
   if (section === 'currentContext') return 'TOKENCTL_CONTEXT';
-  const suffix = { url: 'HOST', username: 'USERNAME', password: 'PASSWORD' }[String(key)];
-  return awxVariable(environment, suffix ?? 'OAUTH_TOKEN')?.name ?? 'CONTROLLER_*';
+  const suffixes = { url: 'HOST', username: 'USERNAME', password: 'PASSWORD' } as const;
+  const suffix = suffixes[String(key) as keyof typeof suffixes] ?? 'OAUTH_TOKEN';
+  return hostVariable(environment, suffix)?.name ?? 'CONTROLLER_*';
 }
 
 /** The path of the configuration file, and whether a flag or variable names it, so that it must exist. */

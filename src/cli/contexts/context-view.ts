@@ -149,7 +149,7 @@ export function chosenResult(name: string, overriddenBy: string | undefined): Re
       lines(
         `The current context is "${name}".`,
         other !== undefined &&
-          `In this shell, an environment variable selects "${other}" instead (TOKENCTL_CONTEXT, CONTROLLER_HOST or TOKENCTL_DATABASE).`,
+          `In this shell, an environment variable selects "${other}" instead (TOKENCTL_CONTEXT, CONTROLLER_HOST, AAP_HOSTNAME or TOKENCTL_DATABASE).`,
       ),
     ],
   });

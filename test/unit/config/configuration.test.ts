@@ -151,6 +151,19 @@ describe("the awx CLI's variables", () => {
     });
   });
 
+  test('the variables of ansible.platform count without a host of the awx CLI, and never mix with its variables', () => {
+    const platform = { AAP_HOSTNAME: 'gateway.example', AAP_TOKEN: 't', AAP_VALIDATE_CERTS: 'no' };
+    const contextOf = (env: Record<string, string>) =>
+      load(undefined, { env: { ...platform, ...env } }).settings().contexts['environment'];
+    expect(contextOf({ CONTROLLER_OAUTH_TOKEN: 'other', CONTROLLER_USERNAME: 'other' })).toEqual({
+      url: 'https://gateway.example',
+      token: { env: 'AAP_TOKEN' },
+      verifyTls: false,
+      insecure: true,
+    });
+    expect(contextOf({ CONTROLLER_HOST: 'awx.example' })).toEqual({ url: 'https://awx.example' });
+  });
+
   test('CONTROLLER_ goes before TOWER_, and an empty variable counts as none', () => {
     const env = {
       CONTROLLER_HOST: '',
