@@ -1,3 +1,4 @@
+import { someOf } from '@tokenctl/common/text.ts';
 import { pathName, uncheckedPaths, untilText } from '../../domain/access.ts';
 import { objectText } from '../../domain/investigation/collect-items.ts';
 import {
@@ -9,8 +10,9 @@ import {
 import { shellWord } from '../../domain/remedies.ts';
 import { coveredBy, type IncidentReport } from '../../operations/incident/gather-report.ts';
 import { unknownsOf } from '../../operations/investigation/unknowns.ts';
+import { CLOCKS_MS } from '../../operations/journal/own-acts.ts';
 import { code, type Document, lines, list, type Part, section, strong } from '../document.ts';
-import { countText, secondText, timeText } from '../tables/text.ts';
+import { countText, secondsText, secondText, timeText } from '../tables/text.ts';
 import { STOLEN } from './chain-picture.ts';
 import { endedCounts } from './ended-counts.ts';
 import { chainParts, overText, timeline } from './incident-timeline.ts';
@@ -19,10 +21,11 @@ import { notReadText } from './item-words.ts';
 import { endText, madeAccess, openAfterText } from './made-access.ts';
 import { oldPasswords } from './old-passwords.ts';
 import { OWN_WORK, ownWorkParts } from './own-work.ts';
-import { MAX_ITEMS, whatHappened, withTitle } from './what-happened.ts';
+import { isAct, MAX_ITEMS, whatHappened, whatTheyDid, withTitle } from './what-happened.ts';
 import { chainOf, notInvestigated, remainingTexts, subjectText, whatRemains } from './what-remains.ts';
 
 const MAX_UNATTRIBUTED = 20;
+const MAX_NAMED = 10;
 
 /** Where the log and the investigations are, for the commands that verify the report. */
 export interface ReportPlace {
@@ -33,7 +36,7 @@ export interface ReportPlace {
 }
 
 /**
- * An incident for people who were not there: what happened, whether it is over, and on what evidence; then
+ * An incident for people who were not there: what happened, how soon it was locked down, what remains, and on what evidence; then
  * the timeline, the chain, what was ended, what remains, what is not known, and how to check the evidence.
  */
 export function incidentParts(report: IncidentReport, place: ReportPlace): Document {
@@ -41,11 +44,11 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
   return [
     { kind: 'heading', level: 1, text: `Incident ${incident.id}: ${incident.selection}` },
     ...streamTexts(found).map(strong),
+    section('In short'),
+    ...inShort(report),
     about(report),
     section('What happened'),
     ...whatHappened(report),
-    section('Is it over?'),
-    ...isItOver(report),
     section('How do we know?'),
     howDoWeKnow(report),
     section('Timeline'),
@@ -91,14 +94,15 @@ function periodText({ since, until, begins, stream, subject, beforeToken }: Inve
   return `Investigated: ${subjectText(subject)}, from ${secondText(since)}${given}, to ${secondText(until)}${made}${gap}`;
 }
 
-function about({ incident, address, madeAt, found }: IncidentReport): Part {
+function about({ incident, address, madeAt, found, runs }: IncidentReport): Part {
   const { since, by, reason, ticket, context, lifted, stays } = incident;
   const staying = stays.flatMap(({ what, name }) => (what === 'user' ? name : []));
-  const who = [by['user'] ?? 'unknown', ...(by['host'] === undefined ? [] : [`on ${by['host']}`])].join(' ');
+  const responders = [...new Set(runs.map(({ actor }) => whoText(actor)))];
   return lines(
     list(
       `Controller: ${address} (context ${context})`,
-      `Locked down: ${secondText(since)} by ${who}${by['as'] === undefined ? '' : `, as ${by['as']} there`}`,
+      `Locked down: ${secondText(since)} by ${whoText(by)}`,
+      responders.length > 1 && `Responders, by the audit log: ${someOf(responders, MAX_NAMED, '; ')}`,
       reason !== null && `Reason: ${reason}`,
       ticket !== null && `Ticket: ${ticket}`,
       lifted === null
@@ -111,24 +115,49 @@ function about({ incident, address, madeAt, found }: IncidentReport): Part {
   );
 }
 
-/** Every sentence says what it rests on: an investigation at a time, or the log. */
-function isItOver(report: IncidentReport): Document {
-  const { lockdown, incident, own } = report;
+/** Who made a run: the user of the operating system, behind sudo too, and the account at the controller. */
+function whoText({
+  user = 'unknown',
+  sudo_user: behind,
+  host,
+  as,
+}: Readonly<Record<string, string>>): string {
+  const person = behind === undefined ? user : `${behind} (as ${user})`;
+  return `${person}${host === undefined ? '' : ` on ${host}`}${as === undefined ? '' : `, as ${as} there`}`;
+}
+
+/** What happened, how soon it was locked down, and what remains. Every sentence says what it rests on: an investigation at a time, or the log. */
+function inShort(report: IncidentReport): Document {
+  const { lockdown, incident, own, found } = report;
   const paths = lockdown?.accessPaths ?? [];
   return [
+    found !== null && lines(whatTheyDid(report, found)),
+    lines(
+      lockdown === null
+        ? 'The audit log has no outcome of a lockdown of this incident.'
+        : `By the audit log, ${lockdownText(lockdown, soonText(report, lockdown.at))}.${pathsCount(paths, 'open')}${pathsCount(paths, 'not_checked')}${openAfterText(report, lockdown.at)}`,
+    ),
     ...[outText(report), ...remainingTexts(report)].filter((text) => text !== '').map(strong),
     lines(
       own.length > 0 &&
         `Not counted as the intruder's: ${countText(own.length, 'thing', 'things')}. They are listed under "${OWN_WORK}", with the reason.`,
-      lockdown === null
-        ? 'The audit log has no outcome of a lockdown of this incident.'
-        : `By the audit log, ${lockdownText(lockdown)}.${pathsText(paths, 'open')}${pathsText(paths, 'not_checked')}${openAfterText(report, lockdown.at)}`,
       incident.lifted !== null &&
         `By the audit log, it was lifted at ${secondText(incident.lifted.at)}. What was revoked stays revoked.`,
       incident.stays.length > 0 &&
         `By the audit log, the lift did not give back: ${incident.stays.map(({ what, name }) => (what === 'user' ? `the user ${name}, who stays deactivated` : `the role ${name}`)).join('; ')}. ${nowText(report)}`,
     ),
   ];
+}
+
+/** How long after the first act of the accounts that was, and how much they did later. */
+function soonText({ found }: IncidentReport, lockedAt: string): string {
+  const times = found?.items.filter(isAct(found)).map(({ first }) => Date.parse(first)) ?? [];
+  if (times.length === 0) return '';
+  const at = Date.parse(lockedAt);
+  const late = times.filter((time) => time > at + CLOCKS_MS).length;
+  const after = Math.round((at - Math.min(...times)) / 1000);
+  const soon = after > 0 ? `, ${secondsText(after)} after the first of these acts` : '';
+  return late === 0 ? soon : `${soon} (${countText(late, 'act is', 'acts are')} from after it)`;
 }
 
 /** What the users are whom the lift left, as far as it was read. */
@@ -140,24 +169,41 @@ function nowText({ incident, usersNow }: IncidentReport): string {
   return `Read at ${secondText(usersNow.at.toISOString())}: ${read.map(({ name, isActive }) => `${name} is ${isActive ? 'ACTIVE' : 'deactivated'}`).join(', ')}.`;
 }
 
-function lockdownText({ at, result, accessPaths }: NonNullable<IncidentReport['lockdown']>): string {
+function lockdownText(
+  { at, result, accessPaths }: NonNullable<IncidentReport['lockdown']>,
+  soon: string,
+): string {
+  const when = `at ${secondText(at)}${soon}`;
   // As the audit log counts it: a lockdown is done in part where a way in was not checked.
   if (result === 'locked' && uncheckedPaths(accessPaths).length > 0)
-    return `the lockdown was done in part at ${secondText(at)}: it did its steps, but could not check every way in`;
+    return `the lockdown was done in part ${when}: it did its steps, but could not check every way in`;
   return result === 'locked'
-    ? `the lockdown was complete at ${secondText(at)}: every step of it was done`
-    : `the lockdown was not complete at ${secondText(at)}: not every step of it was done`;
+    ? `the lockdown was complete ${when}: every step of it was done`
+    : `the lockdown was not complete ${when}: not every step of it was done`;
 }
 
 type Paths = NonNullable<IncidentReport['lockdown']>['accessPaths'];
 
 /** The ways in that the lockdown found in a state, as a sentence; empty without any. */
 function pathsText(paths: Paths, state: 'closed' | 'open' | 'not_checked'): string {
-  const named = paths
-    .filter((each) => each.covered && each.state === state)
-    .map(({ path, until }) => nameText(path) + (until === null ? '' : ` (until ${untilText(until)})`));
-  if (named.length === 0) return '';
-  return ` ${countText(named.length, 'way in was', 'ways in were')} ${PATH_STATES[state]}: ${named.join(', ')}.`;
+  const named = inState(paths, state).map(
+    ({ path, until }) => nameText(path) + (until === null ? '' : ` (until ${untilText(until)})`),
+  );
+  return named.length === 0 ? '' : `${waysText(named.length, state)}: ${named.join(', ')}.`;
+}
+
+/** How many they are. */
+function pathsCount(paths: Paths, state: 'open' | 'not_checked'): string {
+  const { length } = inState(paths, state);
+  return length === 0 ? '' : ` ${waysText(length, state)}.`;
+}
+
+function inState(paths: Paths, state: 'closed' | 'open' | 'not_checked'): Paths {
+  return paths.filter((each) => each.covered && each.state === state);
+}
+
+function waysText(count: number, state: 'closed' | 'open' | 'not_checked'): string {
+  return `${countText(count, 'way in was', 'ways in were')} ${PATH_STATES[state]}`;
 }
 
 const PATH_STATES = { closed: 'closed', open: 'open', not_checked: 'not checked' } as const;
@@ -191,7 +237,7 @@ function whatWasEnded(report: IncidentReport): Part {
       `By the outcomes in the audit log: ${endedCounts(report).join(', ')}.`,
       lockdown !== null && `Steps of the lockdown: ${stepsText(lockdown.steps)}.`,
       (['closed', 'open', 'not_checked'] as const).map((state) =>
-        pathsText(lockdown?.accessPaths ?? [], state).trim(),
+        pathsText(lockdown?.accessPaths ?? [], state),
       ),
     ),
     withTitle(

@@ -1,12 +1,7 @@
-import { someOf } from '@tokenctl/common/text.ts';
-import {
-  describedSummary,
-  type InvestigationItem,
-  isStillThere,
-} from '../../domain/investigation/investigation.ts';
+import { type InvestigationItem, isStillThere } from '../../domain/investigation/investigation.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { CLOCKS_MS } from '../../operations/journal/own-acts.ts';
-import { secondText } from '../tables/text.ts';
+import { countText, secondText } from '../tables/text.ts';
 
 const KINDS: ReadonlySet<string> = new Set(['user', 'o_auth2_access_token', 'o_auth2_application']);
 
@@ -39,17 +34,15 @@ export function madeAccess({
   });
 }
 
-/** Those that were not ended yet when the lockdown was; empty without any. */
+/** How many of them were not ended yet when the lockdown was; empty for none. */
 export function openAfterText(report: Pick<IncidentReport, 'found' | 'ownActs'>, lockedAt: string): string {
   const later = madeAccess(report).filter(
     ({ ended }) => ended === null || Date.parse(ended.at) > Date.parse(lockedAt),
   );
-  if (later.length === 0) return '';
-  const named = later.map((each) => `${describedSummary(each.item)}, ${endText(each)}`);
-  return ` Not known to be ended by then, of what these accounts made: ${someOf(named, MAX_NAMED, '; ')}.`;
+  return later.length === 0
+    ? ''
+    : ` Not known to be ended by then: ${countText(later.length, 'thing', 'things')} of what these accounts made.`;
 }
-
-const MAX_NAMED = 20;
 
 /** When it was ended, and by which run. */
 export function endText({ item, ended }: MadeAccess): string {

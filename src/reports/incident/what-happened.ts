@@ -6,6 +6,7 @@ import {
   isStillThere,
   whoText,
 } from '../../domain/investigation/investigation.ts';
+import type { Found } from '../../operations/incident/found.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { type Document, lines, list } from '../document.ts';
 import { countText, secondText } from '../tables/text.ts';
@@ -32,7 +33,6 @@ export function whatHappened({ found, investigations, incident, own }: IncidentR
   const { reason } = incident;
   return [
     lines(items.filter(({ id }) => stolen.has(id)).map(stolenText)),
-    lines(found.subjects.map((each) => whatOneDid(each, { stolen, isApart: own.length > 0 }))),
     lines(
       marked > 0 &&
         `In all, ${countText(acts.length + marked, 'thing was', 'things were')} found: these ${acts.length}, and ${marked} marked as honest work.`,
@@ -45,6 +45,16 @@ export function whatHappened({ found, investigations, incident, own }: IncidentR
       worst.map((item) => `${item.risk}: ${describedSummary(item)}, ${secondText(item.first)}`),
     ),
   ];
+}
+
+/** What each of the accounts did, one sentence each. */
+export function whatTheyDid({ own }: IncidentReport, { subjects, stolen }: Found): readonly string[] {
+  return subjects.map((each) => whatOneDid(each, { stolen, isApart: own.length > 0 }));
+}
+
+/** Whether an account did it: neither the theft itself, nor what ran later from what was made. */
+export function isAct({ stolen }: Pick<Found, 'stolen'>): (item: InvestigationItem) => boolean {
+  return ({ id, job }) => !stolen.has(id) && (job === null || job.because === 'launched');
 }
 
 /** Whether it is a token that an investigated account made for itself, and that is not there any more: perhaps the stolen one. */
@@ -100,7 +110,7 @@ function whatOneDid(
   { stolen, isApart }: { readonly stolen: ReadonlySet<string>; readonly isApart: boolean },
 ): string {
   const counting = found.items.filter(({ id }) => !stolen.has(id));
-  const done = counting.filter(({ job }) => job === null || job.because === 'launched');
+  const done = counting.filter(isAct({ stolen }));
   const later = counting.length - done.length;
   const began = done.map(({ first }) => first).sort()[0];
   // A job ends by itself, or because responders cancel it.

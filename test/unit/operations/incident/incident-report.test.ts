@@ -163,7 +163,7 @@ describe('the report of an incident', () => {
   test('answers nothing that was not investigated', async () => {
     await using at = await locked();
     const parts = incidentParts(await at.report([]), PLACE);
-    expect(await texts(parts, 'Is it over?')).toMatch(/^\*\*Not known/);
+    expect(await texts(parts, 'In short')).toMatch(/^\*\*Not known/m);
     expect(await texts(parts, 'What happened')).toContain('no investigation was given');
     const [, first] = (await whole(markdownDocument(parts))).split('\n\n');
     expect(first).toMatch(/^\*\*Not read: what the intruder did, by the activity stream\. More may remain/);
@@ -192,8 +192,8 @@ describe('the report of an incident', () => {
       ],
     });
     const parts = incidentParts(await at.report([after, before]), PLACE);
-    expect(await texts(parts, 'Is it over?')).toMatch(
-      /^\*\*By the last investigation \(2026-11-20T12:00:00Z\), 1 way in that these accounts made or changed remains, 5 things that decide what code runs may remain; no run in the audit log deactivated alice; the lockdown did not check 4 ways in\.\*\*\s+\*\*No\. By the investigation of 2026-11-20T12:00:00Z, 1 thing.* 5 more were not checked/,
+    expect(await texts(parts, 'In short')).toMatch(
+      /^\*\*By the last investigation \(2026-11-20T12:00:00Z\), 1 way in that these accounts made or changed remains, 5 things that decide what code runs may remain; no run in the audit log deactivated alice; the lockdown did not check 4 ways in\.\*\*\s+\*\*No\. By the investigation of 2026-11-20T12:00:00Z, 1 thing.* 5 more were not checked/m,
     );
     expect(await texts(parts, 'What was ended')).toContain(': gone');
     const { items } = allOf([before, after]);
@@ -212,7 +212,7 @@ describe('the report of an incident', () => {
       limits: [{ limit: 'clock', text: 'Of bob only.' }],
     });
     const parts = incidentParts(await at.report([investigation(), other]), PLACE);
-    const verdict = await texts(parts, 'Is it over?');
+    const verdict = await texts(parts, 'In short');
     expect(verdict).toMatch(/\*\*User alice: No\. .* 7 things remain/);
     expect(verdict).toMatch(/\*\*User bob: Nothing is known to remain/);
     expect(await texts(parts, 'What remains')).toContain('created the schedule');
@@ -260,11 +260,11 @@ describe('the report of an incident', () => {
     expect(report).toMatchObject({ cleaned: [], undone: [{ item: 'user:11' }] });
     expect(report.runs.map(({ run }) => run)).toContain('undoing');
     const parts = incidentParts(report, PLACE);
-    expect(await texts(parts, 'Is it over?')).toContain('1 more was not checked');
+    expect(await texts(parts, 'In short')).toContain('1 more was not checked');
     expect(await texts(parts, 'What remains')).toMatch(/its cleaning was undone at/);
     expect(await texts(parts, 'What was ended')).toContain('Cleaned and undone again');
     const later = { ...gone, madeAt: '2999-01-01T00:00:00.000Z' };
-    expect(await texts(incidentParts(await at.report([later]), PLACE), 'Is it over?')).toContain(
+    expect(await texts(incidentParts(await at.report([later]), PLACE), 'In short')).toContain(
       'Nothing is known',
     );
     await write('incident.clean', 'again', { subject: { kind: 'user', name: 'alice' } }, { act: 'disable' });
@@ -308,7 +308,7 @@ describe('the report of an incident', () => {
       'project:3 marked',
     ]);
     const parts = incidentParts(report, PLACE);
-    expect(await texts(parts, 'Is it over?')).toContain("Not counted as the intruder's: 2 things.");
+    expect(await texts(parts, 'In short')).toContain("Not counted as the intruder's: 2 things.");
     const remaining = await texts(parts, 'What remains');
     for (const id of ['user:11', 'inventory:5']) expect(remaining).toContain(`created ${id}`);
     expect(remaining).not.toMatch(/schedule:7|project:3/);
@@ -398,14 +398,17 @@ describe('the report of an incident', () => {
     expect(happened).toContain(
       'A token was stolen. The theft began not before 2026-11-20T08:30:00Z, when the token was made: alice created the access token (9). That is not counted below. By the last investigation, it is gone.',
     );
-    expect(happened).toContain('acted from 2026-11-20T09:00:00Z to 2026-11-20T09:00:00Z: created 1 object.');
+    expect(await texts(parts, 'In short')).toContain(
+      'acted from 2026-11-20T09:00:00Z to 2026-11-20T09:00:00Z: created 1 object.',
+    );
+    expect(await texts(parts, 'In short')).toContain(', 60 minutes (3600 s) after the first of these acts: ');
     expect(happened).not.toContain('high: created the access token');
     expect(await texts(parts, 'Timeline')).toMatch(/access token \(9\).* \(the stolen token, made here\)/);
     const [, first] = chainOf(NOTHING_KNOWN, allOf([found('gone')]));
     expect(first).toMatchObject({ text: 'created the access token (9) (the stolen token, made here)' });
     // One that is still there remains, whatever it is called.
     const alive = incidentParts(await at.report([found('there')]), PLACE);
-    expect(await texts(alive, 'Is it over?')).toMatch(/^\*\*No\. .*1 thing remains/m);
+    expect(await texts(alive, 'In short')).toMatch(/^\*\*No\. .*1 thing remains/m);
     expect(await texts(alive, 'What happened')).toContain('it is still there.');
     const text = documentText(investigationDocument(found('gone'), { all: false }));
     expect(text).toContain('1 item: 0 remain.');
@@ -426,7 +429,7 @@ describe('the report of an incident', () => {
     );
     const eve = investigation({ subject: { kind: 'user', name: 'eve' }, items: [] });
     expect((await at.report([earlier, eve, late])).own).toEqual([]);
-    expect(await texts(both, 'Is it over?')).toMatch(/^\*\*Nothing is known to remain\./m);
+    expect(await texts(both, 'In short')).toMatch(/^\*\*Nothing is known to remain\./m);
   });
 
   test('says what rights a made user has, what was changed, and what was open after the lockdown', async () => {
@@ -474,12 +477,9 @@ describe('the report of an incident', () => {
     expect(ended).toContain('created the user mole (44): superuser: when it ended is not known');
     expect(await whole(markdownDocument(parts))).not.toMatch(/no value|of a secret/);
     // The token was ended at the time of the lockdown, the user by no run.
-    const open =
-      'Not known to be ended by then, of what these accounts made: created the user mole (44): superuser,';
-    expect(await texts(parts, 'Is it over?')).toContain(`${open} when it ended is not known.`);
-    expect(openAfterText(found, '2026-11-20T09:59:00.000Z')).toMatch(
-      /superuser, when it ended is not known; created the access token \(50\), ended at \S+Z by run of-ours-\.$/,
-    );
+    const open = (things: string) => `Not known to be ended by then: ${things} of what these accounts made.`;
+    expect(await texts(parts, 'In short')).toContain(open('1 thing'));
+    expect(openAfterText(found, '2026-11-20T09:59:00.000Z')).toBe(` ${open('2 things')}`);
   });
 
   test('has what was set back among what was ended and in the picture', async () => {
@@ -502,7 +502,9 @@ describe('the report of an incident', () => {
   test('answers first whether the intruder is out, by the last investigation and the log', async () => {
     await using at = await locked({ deactivate: true });
     const verdict = async (...investigations: Investigation[]) =>
-      (await texts(incidentParts(await at.report(investigations), PLACE), 'Is it over?')).split('\n')[0];
+      (await texts(incidentParts(await at.report(investigations), PLACE), 'In short'))
+        .split('\n')
+        .find((line) => line.startsWith('**'));
     const gone = investigation({ items: [item({ id: 'user:11', state: 'gone' })] });
     expect(await verdict(gone)).toMatch(
       /^\*\*By the last investigation \(2026-11-20T10:00:00Z\), no way in that these accounts made or changed is known to remain; alice was deactivated at \S+Z and not activated since, by the audit log(; the lockdown did not check \d ways? in)?\.\*\*$/,
@@ -510,16 +512,20 @@ describe('the report of an incident', () => {
     expect(await verdict(investigation())).toMatch(
       /1 way in that these accounts made or changed remains, 6 things that decide what code runs may remain; alice was/,
     );
+    const early = item({ id: 'user:11', first: '2026-11-20T09:59:00Z', last: '2026-11-20T09:59:00Z' });
+    const late = item({ id: 'user:12', first: '2026-11-20T10:30:00Z', last: '2026-11-20T10:30:00Z' });
+    const both = await at.report([investigation({ items: [early, late] })]);
+    expect(await texts(incidentParts(both, PLACE), 'In short')).toContain(
+      ', 60 seconds after the first of these acts (1 act is from after it)',
+    );
     const unsure = investigation({ items: [item({ id: 'user:11', state: 'unknown' })] });
     expect(await verdict(unsure)).toContain('is known to remain, 1 way in was not checked; alice was');
     const bob = investigation({ subject: { kind: 'user', name: 'bob' }, items: [], chain: [] });
     expect(await verdict(gone, bob)).toContain('By the last investigations (2026-11-20T10:00:00Z, 2026');
     const read = { ...(await at.report([gone])), usersNow: { at: at.common.clock.now(), users: [] } };
     const active = { ...read, usersNow: { ...read.usersNow, users: [{ name: 'alice', isActive: true }] } };
-    expect(await texts(incidentParts(active, PLACE), 'Is it over?')).toContain(
-      'alice was ACTIVE when read at',
-    );
-    expect(await texts(incidentParts(read, PLACE), 'Is it over?')).toContain('alice was deactivated at');
+    expect(await texts(incidentParts(active, PLACE), 'In short')).toContain('alice was ACTIVE when read at');
+    expect(await texts(incidentParts(read, PLACE), 'In short')).toContain('alice was deactivated at');
     await at.lift(at.incident);
     expect(await verdict(gone)).toMatch(/remain; alice was activated again at \S+Z, by the audit log/);
   });
@@ -550,9 +556,7 @@ describe('the report of an incident', () => {
       /superuser/,
     );
     expect(await texts(await of({ ...mole, state: 'gone' }), 'What is not known')).not.toContain('mole');
-    expect(await texts(parts, 'Is it over?')).toContain(
-      'They are ended, 1 of them deactivated, not deleted.',
-    );
+    expect(await texts(parts, 'In short')).toContain('They are ended, 1 of them deactivated, not deleted.');
     expect(await texts(parts, 'Who made what')).toContain(
       'created the user mole (44): deactivated, not deleted',
     );
@@ -665,7 +669,7 @@ describe('the report of an incident', () => {
     const rows = (await texts(parts, 'Timeline')).split('\n');
     expect(rows.find((row) => row.includes('locked down'))).toContain('script');
     expect(rows.find((row) => row.includes('was dealt with by hand for'))).not.toContain('script');
-    const over = await texts(parts, 'Is it over?');
+    const over = await texts(parts, 'In short');
     expect(over).toContain('Not checked in full.');
     expect(over).toMatch(
       /It found 1 thing, of which 0 are ended\. What was still there or not checked is said to be dealt/,
@@ -685,7 +689,7 @@ describe('the report of an incident', () => {
       ['gone', 'Nothing is known to remain.', 'gone'],
     ] as const) {
       const again = incidentParts(await at.report([before, foundCopy(state, later)]), PLACE);
-      const verdict = await texts(again, 'Is it over?');
+      const verdict = await texts(again, 'In short');
       expect([state, verdict]).toEqual([state, expect.stringContaining(answer)]);
       const remaining = await texts(again, 'What remains');
       expect(remaining).toContain('read again since');
@@ -697,12 +701,12 @@ describe('the report of an incident', () => {
     const gone = foundCopy('gone', later);
     const hole = 'The activity stream is not whole: 2 of the 9 numbers of the period have no entry.';
     const partly = { ...gone, stream: { ...gone.stream, hole } };
-    const unread = await texts(incidentParts(await at.report([before, partly]), PLACE), 'Is it over?');
+    const unread = await texts(incidentParts(await at.report([before, partly]), PLACE), 'In short');
     expect(unread).toContain(`Not known. ${hole} In what was read, the investigation of`);
     expect(unread).toContain(`Whether the intruder is out is not known, by the`);
     expect(unread).not.toMatch(/Nothing is known|is known to remain|They are ended/);
     await markItems({ ...marking, isMarked: false });
-    expect(await texts(incidentParts(await at.report([before]), PLACE), 'Is it over?')).toContain(
+    expect(await texts(incidentParts(await at.report([before]), PLACE), 'In short')).toContain(
       'No. By the investigation of',
     );
   });
@@ -725,7 +729,7 @@ describe('the report of an incident', () => {
         { to: 'carol', why: 'their hosts', by: 'root' },
       ]);
       const parts = incidentParts(report, PLACE);
-      const over = await texts(parts, 'Is it over?');
+      const over = await texts(parts, 'In short');
       expect(over).toContain('Not in full.');
       expect(over).toMatch(/1 thing is left to others, who decide: created the inventory copy \(2\), handed/);
       expect(over).not.toMatch(/Nothing is known|^\*\*No\./);
@@ -736,7 +740,7 @@ describe('the report of an incident', () => {
     }
     // It is over only where an investigation finds it gone.
     const gone = foundCopy('gone', '2999-01-01T00:00:00.000Z');
-    expect(await texts(incidentParts(await at.report([gone]), PLACE), 'Is it over?')).toContain(
+    expect(await texts(incidentParts(await at.report([gone]), PLACE), 'In short')).toContain(
       'Nothing is known to remain.',
     );
     // The last word counts: it was done by hand after all, and is taken back then.
@@ -749,7 +753,7 @@ describe('the report of an incident', () => {
     await markItems(handed);
     expect(await marked()).toEqual([[], ['platform team']]);
     expect((await markItems({ ...marking, isMarked: false })).changed).toEqual(['inventory:2']);
-    expect(await texts(incidentParts(await at.report([before]), PLACE), 'Is it over?')).toContain(
+    expect(await texts(incidentParts(await at.report([before]), PLACE), 'In short')).toContain(
       'No. By the investigation of',
     );
   });
@@ -764,7 +768,7 @@ describe('the report of an incident', () => {
     const report = await at.report([only]);
     expect(report).toMatchObject({ began: { run: 'run-of-cleaning' }, own: [{ why: 'before' }] });
     const parts = incidentParts(report, PLACE);
-    expect(await texts(parts, 'What happened')).toContain('All that was found of User alice');
+    expect(await texts(parts, 'In short')).toContain('All that was found of User alice');
     expect(await texts(parts, "Not the intruder's")).toContain('by the cleaning run-of-cleaning');
   });
 
@@ -772,26 +776,26 @@ describe('the report of an incident', () => {
     await using at = await locked();
     const clean = investigation({ items: [item({ id: 'user:11', state: 'gone' })] });
     const parts = incidentParts(await at.report([clean]), PLACE);
-    expect(await texts(parts, 'Is it over?')).toContain('Nothing is known to remain');
+    expect(await texts(parts, 'In short')).toContain('Nothing is known to remain');
     const other = item({
       ...{ id: 'organization:2', group: 'other', act: 'changed', state: 'there', risk: null },
       summary: 'changed the organization Default (2)',
     });
     const found = investigation({ items: [other] });
     const described = incidentParts(await at.report([found]), PLACE);
-    expect(await texts(described, 'What happened')).toContain('changed 1 object');
+    expect(await texts(described, 'In short')).toContain('changed 1 object');
     expect(await texts(described, 'What remains')).toContain('changed the organization Default (2)');
     expect(chainNodes(found).map(({ text, state }) => [text, state])).toContainEqual([other.summary, 'open']);
-    expect(await texts(described, 'Is it over?')).toMatch(
+    expect(await texts(described, 'In short')).toMatch(
       /Nothing is known to remain that gives access or runs code.* 1 other change is still there or not checked: /,
     );
     // What a rule rates high is never told as no way in.
     const high = investigation({ items: [{ ...other, risk: 'high' }] });
-    expect(await texts(incidentParts(await at.report([high]), PLACE), 'Is it over?')).toContain(
+    expect(await texts(incidentParts(await at.report([high]), PLACE), 'In short')).toContain(
       'No. By the investigation of 2026-11-20T10:00:00Z, 1 thing remains, 1 of the risk high or critical.',
     );
     const unsure = investigation({ items: [item({ id: 'user:11', state: 'unknown' })] });
-    expect(await texts(incidentParts(await at.report([unsure]), PLACE), 'Is it over?')).toContain(
+    expect(await texts(incidentParts(await at.report([unsure]), PLACE), 'In short')).toContain(
       '1 more was not checked',
     );
   });
@@ -826,8 +830,8 @@ describe('the report of an incident', () => {
       ...{ madeAt: '2026-11-20T12:00:00.000Z', items: [{ ...forgotten, state: 'gone' }, job, scheduled] },
     });
     const parts = incidentParts(await at.report([before, after]), PLACE);
-    expect(await texts(parts, 'What happened')).not.toMatch(/11:45|acted from .* to .*11:50/);
-    expect(await texts(parts, 'What happened')).toContain(
+    expect(await texts(parts, 'In short')).not.toMatch(/11:45|acted from .* to .*11:50/);
+    expect(await texts(parts, 'In short')).toContain(
       'launched 1 job. 1 job ran from what was made or changed.',
     );
     expect(await texts(parts, 'Timeline')).toMatch(/launched the job x .*canceled at 2026-11-20T11:45/);
@@ -841,14 +845,14 @@ describe('the report of an incident', () => {
       ...{ tokens: 'its own', users: 'itself', applications: 'none' },
     };
     const parts = incidentParts(await at.report([investigation({ visibility: part, items: [] })]), PLACE);
-    expect(await texts(parts, 'What happened')).toContain('sees only part of the activity stream');
-    expect(await texts(parts, 'Is it over?')).toMatch(
-      /^\*\*Whether the intruder is out is not known: admin sees only part .*\s+\*\*Not known\..* sees only part/,
+    expect(await texts(parts, 'In short')).toContain('sees only part of the activity stream');
+    expect(await texts(parts, 'In short')).toMatch(
+      /^\*\*Whether the intruder is out is not known: admin sees only part .*\s+\*\*Not known\..* sees only part/m,
     );
     expect(await texts(parts, 'What remains')).toMatch(/^Not known\..* sees only part/);
     const some = incidentParts(await at.report([investigation({ visibility: part })]), PLACE);
-    expect(await texts(some, 'Is it over?')).toMatch(
-      /^\*\*By the last investigation .* remains.*\s+\*\*No\..* More may remain/,
+    expect(await texts(some, 'In short')).toMatch(
+      /^\*\*By the last investigation .* remains.*\s+\*\*No\..* More may remain/m,
     );
   });
 
