@@ -205,14 +205,12 @@ export async function managementCreation({
   const output = flags.output ?? fileFor(user);
   requireNewFile(output);
   const request = { scope: 'write', description: '', user } as const;
+  const creation = { runtime, flags, request, output };
+  const noUser = { code: 'not_found', message: 'The user does not exist.' } as const;
   if (flags['dry-run'] === true) {
-    const creation = { runtime, flags, request, output };
-    return await carryOut(creation, await creationFlow(creation));
+    return await carryOut(creation, await inManagementWords(creationFlow(creation), noUser));
   }
-  const token = await inManagementWords(createIntoFile({ runtime, flags, request, output }), {
-    code: 'not_found',
-    message: 'The user does not exist.',
-  }).catch((error: unknown) => {
+  const token = await inManagementWords(createIntoFile(creation), noUser).catch((error: unknown) => {
     throw deniedAs(error) ?? error;
   });
   writeNotice(`The token is in ${printable.value(output)}, which only you can read.`);

@@ -1,7 +1,9 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { intoSecretFile, requireNewFile } from '../../app/secret-file.ts';
 import type { Token } from '../../domain/token.ts';
-import type { TargetDescription, TokenRequest } from '../../operations/ports/target.ts';
+import { requireRestCreates } from '../../domain/token-request.ts';
+import type { TokenRequest } from '../../operations/ports/target.ts';
+import { resolveNames } from '../../operations/scope/resolve-names.ts';
 import { createToken } from '../../operations/tokens/create-token.ts';
 import { lines, would } from '../../reports/document.ts';
 import { expiryText, secondsText } from '../../reports/tables/text.ts';
@@ -33,16 +35,20 @@ export interface CreationRequest extends ChangeRequest {
  * Plans a token whose value is written to a new file, and nowhere else: it must not appear in a terminal or a
  * build log.
  *
- * @throws TokenctlError `usage` for the file and what the target would refuse; its act as {@link createIntoFile}
+ * @throws TokenctlError `usage` for the file, `unsupported`, `not_found` for a user that a database does not have; its act as {@link createIntoFile}
  */
 export async function creationFlow(
   creation: CreationRequest,
 ): Promise<PlannedChange<Token, CreatedJson | WouldCreateJson>> {
   const { runtime, request, output } = creation;
   requireNewFile(output);
-  const { address, identity, credential } = await runtime.description();
-  requireUser(request, credential);
-  requireLifetime(request, credential);
+  const description = await runtime.description();
+  const { address, identity } = description;
+  if (description.credential !== 'database_role') {
+    requireRestCreates(request, { username: identity.username, dialect: description.dialect });
+  } else if (request.user === undefined) {
+    throw new TokenctlError('usage', 'A token in a database needs a user', { hint: 'Add --user NAME' });
+  } else await resolveNames(await runtime.target(), { users: [request.user] });
   const { scope, lifetime, user = identity.username } = request;
   const validFor = lifetime === undefined ? '' : `, valid for ${secondsText(lifetime)},`;
   return {
@@ -64,29 +70,6 @@ export async function creationFlow(
     json: ({ done }) =>
       done === null ? { dryRun: true, user, address, request, output } : { token: tokenToJson(done), output },
   };
-}
-
-/** A database role cannot own a token. */
-function requireUser({ user }: TokenRequest, credential: TargetDescription['credential']): void {
-  if (credential !== 'database_role' || user !== undefined) return;
-  throw new TokenctlError('usage', 'A token in a database needs a user', {
-    hint: 'Add --user NAME',
-  });
-}
-
-/**
- * Refuses a lifetime over REST before anything is recorded: the API ignores it.
- *
- * @throws TokenctlError `unsupported`
- */
-export function requireLifetime(
-  { lifetime }: Pick<TokenRequest, 'lifetime'>,
-  credential: TargetDescription['credential'],
-): void {
-  if (lifetime === undefined || credential === 'database_role') return;
-  throw new TokenctlError('unsupported', 'The REST API gives every new token the lifetime of its settings', {
-    hint: 'Leave out --expires and change the setting with `tokenctl settings token-lifetime`, or use a database context.',
-  });
 }
 
 /**

@@ -6,6 +6,7 @@ import { requireNewFile } from '../../app/secret-file.ts';
 import { absolutePath } from '../../config/paths.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import type { Token } from '../../domain/token.ts';
+import { requireRestCreates } from '../../domain/token-request.ts';
 import type { TargetDescription, TokenRequest } from '../../operations/ports/target.ts';
 import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
@@ -19,7 +20,7 @@ import type { ChangeRequest, PlannedChange } from '../change/change.ts';
 import { placeText } from '../change/plan-text.ts';
 import { writeNotice } from '../output/streams.ts';
 import { revocationEnding } from '../revocation/revocation-ending.ts';
-import { createIntoFile, requireLifetime } from './creation-flow.ts';
+import { createIntoFile } from './creation-flow.ts';
 import type { RotationFlags } from './token-flags.ts';
 import { useText } from './token-use.ts';
 
@@ -162,7 +163,8 @@ function requestFor(
     });
   }
   const lifetime = expires === undefined ? undefined : Math.round(expires / 1000);
-  requireLifetime({ lifetime }, credential);
+  if (!isRole)
+    requireRestCreates({ lifetime }, { username: identity.username, dialect: description.dialect });
   return { scope: scopeLike(old), description: old.description, ...(isRole && { user: owner }), lifetime };
 }
 

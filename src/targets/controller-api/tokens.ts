@@ -4,6 +4,7 @@ import { Secret } from '@tokenctl/common/secret.ts';
 import { z } from 'zod';
 import type { Outcome } from '../../domain/plan.ts';
 import type { ApplicationReference, Token, UserReference } from '../../domain/token.ts';
+import { requireRestCreates } from '../../domain/token-request.ts';
 import type { CreatedToken, TokenRequest } from '../../operations/ports/target.ts';
 import { readCaller } from './account.ts';
 import type { Api } from './api.ts';
@@ -11,7 +12,6 @@ import { type HttpResponse, MAX_REQUESTS_IN_FLIGHT } from './connection.ts';
 import type { Listing } from './listing.ts';
 import { isTransient } from './network-errors.ts';
 import { isJson, isUnauthenticated, parseJson, responseError } from './responses.ts';
-import { tokenForOtherUserUnsupported, tokenLifetimeUnsupported } from './unsupported.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -85,11 +85,9 @@ const createdToken = z.object({ token: z.string().min(1) });
  * caller is an external user and such users may not have tokens.
  */
 export async function createPersonalToken(api: Api, request: TokenRequest): Promise<CreatedToken> {
-  const { scope, description, user, lifetime } = request;
-  if (lifetime !== undefined) throw tokenLifetimeUnsupported();
-  if (user !== undefined && user !== (await readCaller(api)).user.username) {
-    throw tokenForOtherUserUnsupported(user, api.dialect.name);
-  }
+  const { scope, description, user } = request;
+  const username = user === undefined ? '' : (await readCaller(api)).user.username;
+  requireRestCreates(request, { username, dialect: api.dialect.name });
   const response = await api.send({ method: 'POST', path: 'tokens/', json: { scope, description } });
   if (response.status === 403 && response.body.includes('external authentication provider')) {
     throw new TokenctlError(

@@ -97,6 +97,17 @@ describe('revoke_oauth2_tokens', () => {
     expect(await counts()).toEqual(before);
   });
 
+  test('create_oauth2_token is refused with --dry-run as without', async () => {
+    const { run } = home();
+    for (const more of [[], ['--dry-run']]) {
+      expect(await run(['create_oauth2_token', '--user', 'nobody-here', ...more])).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: 'CommandError: The user does not exist.\n',
+      });
+    }
+  });
+
   test('changes nothing without an audit log', async () => {
     const user = await addUser();
     const before = await counts();

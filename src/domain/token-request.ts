@@ -1,0 +1,29 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { managementCommands } from './dialect.ts';
+
+/**
+ * Refuses a token that the REST API cannot make: users create tokens only for themselves, and a controller 24.6.1 and a gateway
+ * ignore the expiry of a request, and use their setting [seen].
+ *
+ * @param of The caller, and what it calls.
+ * @throws TokenctlError `unsupported`
+ */
+export function requireRestCreates(
+  { user, lifetime }: { readonly user?: string | undefined; readonly lifetime?: number | undefined },
+  of: { readonly username: string; readonly dialect: Parameters<typeof managementCommands>[0] },
+): void {
+  if (lifetime !== undefined) {
+    throw new TokenctlError(
+      'unsupported',
+      'The REST API gives every new token the lifetime of its settings',
+      {
+        hint: 'Leave out --expires and change the setting with `tokenctl settings token-lifetime`, or use a database context.',
+      },
+    );
+  }
+  if (user === undefined || user === of.username) return;
+  const { createToken } = managementCommands(of.dialect);
+  throw new TokenctlError('unsupported', `Only ${user} can create a token for ${user} over the REST API`, {
+    hint: `Authenticate as ${user}, use a database context, or run \`${createToken} ${user}\` there.`,
+  });
+}
