@@ -153,7 +153,7 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left, hone
   const seen = left.length - unknown;
   const isPart = last.visibility.kind !== 'all';
   if (left.length === 0 && isPart) {
-    return `Not known. ${last.as}, who made the investigation of ${last.madeAt}, sees only part of the controller. In that part, it found nothing that remains${isSaid ? ' but what follows' : ''}.`;
+    return `Not known. ${last.as}, who made the investigation of ${secondText(last.madeAt)}, sees only part of the controller. In that part, it found nothing that remains${isSaid ? ' but what follows' : ''}.`;
   }
   const notRead = notReadText(last, { left, isSaid });
   if (notRead !== null) return notRead;
@@ -162,13 +162,13 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left, hone
     return othersText(last, others, { handled, handedOver });
   }
   if (left.length === 0 && handedOver > 0) {
-    return `Not in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. ${endedText(last, said, honest)} What was still there or not checked is handed over${handled > 0 ? ', or said to be dealt with since' : ''}.`;
+    return `Not in full. The investigation of ${secondText(last.madeAt)} read again what the accounts are known to have done. ${endedText(last, said, honest)} What was still there or not checked is handed over${handled > 0 ? ', or said to be dealt with since' : ''}.`;
   }
   if (left.length === 0 && handled > 0) {
-    return `Not checked in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. ${endedText(last, said, honest)} What was still there or not checked is said to be dealt with since.`;
+    return `Not checked in full. The investigation of ${secondText(last.madeAt)} read again what the accounts are known to have done. ${endedText(last, said, honest)} What was still there or not checked is said to be dealt with since.`;
   }
   if (left.length === 0) {
-    return `Nothing is known to remain. The investigation of ${last.madeAt} read again all things that the accounts are known to have done. They are ended${offText(last)}. What it could not know is listed below.`;
+    return `Nothing is known to remain. The investigation of ${secondText(last.madeAt)} read again all things that the accounts are known to have done. They are ended${offText(last)}. What it could not know is listed below.`;
   }
   const serious = left.filter((item) => item.state !== 'unknown' && isSerious(item)).length;
   return [
