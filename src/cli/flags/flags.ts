@@ -157,6 +157,8 @@ export const countArgument = customArgument<number>({
 export const requiredArgument = (description: string) =>
   textArgument({ description, required: true, ignoreStdin: true });
 
+export const optionalArgument = (description: string) => textArgument({ description, ignoreStdin: true });
+
 /** The application that a command is about, and its id where several organizations have one of its name. */
 export const applicationArgument = requiredArgument('The name of the application.');
 

@@ -38,6 +38,9 @@ export type ListFlags = FlagsOf<typeof listFlags>;
 /** What the flags parse to that select by the policy. */
 export type FindingFlags = Pick<ListFlags, 'finding' | 'policy'>;
 
+/** The flags of `tokens snapshot`, and of `tokens diff` for what it compares with now. */
+export const snapshotFlags = { ...selectorFlags, ...findingPolicyFlag };
+
 /** The flags of `tokens rotate`. */
 export const rotationFlags = {
   output: string({ summary: 'The new file for the new token.', required: true, helpValue: 'FILE' }),

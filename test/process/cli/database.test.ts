@@ -44,6 +44,43 @@ describe('lists', () => {
     expect(csv).toMatch(new RegExp(`${user.personal.fingerprint},$`, 'm'));
   });
 
+  test('snapshots of tokens, and what changed since', async () => {
+    const user = await addUser();
+    const { run, folder } = home();
+    const [early, late] = [join(folder, 'early.json'), join(folder, 'late.json')];
+    const of = ['--user', user.name];
+    expect(parsed(await run(['tokens', 'snapshot', early, ...of, '--json']))).toMatchObject({
+      ...{ output: early, selection: `tokens of ${user.name}`, tokens: 2, notSeen: null },
+    });
+    expect(statSync(early).mode & 0o777).toBe(0o600);
+    expect((await run(['tokens', 'snapshot', early, ...of])).code).toBe(2);
+    const { stdout: same } = await run(['tokens', 'diff', early, ...of]);
+    expect(same).toMatch(/^No changes of tokens of /);
+    expect((await run(['tokens', 'revoke', '--id', String(user.personal.id), '--yes'])).code).toBe(0);
+    await database().query(`UPDATE main_oauth2accesstoken SET scope = 'read' WHERE id = $1`, [
+      user.issued.id,
+    ]);
+    expect((await run(['tokens', 'snapshot', late, ...of])).code).toBe(0);
+    await database().query(`UPDATE main_oauth2accesstoken SET scope = 'write' WHERE id = $1`, [
+      user.issued.id,
+    ]);
+    const changed = parsed(await run(['tokens', 'diff', early, late, '--json']));
+    expect(changed).toMatchObject({
+      tellsUse: true,
+      changes: [{ change: 'gone', token: { id: user.personal.id } }],
+    });
+    const { stdout: now } = await run(['tokens', 'diff', late, ...of]);
+    expect(now).toContain(`May write now, and could only read before: 1 token of ${user.name} (1).`);
+    for (const [wrong, why] of [
+      [[late, early], 'in the wrong order'],
+      [[late], `of different selections: tokens of ${user.name}, and every token`],
+      [[join(folder, 'none.json')], 'does not exist'],
+    ] as const) {
+      const refused = await run(['tokens', 'diff', ...wrong]);
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(why)]);
+    }
+  });
+
   test('refresh tokens, by state', async () => {
     const user = await addUser();
     const { run } = home();

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { DOCUMENTED_GRANTS as documented, SERVICE_GRANTS } from '../../support/documented-grants.ts';
@@ -60,6 +60,25 @@ describe('a normal user over REST', () => {
   ])('%s %s says what is left out', async (...args) => {
     const { stdout, stderr } = await run(...args);
     expect(`${stdout}${stderr}`).toContain(LIMIT);
+  });
+
+  test('a snapshot is incomplete, and what it lacks is not called gone', async () => {
+    const folder = homeOf('norma');
+    const own = (...args: string[]) => tokenctl(args, { env: { HOME: folder } });
+    const [mine, all] = [join(folder, 'mine.json'), join(folder, 'all.json')];
+    const saved = await own('tokens', 'snapshot', mine);
+    expect([saved.code, saved.stderr]).toEqual([5, expect.stringContaining('The snapshot is incomplete')]);
+    const snapshot = JSON.parse(readFileSync(mine, 'utf8'));
+    const [at, time] = ['2025-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z'];
+    const other = { id: 99, user: { id: 1, username: 'admin' }, application: null, scope: 'write' };
+    const tokens = [{ ...other, description: '', created: time, expires: time }];
+    writeFileSync(all, JSON.stringify({ ...snapshot, at, notSeen: null, tokens }));
+    const { code, stdout } = await own('tokens', 'diff', all, mine);
+    expect([code, stdout]).toEqual([
+      5,
+      expect.stringContaining('Listed before, and not now: 1 token of admin'),
+    ]);
+    expect(stdout).not.toMatch(/Gone/);
   });
 
   test('a clean-up that finds nothing is not complete', { tags: ['long'] }, async () => {
