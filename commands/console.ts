@@ -12,6 +12,7 @@ works once, within five minutes. Credentials stay in this process.
 Ends with Ctrl-C, or after 30 minutes without use; a change under way is finished and recorded first. Prints \
 nothing with --json.`,
   saysJson: true,
+  staysRunning: true,
   examples: ['', '--all-contexts --read-only', '--context east,west --port 8099 --no-open'],
   flags: {
     port: port({ summary: 'The port to listen on. Default: any free port.', helpValue: 'N' }),

@@ -60,7 +60,7 @@ const LOADED_TOGETHER = {
  * Bundles the sources and the command framework, so that a start reads a few files instead of two hundred. Every
  * command, and whatever is imported dynamically, is loaded when it is needed. Packages that are installed stay in node_modules.
  */
-async function bundle(): Promise<void> {
+async function bundle(): Promise<Chunks> {
   const bundler = await rolldown({
     cwd: root,
     input: entries(),
@@ -92,9 +92,30 @@ async function bundle(): Promise<void> {
     },
   });
   await bundler.close();
-  const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+  const chunks = output.filter((file) => file.type === 'chunk');
+  const modules = chunks.flatMap(({ moduleIds }) => moduleIds);
   writeFileSync(join(dist, LICENSES), licensesOf(modules));
   removeAllBut(new Set([LICENSES, ...output.map(({ fileName }) => fileName)]));
+  return new Map(
+    chunks.map(({ fileName, imports, dynamicImports }) => [fileName, [...imports, ...dynamicImports]]),
+  );
+}
+
+/** What each file of dist/ imports, at once or when it needs it: files of dist/, and packages. */
+type Chunks = ReadonlyMap<string, readonly string[]>;
+
+/**
+ * Lists for a command that stays running all that it may ever import, by which it loads that at its start (`src/cli/load-all.ts`).
+ *
+ * @param id as in the manifest: `jobs:start`
+ */
+function listAllOf(id: string, chunks: Chunks): void {
+  const needed = new Set([`commands/${id.replaceAll(':', '/')}.js`, 'src/cli/main.js']);
+  for (const file of needed) for (const each of chunks.get(file) ?? []) needed.add(each);
+  const names = [...needed]
+    .filter((name) => !isBuiltin(name))
+    .map((name) => (chunks.has(name) ? `../${name}` : name));
+  writeFileSync(join(dist, `chunks/all-of-${id.replaceAll(':', '-')}.json`), JSON.stringify(names));
 }
 
 /** The licences of the packages that modules are from, with their texts, as these licences demand. */
@@ -117,16 +138,17 @@ function licensesOf(modules: readonly string[]): string {
 
 /** Removes outputs whose source was deleted. */
 function removeAllBut(written: ReadonlySet<string>): void {
-  for (const file of globSync('**/*.{js,map}', { cwd: dist, exclude: ['web/**', 'web-console/**'] })) {
+  for (const file of globSync('**/*.{js,map,json}', { cwd: dist, exclude: ['web/**', 'web-console/**'] })) {
     if (!written.has(file)) rmSync(join(dist, file));
   }
 }
 
 /** A command as its definition has it. */
-type BuiltCommand = DescribedCommand & Partial<Record<'saysJson', boolean> & Record<'exitCodes', string>>;
+type BuiltCommand = DescribedCommand &
+  Partial<Record<'saysJson' | 'staysRunning', boolean> & Record<'exitCodes', string>>;
 
 /** A command for the manifest: with its usage and its whole description. */
-function described({ saysJson, exitCodes, ...command }: BuiltCommand) {
+function described({ saysJson, staysRunning: _, exitCodes, ...command }: BuiltCommand) {
   const schema = `docs/schemas/${command.id.replaceAll(':', '-')}.json`;
   const json = saysJson !== true && `With --json, prints what ${schema} describes.`;
   const description = [command.description, json, exitCodes].filter(Boolean).join('\n\n');
@@ -134,7 +156,7 @@ function described({ saysJson, exitCodes, ...command }: BuiltCommand) {
 }
 
 /** Writes what is made from the commands. */
-async function describeCommands(): Promise<void> {
+async function describeCommands(chunks: Chunks): Promise<void> {
   const plugin = new Plugin({ root, type: 'core', ignoreManifest: true, errorOnManifestCreate: true });
   await plugin.load();
   // Commands are found in the order in which their files happen to be read.
@@ -142,6 +164,10 @@ async function describeCommands(): Promise<void> {
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([id, command]) => [id, described(command as BuiltCommand)] as const);
   const manifest = { ...plugin.manifest, commands: Object.fromEntries(commands) };
+  for (const [id, { staysRunning }] of Object.entries(
+    plugin.manifest.commands as Record<string, BuiltCommand>,
+  ))
+    if (staysRunning === true) listAllOf(id, chunks);
   // npm installs it as a manual page.
   writeFileSync(join(dist, 'tokenctl.1'), manualPage(commands.map(([, command]) => command)));
   writeFileSync(join(root, 'oclif.manifest.json'), JSON.stringify(manifest));
@@ -180,8 +206,7 @@ function keep(file: string, content: string): void {
 
 async function buildProgram(): Promise<void> {
   keep('src/app/jobs/job-kinds.ts', jobList());
-  await bundle();
-  await describeCommands();
+  await describeCommands(await bundle());
 }
 
 /** In a process of its own, since it takes most of the time. */

@@ -9,6 +9,7 @@ SIGTERM and Ctrl-C start no further tick, let runs finish the work in flight, an
 reloads the configuration; an invalid one is rejected and the old one kept. /healthz, /readyz and /metrics \
 are served on a port of the loopback address. Prints nothing with --json.`,
   saysJson: true,
+  staysRunning: true,
   examples: ['', '--config ./tokenctl.yaml'],
   async run({ flags }) {
     const { startScheduler } = await import('../../src/app/jobs/start.ts');

@@ -25,6 +25,7 @@ can be made, jobs end in error unless --jobs-as-service runs them as the service
 
 The service runs until it receives a signal and prints nothing with --json.`,
   saysJson: true,
+  staysRunning: true,
   examples: [
     '',
     '--port 8080 --data ./service-data',

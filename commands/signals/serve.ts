@@ -11,6 +11,7 @@ in PostgreSQL.
 Put a proxy with TLS before its port. SIGTERM and Ctrl-C finish the work in flight and exit with 0. /healthz \
 and /readyz are on the same port. Prints nothing with --json.`,
   saysJson: true,
+  staysRunning: true,
   examples: ['', '--config ./tokenctl.yaml'],
   async run({ flags }) {
     const { serveSignals } = await import('../../src/app/signals/serve.ts');

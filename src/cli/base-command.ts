@@ -49,6 +49,8 @@ interface CommandDefinition<Flags extends FlagInput, Args extends ArgInput, Of e
   readonly saysJson?: boolean;
   /** The end of the help. */
   readonly exitCodes?: string;
+  /** Whether it runs until a signal: then it loads at its start whatever it may need, since an upgrade replaces the files. */
+  readonly staysRunning?: boolean;
   /** What follows the name of the command in the examples of its help, or whole lines with a template of it. */
   readonly examples: readonly string[];
   /** Instead of the flags of every command that reads the configuration. */
@@ -73,6 +75,7 @@ export function defineCommand<
     static override description = definition.description;
     static saysJson = definition.saysJson;
     static exitCodes = definition.exitCodes;
+    static staysRunning = definition.staysRunning;
     static override examples = examples.map((words) =>
       words.includes('<%=') ? words : `<%= config.bin %> <%= command.id %> ${words}`.trim(),
     );
@@ -81,7 +84,9 @@ export function defineCommand<
     static override flags = definition.flags ?? {};
 
     override async run(): Promise<Of> {
-      return await run.call(this, await this.input());
+      const input = await this.input<Parameters<typeof run>[0]>();
+      if (definition.staysRunning === true) await (await import('./load-all.ts')).loadAll(this.id ?? '');
+      return await run.call(this, input);
     }
   };
 }

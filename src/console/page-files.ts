@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance } from 'fastify';
@@ -23,6 +23,12 @@ const VIEWS = '/ /theft /tokens /incidents /case /investigation /audit /log /job
  * Serves the page. Its files hold nothing of a target: only the requests of the page are checked for the cookie and the key.
  */
 export function servePage(app: FastifyInstance): void {
+  const files = pageFiles();
+  const read = (name: string) => {
+    const content = files.get(name);
+    if (content === undefined) throw notFound();
+    return content;
+  };
   for (const url of VIEWS) {
     app.get(url, { config: { open: 'page' } }, (_request, reply) =>
       reply.type(TYPES['.html'] ?? '').send(read('index.html')),
@@ -34,7 +40,7 @@ export function servePage(app: FastifyInstance): void {
     ({ params }, reply) => {
       const { file } = params;
       const type = TYPES[extname(file)];
-      if (type === undefined || !/^[\w.-]+$/.test(file)) throw notFound();
+      if (type === undefined) throw notFound();
       // The name of a file holds the hash of its content.
       return reply
         .type(type)
@@ -62,12 +68,16 @@ export function servePage(app: FastifyInstance): void {
   });
 }
 
-function read(file: string): Buffer {
-  for (const folder of FOLDERS) {
-    const path = new URL(file, folder);
-    if (existsSync(path)) return readFileSync(path);
-  }
-  throw notFound();
+/** The contents of the files by name, read once: an upgrade replaces them, and a page of two builds does not work. */
+function pageFiles(): ReadonlyMap<string, Buffer> {
+  const folder = FOLDERS.find((each) => existsSync(new URL('index.html', each)));
+  if (folder === undefined) return new Map();
+  return new Map(
+    readdirSync(folder, { recursive: true })
+      .map((name) => String(name).replaceAll('\\', '/'))
+      .filter((name) => TYPES[extname(name)] !== undefined)
+      .map((name) => [name, readFileSync(new URL(name, folder))]),
+  );
 }
 
 function notFound(): TokenctlError {

@@ -24,6 +24,8 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** What it reads on stdin; nothing by default. */
   readonly input?: string;
+  /** The program's file, for a process of its own; that of the repository by default. */
+  readonly program?: string;
 }
 
 /** A run that has not ended yet. */
@@ -107,8 +109,9 @@ function environmentOf(env: Readonly<Record<string, string>>): Record<string, st
 }
 
 /** Starts the built program as a process of its own. */
-export function startTokenctl(args: readonly string[], { env = {}, input = '' }: RunOptions = {}): Running {
-  const child = spawn(process.execPath, [PROGRAM, ...args], { env: environmentOf(env) });
+export function startTokenctl(args: readonly string[], options: RunOptions = {}): Running {
+  const { env = {}, input = '', program = PROGRAM } = options;
+  const child = spawn(process.execPath, [program, ...args], { env: environmentOf(env) });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {

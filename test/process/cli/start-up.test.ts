@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { globSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, globSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { until } from '@tokenctl/testing/until.ts';
 import { expect, test } from 'vitest';
-import { startTokenctl } from './program.ts';
+import { startTokenctl, temporaryFolder, tokenctl } from './program.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -52,4 +53,54 @@ test('the bundles have no syntax that is newer than the oldest supported Node.js
     /^\s*(await )?using \w+ =/m.test(readFileSync(join(root, file), 'utf8')),
   );
   expect(newer).toEqual([]);
+});
+
+/** The built program in a folder of its own, whose files can be removed under it as an upgrade does. */
+function installed(): { readonly program: string; readonly remove: () => void } {
+  const folder = temporaryFolder();
+  for (const name of ['bin', 'dist', 'package.json', 'oclif.manifest.json'])
+    cpSync(join(root, name), join(folder, name), {
+      recursive: true,
+      filter: (file) => !/\.(map|br|gz)$/.test(file),
+    });
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  const remove = () => {
+    for (const name of ['dist', 'node_modules']) rmSync(join(folder, name), { recursive: true });
+  };
+  return { program: join(folder, 'bin/tokenctl.js'), remove };
+}
+
+test('a scheduler and a console work on while their files are gone', async () => {
+  const folder = temporaryFolder();
+  const [config, kept, key] = ['tokenctl.yaml', 'checkpoint', 'log.key'].map((name) => join(folder, name));
+  writeFileSync(
+    config ?? '',
+    `auditLog: { file: audit.jsonl, key: { file: log.key } }
+contexts: { none: { url: "http://127.0.0.1:1", token: { env: NONE } } }
+currentContext: none
+scheduler: { healthPort: 0 }
+jobs:
+  checkpoints: { job: log-checkpoint, schedule: "* * * * * *", parameters: { key: { file: ${key} }, keepIn: { file: ${kept} } } }
+`,
+  );
+  const env = { HOME: folder, NONE: 'none' };
+  expect(
+    (await tokenctl(['log', 'init', '--name', 'test/log', '--config', config ?? ''], { env })).stderr,
+  ).toBe('');
+  const { program, remove } = installed();
+  const scheduler = startTokenctl(['jobs', 'start', '--config', config ?? ''], { env, program });
+  const page = startTokenctl(['console', '--no-open', '--config', config ?? ''], { env, program });
+  const [, address = ''] = (await page.says(/listens on (\S+)/)).split('on ');
+  await scheduler.says(/Running on schedule/);
+  remove();
+  rmSync(kept ?? '', { force: true });
+  await until(() => existsSync(kept ?? ''));
+  const answer = await fetch(address);
+  expect([answer.status, await answer.text()]).toEqual([
+    200,
+    expect.stringContaining('<script type="module"'),
+  ]);
+  for (const each of [scheduler, page]) each.kill('SIGTERM');
+  expect((await scheduler.ended).stderr).not.toMatch(/"state":"failed"/);
+  expect((await page.ended).code).toBe(0);
 });

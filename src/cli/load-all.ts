@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
+
+/**
+ * Loads all that a command may ever import, and from then on finds it without a look at the files: an upgrade replaces or
+ * removes them under a process that runs for months. Resolving an import needs its file even where the module is loaded.
+ *
+ * @param id the command, as the framework names it: `jobs:start`. The build lists what it imports, beside the file that this one
+ *   is bundled into
+ */
+export async function loadAll(id: string): Promise<void> {
+  const list = new URL(`./all-of-${id.replaceAll(':', '-')}.json`, import.meta.url);
+  const names = JSON.parse(readFileSync(list, 'utf8')) as readonly string[];
+  const loaded = new Map(names.map((name) => [name, import.meta.resolve(name)]));
+  await Promise.all([...loaded.values()].map((url) => import(url)));
+  const [urls, own] = [new Set(loaded.values()), new URL('..', list).href];
+  registerHooks({
+    resolve(specifier, context, next) {
+      const { parentURL = '' } = context;
+      const isOwn = parentURL.startsWith(own);
+      const url =
+        specifier.startsWith('.') && isOwn ? new URL(specifier, parentURL).href : loaded.get(specifier);
+      return isOwn && url !== undefined && urls.has(url)
+        ? { url, shortCircuit: true }
+        : next(specifier, context);
+    },
+  });
+}
