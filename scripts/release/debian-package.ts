@@ -93,9 +93,15 @@ if [ -e controller.token ] && [ ! -e controller-token ]; then ln -s controller.t
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 `;
 
+/** Restarts what runs, with the new files. A unit that does not start again says so itself: the package is installed. */
+export const RESTART_RUNNING = `if [ -d /run/systemd/system ]; then
+  systemctl try-restart tokenctl-jobs.service tokenctl-signals.service || true
+fi
+`;
+
 /** Units are stopped before their files go; systemd reads the units again after each change. */
 const SCRIPTS: Readonly<Record<string, string>> = {
-  postinst: AFTER_INSTALLATION,
+  postinst: `${AFTER_INSTALLATION}${RESTART_RUNNING}`,
   prerm: `if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
   systemctl disable --now ${UNITS_TO_DISABLE.join(' ')}
 fi

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { AFTER_INSTALLATION, UNITS_TO_DISABLE } from './debian-package.ts';
+import { AFTER_INSTALLATION, RESTART_RUNNING, UNITS_TO_DISABLE } from './debian-package.ts';
 import { packageVersion } from './program-tree.ts';
 
 /** RPM's names of processors. */
@@ -91,5 +91,7 @@ if [ "$1" = 0 ] && [ -d /run/systemd/system ]; then systemctl disable --now ${UN
 
 %postun
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
-`;
+
+%posttrans
+${RESTART_RUNNING}`;
 }

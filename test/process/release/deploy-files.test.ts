@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { RESTART_RUNNING } from '../../../scripts/release/debian-package.ts';
 import { shellFiles } from '../../../scripts/release/shell-files.ts';
 import { signalsSchema } from '../../../src/config/signals.ts';
 import { temporaryFolder } from '../cli/program.ts';
@@ -17,6 +18,14 @@ test('units and crontab start the program where the Debian package installs it',
   ].flatMap((file) => [...textOf(file).matchAll(/(?:ExecStart=|\* +)(\/\S+)/g)].map(([, path]) => path));
   expect(commands).toHaveLength(7);
   expect(new Set(commands)).toEqual(new Set(['/usr/bin/tokenctl']));
+});
+
+test('an upgrade restarts each unit that keeps running', () => {
+  const running = ['jobs', 'signals', 'sweep'].filter((name) =>
+    textOf(`systemd/tokenctl-${name}.service`).includes('Restart='),
+  );
+  expect([...RESTART_RUNNING.matchAll(/tokenctl-(\w+)\.service/g)].map(([, name]) => name)).toEqual(running);
+  expect(execFileSync('sh', ['-n', '-c', RESTART_RUNNING], { encoding: 'utf8' })).toBe('');
 });
 
 test('the units are one user, to whom the state folder that they share belongs', () => {
