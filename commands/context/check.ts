@@ -28,8 +28,19 @@ port, TLS and credential errors.`,
     const { checkResult } = await import('../../src/cli/contexts/check-result.ts');
     requireOneName(args.name, flags);
     const named = { ...flags, context: args.name ?? flags.context };
-    return await this.inContexts(named, async ({ runtime }) =>
-      checkResult(await checkTarget({ target: await runtime.target(), clock: await runtime.targetClock() })),
-    );
+    const { schedulerWarning } = await import('../../src/app/jobs/inspect.ts');
+    let scheduler: Promise<string | null> | undefined;
+    return await this.inContexts(named, async ({ runtime }) => {
+      const checked = await checkTarget({
+        target: await runtime.target(),
+        clock: await runtime.targetClock(),
+      });
+      scheduler ??= schedulerWarning(runtime);
+      const warning = await scheduler;
+      return checkResult({
+        ...checked,
+        warnings: [...checked.warnings, ...(warning === null ? [] : [warning])],
+      });
+    });
   },
 });

@@ -8,8 +8,12 @@ export default defineCommand({
   flags: csvFlag,
   async run({ flags }) {
     const runtime = await this.runtime(flags);
-    const { jobStates } = await import('../../src/app/jobs/inspect.ts');
+    const { jobStates, schedulerText } = await import('../../src/app/jobs/inspect.ts');
     const { jobListing } = await import('../../src/cli/output/job-view.ts');
-    return jobListing(await jobStates(runtime));
+    const { writeNotice } = await import('../../src/cli/output/streams.ts');
+    const states = await jobStates(runtime);
+    const warning = states[0] && schedulerText(states[0].scheduler);
+    if (warning) writeNotice(`Warning: ${warning}`);
+    return jobListing(states);
   },
 });

@@ -1,7 +1,7 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { type JobState, jobHistory, jobStates, shownRun } from '../app/jobs/inspect.ts';
+import { type JobState, jobHistory, jobStates, schedulerText, shownRun } from '../app/jobs/inspect.ts';
 import { runManually } from '../app/jobs/run-manually.ts';
 import type { Runtime } from '../app/runtime.ts';
 import { ranResult, shownRunResult } from '../cli/output/job-view.ts';
@@ -62,7 +62,12 @@ async function jobsOf(runtime: Runtime, contexts: readonly string[]) {
   const now = runtime.clock.now();
   const jobs = isEmpty ? [] : await jobStates(runtime);
   const runs = isEmpty ? [] : await jobHistory(runtime, { limit: MAX_RUNS });
-  return { jobs: jobs.map((job) => jobRow(job, { now, contexts })), runs: runs.map(runRow) };
+  return {
+    /** What to say of the scheduler; null where one runs. */
+    warning: jobs[0] === undefined ? null : schedulerText(jobs[0].scheduler),
+    jobs: jobs.map((job) => jobRow(job, { now, contexts })),
+    runs: runs.map(runRow),
+  };
 }
 
 /** The name of the configuration, and the context. */

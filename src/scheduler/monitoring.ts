@@ -87,7 +87,7 @@ function reasonOf(error: unknown): string {
 }
 
 interface MetricsSources {
-  readonly store: Pick<JobStore, 'lastSuccesses'>;
+  readonly store: Pick<JobStore, 'lastSuccesses' | 'sighting'>;
   readonly log: Pick<AuditLog, 'head'>;
   readonly clock: SchedulerClock;
   readonly jobs: () => readonly ScheduledJob[];
@@ -245,6 +245,16 @@ function addGauges(registry: Registry, { store, log, clock, jobs, version }: Met
       const successes = await store.lastSuccesses().catch(() => new Map<string, Date>());
       this.reset();
       for (const [job, at] of successes) if (known.has(job)) this.set({ job }, at.getTime() / 1000);
+    },
+  });
+  new Gauge({
+    name: 'tokenctl_scheduler_last_seen_timestamp_seconds',
+    help: "When any replica last said in the ledger that it runs, by the ledger's clock, in seconds since 1970.",
+    registers,
+    async collect() {
+      const seen = await store.sighting().catch(() => null);
+      if (seen === null || seen.lastSeen === null) this.remove();
+      else this.set(seen.lastSeen.getTime() / 1000);
     },
   });
   new Gauge({

@@ -1,9 +1,16 @@
+import { existsSync } from 'node:fs';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { numberSince } from '../../operations/audit-log/list-log.ts';
 import type { Entry } from '../../operations/ports/audit-log.ts';
-import type { HistorySelector, JobStore, RunRecord } from '../../operations/ports/scheduler.ts';
+import type {
+  HistorySelector,
+  JobStore,
+  RunRecord,
+  SchedulerSighting,
+} from '../../operations/ports/scheduler.ts';
+import { timeText } from '../../reports/tables/text.ts';
 import type { Runtime } from '../runtime.ts';
-import { openLedger } from './open-ledger.ts';
+import { ledgerName, openLedger } from './open-ledger.ts';
 import { type CheckedJob, checkedJobs } from './scheduled-jobs.ts';
 
 /** A job with its next tick and last run. */
@@ -12,6 +19,8 @@ export interface JobState extends CheckedJob {
   readonly next: Date | null;
   /** Its newest run; null for none yet. */
   readonly last: RunRecord | null;
+  /** Whether a scheduler runs that would run it when it is due: the same for all jobs. */
+  readonly scheduler: SchedulerSighting;
 }
 
 /**
@@ -22,12 +31,43 @@ export interface JobState extends CheckedJob {
 export function jobStates(runtime: Runtime): Promise<readonly JobState[]> {
   return withLedger(runtime, async (store) => {
     const states: JobState[] = [];
+    const scheduler = await store.sighting();
     for (const job of checkedJobs(runtime.configuration)) {
       const [last] = await store.history({ job: job.name, limit: 1 });
-      states.push({ ...job, next: job.schedule?.next(runtime.clock.now()) ?? null, last: last ?? null });
+      states.push({
+        ...job,
+        next: job.schedule?.next(runtime.clock.now()) ?? null,
+        last: last ?? null,
+        scheduler,
+      });
     }
     return states;
   });
+}
+
+/** What to say where no scheduler runs; null where one does. */
+export function schedulerText({ running, lastSeen }: SchedulerSighting): string | null {
+  if (running) return null;
+  const seen =
+    lastSeen === null ? 'No scheduler was seen' : `The scheduler is not running since ${timeText(lastSeen)}`;
+  return `${seen}: no job runs by itself. To start it: tokenctl jobs start`;
+}
+
+/** What `context check` says of the scheduler: nothing where one runs, or where the configuration has no jobs. */
+export async function schedulerWarning(runtime: Runtime): Promise<string | null> {
+  try {
+    const { configuration, environment } = runtime;
+    if (Object.keys(configuration.jobs).length === 0) return null;
+    // To open a file that is missing would create it.
+    if (
+      configuration.scheduler.ledger?.database === undefined &&
+      !existsSync(ledgerName(configuration, environment))
+    )
+      return schedulerText({ running: false, lastSeen: null });
+    return schedulerText(await withLedger(runtime, (store) => store.sighting()));
+  } catch (error) {
+    return `Whether a scheduler runs is not known: ${error instanceof Error ? error.message : String(error)}`;
+  }
 }
 
 /**

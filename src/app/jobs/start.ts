@@ -8,6 +8,7 @@ import type { Environment } from '../../config/paths.ts';
 import { incidentOperations } from '../../domain/incident/incident.ts';
 import type { AuditLog, Entry, EntrySelection } from '../../operations/ports/audit-log.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
+import { startHeartbeat } from '../../scheduler/heartbeat.ts';
 import { SchedulerMetrics, serveHealth } from '../../scheduler/monitoring.ts';
 import { Scheduler } from '../../scheduler/scheduler.ts';
 import { createRuntime } from '../runtime.ts';
@@ -69,10 +70,11 @@ export async function startScheduler(options: StartOptions): Promise<void> {
     current: () => current,
     now: () => machineClock.now(),
   });
+  const holder = `${hostname()}:${process.pid}`;
   const scheduler = new Scheduler({
     store,
     clock: machineClock,
-    holder: `${hostname()}:${process.pid}`,
+    holder,
     lease: configuration.scheduler.lease * 1000,
     poll: Math.min(MAX_POLL_MS, configuration.scheduler.lease * 250),
     maxLosses: MAX_LOSSES,
@@ -111,8 +113,10 @@ export async function startScheduler(options: StartOptions): Promise<void> {
   const stop = () => stopped.resolve();
   const reloads = reloading(reload);
   process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', reloads);
+  let endHeartbeat = async () => {};
   try {
     await scheduler.replace(jobs);
+    endHeartbeat = startHeartbeat(store, holder);
     notify(
       `Running on schedule: ${jobs.map(({ name }) => name).join(', ') || 'no job'}. Health and metrics: ${health.url}. Press Ctrl-C to stop.`,
     );
@@ -123,6 +127,7 @@ export async function startScheduler(options: StartOptions): Promise<void> {
     notify('Stopping: runs in progress are stopped and recorded.');
     await drained(scheduler, grace);
   } finally {
+    await endHeartbeat();
     await current.recipients.close();
     await health.close();
     await store.close();

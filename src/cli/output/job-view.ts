@@ -22,6 +22,8 @@ export interface JobJson {
   readonly next: Date | null;
   /** Null if it never ran. */
   readonly last: RunRecord | null;
+  /** Whether a scheduler runs that would run it when it is due. */
+  readonly scheduler: JobState['scheduler'];
   /** Why it cannot run; null if it can. */
   readonly problem: string | null;
 }
@@ -60,7 +62,7 @@ export function jobListing(rows: readonly JobState[]): Listing<JobState, JobJson
         narrow: 'below',
       },
     ],
-    json: ({ name, settings, context, expression, next, last, problem }) => ({
+    json: ({ name, settings, context, expression, next, last, scheduler, problem }) => ({
       job: name,
       kind: settings.job,
       context,
@@ -69,6 +71,7 @@ export function jobListing(rows: readonly JobState[]): Listing<JobState, JobJson
       timeZone: settings.timeZone,
       next,
       last,
+      scheduler,
       problem: problem?.message ?? null,
     }),
     none: 'No jobs. Add them to the jobs section of the configuration.',

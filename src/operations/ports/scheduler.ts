@@ -81,6 +81,14 @@ export interface HistorySelector {
   readonly limit: number;
 }
 
+/** What the ledger knows of the schedulers that share it. */
+export interface SchedulerSighting {
+  /** Whether one said within its time that it runs. Both times are the ledger's, whatever clocks the machines have. */
+  readonly running: boolean;
+  /** When one was last seen, by the ledger's clock; null for never. */
+  readonly lastSeen: Date | null;
+}
+
 /**
  * The ledger of ticks: which are due, which replica runs them, and the results. All replicas share it, and it decides
  * every claim. Every method throws `TokenctlError` (`database_unreachable`) if it does not respond.
@@ -121,6 +129,13 @@ export interface JobStore {
   run(id: string): Promise<RunRecord | null>;
   /** The last completion of each job. */
   lastSuccesses(): Promise<ReadonlyMap<string, Date>>;
+  /**
+   * Records that this process runs jobs on their schedules.
+   *
+   * @param aliveMs how long that counts from now, in milliseconds; 0 where it ends
+   */
+  beat(holder: string, aliveMs: number): Promise<void>;
+  sighting(): Promise<SchedulerSighting>;
   /** Deletes runs and ended ticks from before an instant, but never a job's newest tick. */
   forget(before: Date): Promise<void>;
   close(): Promise<void>;

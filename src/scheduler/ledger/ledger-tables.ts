@@ -3,7 +3,7 @@ import type { StateSchema } from '@tokenctl/common/db/state-tables.ts';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 
 /** The version of the tables below. A newer ledger is rejected. */
-const LEDGER_VERSION = 2;
+const LEDGER_VERSION = 3;
 
 /**
  * The ledger's tables, in SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC:
@@ -36,6 +36,11 @@ const CREATE_RUN = `CREATE TABLE tokenctl_scheduler.run (
      began bigint NOT NULL,
      ended bigint,
      summary text NOT NULL)`;
+/** Who runs jobs on their schedules, and until when that is taken for granted, on the ledger's clock. */
+const CREATE_SCHEDULER = `CREATE TABLE tokenctl_scheduler.scheduler (
+     holder text PRIMARY KEY,
+     seen bigint NOT NULL,
+     alive_until bigint NOT NULL)`;
 const CREATE_TABLES: readonly string[] = [
   'CREATE TABLE tokenctl_scheduler.version (number integer NOT NULL)',
   `CREATE TABLE tokenctl_scheduler.job (
@@ -44,12 +49,14 @@ const CREATE_TABLES: readonly string[] = [
      since bigint NOT NULL)`,
   CREATE_TICK,
   CREATE_RUN,
+  CREATE_SCHEDULER,
 ];
 
 /** Version 1 had other names for a state and a kind: `passed_over` and `by_hand`. */
 const NEW_KIND = "CASE kind WHEN 'by_hand' THEN 'manual' ELSE kind END";
 const NEW_STATE = "CASE state WHEN 'passed_over' THEN 'skipped' ELSE state END";
 const MIGRATE_FROM_1: readonly string[] = [
+  CREATE_SCHEDULER,
   'ALTER TABLE tokenctl_scheduler.tick RENAME TO tick_1',
   'ALTER TABLE tokenctl_scheduler.run RENAME TO run_1',
   CREATE_TICK,
@@ -80,9 +87,12 @@ export const ledgerSchema: StateSchema = {
   docs: 'docs/jobs.md',
   lock: 'ledgerSchema',
   async create(queryable, { exist, indexStatement }) {
-    if (exist && (await ledgerVersion(queryable)) === LEDGER_VERSION) return;
-    for (const statement of exist ? MIGRATE_FROM_1 : CREATE_TABLES) await queryable.execute(statement);
-    for (const index of INDEXES) await queryable.execute(indexStatement(index));
+    const version = exist ? await ledgerVersion(queryable) : null;
+    if (version === LEDGER_VERSION) return;
+    const statements = version === null ? CREATE_TABLES : version === 1 ? MIGRATE_FROM_1 : [CREATE_SCHEDULER];
+    for (const statement of statements) await queryable.execute(statement);
+    // Version 2 has the indexes.
+    for (const index of version === 2 ? [] : INDEXES) await queryable.execute(indexStatement(index));
     await queryable.execute('DELETE FROM tokenctl_scheduler.version');
     await queryable.execute('INSERT INTO tokenctl_scheduler.version (number) VALUES ($1)', [LEDGER_VERSION]);
   },
@@ -92,7 +102,7 @@ export const ledgerSchema: StateSchema = {
 async function ledgerVersion(queryable: Queryable): Promise<number> {
   const [row] = await queryable.query<{ number: number }>('SELECT number FROM tokenctl_scheduler.version');
   const version = row?.number ?? 0;
-  if (version === 1 || version === LEDGER_VERSION) return version;
+  if (version >= 1 && version <= LEDGER_VERSION) return version;
   throw new TokenctlError(
     'configuration',
     `The scheduler's ledger has version ${version}; this program supports version ${LEDGER_VERSION}`,

@@ -18,6 +18,7 @@ import type {
   RunRecord,
   RunState,
   RunSummary,
+  SchedulerSighting,
   TickKind,
   TickName,
   TickState,
@@ -293,6 +294,34 @@ class Ledger implements JobStore {
       const rows = await sql`SELECT job, max(ended) AS at FROM tokenctl_scheduler.run
         WHERE state = 'completed' GROUP BY job`.rows<{ job: string; at: number }>(queryable);
       return new Map(rows.map(({ job, at }) => [job, new Date(at)]));
+    });
+  }
+
+  beat(holder: string, aliveMs: number): Promise<void> {
+    const { now } = this.#store;
+    return this.#store.transaction(async (queryable) => {
+      await sql`INSERT INTO tokenctl_scheduler.scheduler (holder, seen, alive_until)
+        VALUES (${holder}, ${now}, ${this.#until(aliveMs)})
+        ON CONFLICT (holder) DO UPDATE SET seen = excluded.seen, alive_until = excluded.alive_until`.execute(
+        queryable,
+      );
+      await sql`DELETE FROM tokenctl_scheduler.scheduler WHERE alive_until <= ${now} AND holder <> ${holder}`.execute(
+        queryable,
+      );
+    });
+  }
+
+  /** What was seen later than now was seen before the ledger's clock was set back: it says nothing of now. */
+  sighting(): Promise<SchedulerSighting> {
+    const { now } = this.#store;
+    return this.#store.transaction(async (queryable) => {
+      const [row] = await sql`SELECT max(seen) AS last, ${now} AS now,
+          coalesce(sum(CASE WHEN seen <= ${now} AND alive_until > ${now} THEN 1 ELSE 0 END), 0) AS alive
+        FROM tokenctl_scheduler.scheduler`.rows<{ last: number | null; now: number; alive: number }>(
+        queryable,
+      );
+      const { last = null, now: time = 0, alive = 0 } = row ?? {};
+      return { running: Number(alive) > 0, lastSeen: last === null ? null : new Date(Math.min(last, time)) };
     });
   }
 

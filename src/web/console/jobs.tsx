@@ -35,7 +35,7 @@ export function Jobs(): ReactNode {
       <Heading title="Jobs" />
       <PageSection>
         <Loaded query={read}>
-          {({ jobs, runs }) =>
+          {({ warning, jobs, runs }) =>
             jobs.length === 0 ? (
               <>
                 <p>The configuration has no jobs. This command writes a first one:</p>
@@ -43,6 +43,7 @@ export function Jobs(): ReactNode {
               </>
             ) : (
               <>
+                {warning !== null && <Message variant="warning" title={warning} />}
                 <JobTable jobs={jobs} onShow={setShown} />
                 <Title headingLevel="h2" className="history">
                   History

@@ -70,7 +70,7 @@ function installed(): { readonly program: string; readonly remove: () => void } 
   return { program: join(folder, 'bin/tokenctl.js'), remove };
 }
 
-test('a scheduler and a console work on while their files are gone', async () => {
+test('a scheduler and a console work on while their files are gone, and the ledger knows whether it runs', async () => {
   const folder = temporaryFolder();
   const [config, kept, key] = ['tokenctl.yaml', 'checkpoint', 'log.key'].map((name) => join(folder, name));
   writeFileSync(
@@ -100,7 +100,19 @@ jobs:
     200,
     expect.stringContaining('<script type="module"'),
   ]);
+  const listed = async () => {
+    const { stdout, stderr } = await tokenctl(['jobs', 'list', '--json', '--config', config ?? ''], { env });
+    const [{ scheduler: seen }] = JSON.parse(stdout) as [
+      { scheduler: { running: boolean; lastSeen: string } },
+    ];
+    return { ...seen, stderr };
+  };
+  expect(await listed()).toMatchObject({ running: true, stderr: '' });
   for (const each of [scheduler, page]) each.kill('SIGTERM');
   expect((await scheduler.ended).stderr).not.toMatch(/"state":"failed"/);
   expect((await page.ended).code).toBe(0);
+  const { running, lastSeen, stderr } = await listed();
+  expect(running).toBe(false);
+  const since = lastSeen.replace(/\.\d+/, '');
+  expect(stderr).toContain(`The scheduler is not running since ${since}`);
 });

@@ -149,7 +149,10 @@ describe('alerts and dashboard', () => {
 
   test('name metrics that the programs have', async () => {
     const scheduler = new SchedulerMetrics({
-      store: { lastSuccesses: async () => new Map() },
+      store: {
+        lastSuccesses: async () => new Map(),
+        sighting: async () => ({ running: true, lastSeen: new Date() }),
+      },
       log: { head: async () => ({ size: 1, hash: '' }) as never },
       clock: { now: () => new Date() } as never,
       jobs: () => [],

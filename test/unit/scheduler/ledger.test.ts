@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Claim, JobStore } from '../../../src/operations/ports/scheduler.ts';
 import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
-import { LEDGERS, type LedgerPlace } from './ledgers.ts';
+import { filePlace, LEDGERS, type LedgerPlace } from './ledgers.ts';
 
 const NOW = new Date('2026-01-01T12:00:00Z');
 const DUE = new Date('2026-01-01T03:00:00Z');
@@ -191,6 +191,51 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
     await one.forget(new Date('2026-01-01T11:00:00Z'));
     expect(await one.history({ job, limit: 5 })).toEqual([]);
     expect((await one.tickState(job, NOW)).position).toEqual(LATER);
+  });
+});
+
+describe.each(LEDGERS)('schedulers in %s', (_, placeOf) => {
+  it('are seen for as long as they say, by the clock of the ledger', async () => {
+    await using place = await placeOf();
+    const [one, two] = [await place.open(), await place.open()];
+    expect(await one.sighting()).toEqual({ running: false, lastSeen: null });
+    await one.beat('one', 60_000);
+    const first = (await two.sighting()).lastSeen;
+    expect(await two.sighting()).toEqual({ running: true, lastSeen: expect.any(Date) });
+    await two.beat('two', 60_000);
+    await one.beat('one', 0);
+    expect(await one.sighting()).toMatchObject({ running: true });
+    await two.beat('two', 0);
+    const { running, lastSeen } = await one.sighting();
+    expect(running).toBe(false);
+    expect(lastSeen?.getTime()).toBeGreaterThanOrEqual(first?.getTime() ?? Number.POSITIVE_INFINITY);
+  });
+});
+
+it('takes a sighting from before its clock was set back for none, and never for one in the future', async () => {
+  await using place = await filePlace();
+  const store = await place.open();
+  await store.beat('one', 60_000);
+  place.run('UPDATE scheduler SET seen = seen + 3600000, alive_until = alive_until + 3600000');
+  const { running, lastSeen } = await store.sighting();
+  expect([running, (lastSeen?.getTime() ?? 0) <= Date.now()]).toEqual([false, true]);
+});
+
+it('adds what version 2 lacks and keeps its runs, and is refused by an older program', async () => {
+  await using place = await filePlace();
+  const store = await place.open();
+  await store.claim({ job: 'a', due: DUE, kind: 'schedule' }, claimant('one'));
+  await store.close();
+  place.run('DROP TABLE scheduler; UPDATE version SET number = 2');
+  const migrated = await place.open();
+  expect(await migrated.history({ limit: 9 })).toMatchObject([{ job: 'a', state: 'running' }]);
+  await migrated.beat('one', 60_000);
+  expect(await migrated.sighting()).toMatchObject({ running: true });
+  place.run('UPDATE version SET number = 4');
+  await expect(place.open()).rejects.toMatchObject({
+    code: 'configuration',
+    message: "The scheduler's ledger has version 4; this program supports version 3",
+    hint: expect.stringContaining('or a newer one'),
   });
 });
 

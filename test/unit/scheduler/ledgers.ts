@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { openOn } from '@tokenctl/testing/databases.ts';
 import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { inject } from 'vitest';
@@ -23,13 +24,21 @@ async function postgresPlace(): Promise<LedgerPlace> {
   return place(async () => openPostgresLedger({ database: await openOn(url) }));
 }
 
-/** A ledger in a temporary folder. */
-export async function filePlace(): Promise<LedgerPlace> {
+/** A ledger in a temporary folder, whose tables can be changed behind its back. */
+export async function filePlace(): Promise<LedgerPlace & { run(statements: string): void }> {
   const folder = await mkdtemp(join(tmpdir(), 'tokenctl-ledger-'));
-  return place(
-    () => openFileLedger(join(folder, 'state', 'ticks.sqlite')),
-    () => rm(folder, { recursive: true, force: true }),
-  );
+  const path = join(folder, 'state', 'ticks.sqlite');
+  return {
+    ...place(
+      () => openFileLedger(path),
+      () => rm(folder, { recursive: true, force: true }),
+    ),
+    run(statements) {
+      const database = new DatabaseSync(path);
+      database.exec(statements);
+      database.close();
+    },
+  };
 }
 
 function place(open: () => Promise<JobStore>, remove = async () => undefined as unknown): LedgerPlace {
