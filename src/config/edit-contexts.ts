@@ -112,6 +112,14 @@ export function addContext(
   });
 }
 
+/** Writes which tokens `login` made for a context of the file, of those that were not revoked. */
+export function setLoginTokens(file: string, name: string, ids: readonly number[]): void {
+  editFile(file, (document) => {
+    if (ids.length === 0) document.deleteIn(['contexts', name, 'loginTokens']);
+    else document.setIn(['contexts', name, 'loginTokens'], ids);
+  });
+}
+
 /** Adds a context to a group of the configuration file, and creates the group if needed. */
 function addToGroup(
   document: Document,
@@ -139,15 +147,31 @@ interface RemovedContext {
 }
 
 /**
+ * Checks that a context can be removed.
+ *
+ * @throws TokenctlError as `removeContext` does
+ */
+export function requireRemovable(configuration: Configuration, name: string): NamedContext {
+  const context = contextInFile(configuration, name);
+  requireUnused(configuration, [name, ...emptiedGroups(configuration, name)]);
+  return context;
+}
+
+function emptiedGroups({ groups }: Configuration, name: string): readonly string[] {
+  return Object.entries(groups).flatMap(([group, members]) =>
+    members.includes(name) && members.length === 1 ? [group] : [],
+  );
+}
+
+/**
  * Removes a context from the configuration file and from its groups; a group without another context is removed too.
  *
  * @throws TokenctlError `not_found` if the file has no such context, `usage` if a job or another context names it
  */
 export function removeContext(configuration: Configuration, name: string): RemovedContext {
-  const context = contextInFile(configuration, name);
+  const context = requireRemovable(configuration, name);
   const groups = Object.entries(configuration.groups).filter(([, members]) => members.includes(name));
-  const emptied = groups.filter(([, members]) => members.length === 1).map(([group]) => group);
-  requireUnused(configuration, [name, ...emptied]);
+  const emptied = emptiedGroups(configuration, name);
   let wasCurrent = false;
   editFile(writableFile(configuration), (document) => {
     document.deleteIn(['contexts', name]);

@@ -123,6 +123,8 @@ const settings = z
     cache: sessionCache.optional(),
     username: z.string().min(1).optional(),
     token: secretReference.optional(),
+    /** The ids of the tokens that `login` made for this context and that were not revoked, the one in use last. */
+    loginTokens: z.array(z.int().positive()).optional(),
     password: secretReference.optional(),
     caFile: z.string().min(1).optional(),
     proxy: proxy.optional(),

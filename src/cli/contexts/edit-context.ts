@@ -1,10 +1,13 @@
 import { existsSync, rmSync } from 'node:fs';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Runtime } from '../../app/runtime.ts';
 import { type Configuration, writableFile } from '../../config/configuration.ts';
-import { removeContext, renameContext } from '../../config/edit-contexts.ts';
+import { removeContext, renameContext, requireRemovable } from '../../config/edit-contexts.ts';
 import { storedSecretPath } from '../../config/secrets.ts';
 import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
+import type { AccountFlags } from '../flags/flags.ts';
+import { endTokens, leftText, unseenText } from './login-tokens.ts';
 
 /** What `context remove` prints with `--json`. */
 export interface RemovedContextJson {
@@ -16,6 +19,10 @@ export interface RemovedContextJson {
   readonly wasCurrent: boolean;
   /** The file of the stored credential that was deleted; null if none was. */
   readonly deletedCredential: string | null;
+  /** The tokens of its logins that were revoked. */
+  readonly revoked: readonly number[];
+  /** The tokens of its logins that may still be valid. */
+  readonly left: readonly number[];
 }
 
 /** What `context rename` prints with `--json`. */
@@ -27,16 +34,23 @@ export interface RenamedContextJson {
 }
 
 /**
- * Removes a context from the configuration file, and the credential that `context add` stored for it.
+ * Removes a context from the configuration file, and the credential that `context add` stored for it. The tokens that `login` made
+ * for it are revoked before; it is removed all the same where they cannot be.
  *
  * @throws TokenctlError as `removeContext` does; `partly_done` if the credential cannot be deleted.
  */
-export function removalFlow(
-  configuration: Configuration,
+export async function removalFlow(
+  runtime: Runtime,
   name: string,
-  keepCredential: boolean,
-): Report<RemovedContextJson> {
+  flags: AccountFlags & { readonly 'keep-credential'?: boolean | undefined },
+): Promise<Report<RemovedContextJson>> {
+  const { configuration, progress } = runtime;
+  const keepCredential = flags['keep-credential'] === true;
   const file = writableFile(configuration);
+  const { loginTokens = [] } = { loginTokens: [], ...requireRemovable(configuration, name) };
+  const ids = keepCredential ? [] : loginTokens;
+  const ended = await endTokens(runtime.in({ context: name, progress }), { ids, flags });
+  const left = leftText(ended);
   const { context, groups, wasCurrent } = removeContext(configuration, name);
   const { token, password } = { token: undefined, password: undefined, ...context };
   const reference = token ?? password;
@@ -52,11 +66,23 @@ export function removalFlow(
   const deleted = isStored && !isShared && !keepCredential && existsSync(stored) ? stored : null;
   if (deleted !== null) deleteFile(deleted);
   return report({
-    json: { name, file, groups, wasCurrent, deletedCredential: deleted },
+    json: {
+      ...{ name, file, groups, wasCurrent, deletedCredential: deleted },
+      revoked: ended.ended,
+      left: [...ended.left, ...ended.unseen],
+    },
+    failure:
+      left === null
+        ? undefined
+        : new TokenctlError('partly_done', left, {
+            hint: 'The context is removed. Use another one, or log in again.',
+          }),
     document: [
       lines(
         `Removed context "${name}" from ${file}.`,
         groups.length > 0 && `It was in the groups ${groups.join(', ')}.`,
+        ended.ended.length > 0 && `Revoked the tokens of its logins: ${ended.ended.join(', ')}.`,
+        unseenText(ended),
         deleted !== null && `Deleted its stored credential, ${deleted}.`,
         wasCurrent && 'No context is current now. Select one: tokenctl context use NAME',
       ),

@@ -1,5 +1,4 @@
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
@@ -7,7 +6,13 @@ import type { Secret } from '@tokenctl/common/secret.ts';
 import { createRuntime, type Runtime } from '../../app/runtime.ts';
 import { type Configuration, withSettings, writableFile } from '../../config/configuration.ts';
 import type { NamedRestContext } from '../../config/contexts.ts';
-import { addContext, checkedContext, requireFreeName, useContext } from '../../config/edit-contexts.ts';
+import {
+  addContext,
+  checkedContext,
+  requireFreeName,
+  setLoginTokens,
+  useContext,
+} from '../../config/edit-contexts.ts';
 import { absolutePath, type Environment } from '../../config/paths.ts';
 import { ENVIRONMENT_CONTEXT } from '../../config/schema.ts';
 import { readSecret, secretFrom, storedSecretPath, storeSecret } from '../../config/secrets.ts';
@@ -22,6 +27,14 @@ import { createIntoFile } from '../tokens/creation-flow.ts';
 import { requireDatabaseContext, requireSecure } from './add-context.ts';
 import { identityText } from './check-result.ts';
 import type { LoginFlags } from './context-flags.ts';
+import {
+  endTokens,
+  LOGIN_DESCRIPTION,
+  leftText,
+  otherLoginTokens,
+  revokeCommand,
+  unseenText,
+} from './login-tokens.ts';
 
 /** What `login` prints with `--json`. */
 export interface LoginJson {
@@ -32,6 +45,10 @@ export interface LoginJson {
   readonly identity: TargetDescription['identity'];
   /** The id of the new token; null if none was made: with --browser, or in a dry run. */
   readonly tokenId: number | null;
+  /** The tokens of earlier logins that it revoked. */
+  readonly revoked: readonly number[];
+  /** The tokens of earlier logins that may still be valid. */
+  readonly left: readonly number[];
   /** When the new token expires; null if none was made. */
   readonly expires: Date | null;
   /** The file with the token; null in a dry run. */
@@ -57,7 +74,8 @@ const TYPED = 'TOKENCTL_LOGIN';
 /**
  * Logs in at a controller with a password, makes a token, stores it, tries it, and makes a context of it the current one. With
  * `--browser`, the user makes the token. Nothing is kept of the password, and nothing is written before the controller has
- * accepted it. A second login at the same address replaces the token of the context, and leaves its other settings.
+ * accepted it. A second login at the same address replaces the token of the context, revokes the one that the earlier login made,
+ * and leaves its other settings. Before a token is used, the configuration has its id: whatever is interrupted, the next login ends it.
  *
  * @throws TokenctlError `usage`, `interrupted`, `credentials_refused`, `permission_refused`, `audit_unavailable` with nothing changed;
  * `partly_done` if a token was made that does not work
@@ -94,6 +112,8 @@ export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson
         ...found,
         dryRun: true,
         tokenId: null,
+        revoked: [],
+        left: [],
         expires: null,
         tokenFile: null,
         file,
@@ -111,15 +131,31 @@ export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson
       });
     }
     const place = { configurationFile: file, context: outline.name, kind: 'token' };
+    const isAgain = Object.hasOwn(configuration.contexts, outline.name);
+    const earlier = earlierTokens(configuration.contexts[outline.name]);
+    const path = storedSecretPath(place);
+    const write = (ids: readonly number[]) =>
+      addContext(file, {
+        ...outline,
+        token: { file: path },
+        ...(ids.length > 0 && { loginTokens: [...ids] }),
+      });
     const made =
-      username === undefined ? null : await makeToken(runtime, { flags, path: storedSecretPath(place) });
-    const tokenFile = made === null ? storeSecret(secret, place) : storedSecretPath(place);
-    addContext(file, { ...outline, token: { file: tokenFile } });
+      username === undefined
+        ? null
+        : await makeToken(runtime, { flags, path, beforeUse: (id) => write([...earlier, id]) });
+    if (made === null) {
+      storeSecret(secret, place);
+      write(earlier);
+    }
+    const tokenFile = path;
     useContext(
       withSettings(configuration, { contexts: { ...configuration.contexts, [outline.name]: outline } }),
       outline.name,
     );
-    const isAgain = Object.hasOwn(configuration.contexts, outline.name);
+    const { ended, said } = await endEarlier(runtime, {
+      ...{ earlier, made: made?.id ?? null, flags, file, context: outline.name, isAgain },
+    });
     return report({
       json: {
         ...found,
@@ -128,6 +164,8 @@ export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson
         file,
         overriddenBy,
         tokenId: made?.id ?? null,
+        revoked: ended.ended,
+        left: [...ended.left, ...ended.unseen],
         expires: made?.expires ?? null,
       },
       document: [
@@ -136,9 +174,7 @@ export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson
           made === null
             ? `The token is in ${tokenFile}, which only you can read.`
             : `Created token ${made.id}, scope ${made.scope}, expires ${expiryText(made.expires)}. It is in ${tokenFile}, which only you can read.`,
-          isAgain &&
-            'The earlier token of this context is not revoked: tokenctl tokens list --user ' +
-              description.identity.username,
+          said,
           overriddenBy === null
             ? `The current context is "${outline.name}".`
             : `The environment selects the context "${overriddenBy}" instead: unset its variables, or add --context ${outline.name}.`,
@@ -270,17 +306,62 @@ function scopeOf(flags: LoginFlags): 'read' | 'write' {
   return flags.scope ?? 'write';
 }
 
+/** The tokens that earlier logins made for a context. */
+function earlierTokens(context: Configuration['contexts'][string] | undefined): readonly number[] {
+  return context?.url === undefined ? [] : (context.loginTokens ?? []);
+}
+
+/** Revokes the tokens of earlier logins, once the new one is stored, and says what is left of them. */
+async function endEarlier(
+  runtime: Runtime,
+  login: {
+    readonly earlier: readonly number[];
+    /** The new token; null for one that was pasted. */
+    readonly made: number | null;
+    readonly flags: LoginFlags;
+    readonly file: string;
+    readonly context: string;
+    readonly isAgain: boolean;
+  },
+) {
+  const { earlier, made, flags, file, context, isAgain } = login;
+  // A token that was pasted can be the one of the earlier login.
+  const inUse = made === null ? await (await runtime.target()).ownTokenIds() : [made];
+  const ended = await endTokens(runtime, { ids: earlier.filter((id) => !inUse.includes(id)), flags });
+  const stay = [...ended.left, ...inUse.filter((id) => id === made || earlier.includes(id))];
+  setLoginTokens(file, context, stay);
+  const others = made === null ? [] : await otherLoginTokens(runtime, stay);
+  const said = [
+    made !== null &&
+      'The controller alone decides how long a token lives (tokenctl settings token-lifetime). To end it: tokenctl logout',
+    ended.ended.length > 0 && `Revoked the token of the earlier login: ${ended.ended.join(', ')}.`,
+    leftText(ended),
+    unseenText(ended),
+    isAgain &&
+      earlier.length === 0 &&
+      `The earlier token of this context is not revoked: tokenctl tokens list --user ${(await runtime.description()).identity.username}`,
+    others.length > 0 &&
+      `There are other tokens "${LOGIN_DESCRIPTION}" of this user: ${others.join(', ')}. If no other context uses them: ${revokeCommand(others)}`,
+  ];
+  return { ended, said };
+}
+
 /** Makes a token, tries it, and only then puts it in the place of an earlier one. */
 async function makeToken(
   runtime: Runtime,
-  { flags, path }: { readonly flags: LoginFlags; readonly path: string },
+  {
+    flags,
+    path,
+    beforeUse,
+  }: { readonly flags: LoginFlags; readonly path: string; readonly beforeUse: (id: number) => void },
 ) {
   const output = `${path}.${process.pid}.new`;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const request = { scope: scopeOf(flags), description: `tokenctl on ${hostname()}`, user: undefined };
+  const request = { scope: scopeOf(flags), description: LOGIN_DESCRIPTION, user: undefined };
   const token = await createIntoFile({ runtime, flags, request, output });
   try {
     await runtime.withToken(output).description();
+    beforeUse(token.id);
     renameSync(output, path);
   } catch (cause) {
     rmSync(output, { force: true });

@@ -250,6 +250,8 @@ describe('context show, current, rename and remove', () => {
     expect([JSON.parse(kept.stdout).deletedCredential, existsSync(stored)]).toEqual([null, true]);
     await run([...lab, '--replace'], { input: 's3cr3t' });
     expect(JSON.parse((await run(['remove', 'lab', '--json'])).stdout)).toEqual({
+      revoked: [],
+      left: [],
       name: 'lab',
       file: config,
       groups: [],

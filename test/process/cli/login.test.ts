@@ -40,6 +40,12 @@ async function tokens(): Promise<number> {
   return ((await response.json()) as { count: number }).count;
 }
 
+/** What the service answers to a token. */
+async function status(token: string): Promise<number> {
+  return (await fetch(`${url()}/api/v2/me/`, { headers: { authorization: `Bearer ${token.trim()}` } }))
+    .status;
+}
+
 /** A proxy of the service in which accounts may not create tokens. */
 async function withoutCreation(): Promise<string> {
   const proxy = createServer(async ({ method, url: path, headers }, response) => {
@@ -126,12 +132,76 @@ describe('login', () => {
       '--password-file',
       password,
     ]);
-    expect(again.stdout).toContain('The earlier token of this context is not revoked');
+    expect(again.stdout).toMatch(/Revoked the token of the earlier login: \d+\./);
+    expect(await status(before)).toBe(401);
     expect(readFileSync(secret, 'utf8')).not.toBe(before);
     expect(readFileSync(config, 'utf8')).toMatch(/currentContext: lab\n/);
     expect(JSON.parse((await run(['context', 'show', 'lab', '--json'])).stdout).databaseContext).toBe(
       'lab-db',
     );
+  });
+
+  test('ends what an interrupted login left: its token is in the configuration before it is used', async () => {
+    const { run, login, password, secret, config } = home();
+    const made = JSON.parse((await run(login('--password-file', password, '--json'))).stdout);
+    // As if it was killed between the revocation of the earlier one and the record of that, with a second one that was never used.
+    const lost = JSON.parse((await run(login('--password-file', password, '--json'))).stdout);
+    expect(lost.revoked).toEqual([made.tokenId]);
+    const value = readFileSync(secret, 'utf8');
+    writeFileSync(
+      config,
+      readFileSync(config, 'utf8').replace(/(loginTokens:\s+)- /, `$1- ${made.tokenId}\n      - `),
+    );
+    const next = JSON.parse((await run(login('--password-file', password, '--json'))).stdout);
+    expect(next).toMatchObject({ revoked: [made.tokenId, lost.tokenId], left: [] });
+    expect(await status(value)).toBe(401);
+    expect(await status(readFileSync(secret, 'utf8'))).toBe(200);
+  });
+
+  test('logout revokes the token and then deletes its file, also where it was killed between the two', async () => {
+    const { run, login, password, secret, secrets } = home();
+    expect((await run(['logout', '--context', 'lab'])).code).not.toBe(0);
+    const { tokenId } = JSON.parse((await run(login('--password-file', password, '--json'))).stdout);
+    const value = readFileSync(secret, 'utf8');
+    const dry = await run(['logout', '--dry-run', '--json']);
+    expect([JSON.parse(dry.stdout).tokenIds, await status(value)]).toEqual([[tokenId], 200]);
+    const done = await run(['logout', '--json', '--ticket', 'OPS-2']);
+    expect([done.code, JSON.parse(done.stdout)]).toEqual([
+      0,
+      { dryRun: false, context: 'lab', tokenIds: [tokenId], refused: false, tokenFile: secret },
+    ]);
+    expect([await status(value), secrets()]).toEqual([401, []]);
+    const log = (await run(['log', 'list', '--raw', '--json'])).stdout;
+    expect(log).toMatch(/tokens\.revoke[\s\S]*OPS-2|OPS-2[\s\S]*tokens\.revoke/);
+    writeFileSync(secret, value, { mode: 0o600 });
+    const again = await run(['logout']);
+    expect([again.code, again.stdout, secrets()]).toEqual([
+      0,
+      expect.stringContaining('was not valid any more'),
+      [],
+    ]);
+  });
+
+  test('context remove revokes the token of a login, and names the one that it cannot', async () => {
+    const { run, login, password, secret, secrets } = home();
+    await run(login('--password-file', password));
+    const value = readFileSync(secret, 'utf8');
+    const removed = await run(['context', 'remove', 'lab']);
+    expect([removed.code, removed.stdout, await status(value), secrets()]).toEqual([
+      0,
+      expect.stringContaining('Revoked the tokens of its logins'),
+      401,
+      [],
+    ]);
+    const { tokenId } = JSON.parse(
+      (await run(login('--password-file', password, '--scope', 'read', '--json'))).stdout,
+    );
+    const left = await run(['context', 'remove', 'lab']);
+    expect([left.code, left.stderr, secrets()]).toEqual([
+      5,
+      expect.stringContaining(`To revoke: tokenctl tokens revoke --id ${tokenId}`),
+      [],
+    ]);
   });
 
   test('with a pasted token, stores it once the controller has accepted it', { tags: ['long'] }, async () => {

@@ -1,0 +1,97 @@
+import { hostname } from 'node:os';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Runtime } from '../../app/runtime.ts';
+import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
+import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
+import type { AccountFlags } from '../flags/flags.ts';
+import { revocationEnding } from '../revocation/revocation-ending.ts';
+
+/** How the description of each login's token begins. */
+const MADE_BY_LOGIN = 'tokenctl on ';
+
+/** The description of the tokens that logins on this machine make. */
+export const LOGIN_DESCRIPTION = `${MADE_BY_LOGIN}${hostname()}`;
+
+/** What became of tokens that logins made. */
+export interface EndedTokens {
+  /** Those that are not listed any more, ascending. */
+  readonly ended: readonly number[];
+  /** Those that may be valid, ascending. */
+  readonly left: readonly number[];
+  /** Those that this account does not see, ascending: they are gone, or another user's. */
+  readonly unseen: readonly number[];
+  /** Why some may be valid; null if none is. */
+  readonly why: string | null;
+}
+
+/**
+ * Revokes tokens that logins made, the one of the caller last, recorded as any revocation. A token of another user, or with another
+ * description, is left: its id may have been given again by a controller that was set up anew. Where the target fails, the tokens
+ * are left, with the reason.
+ *
+ * @throws TokenctlError `audit_unavailable` with nothing changed, `outcome_unrecorded`, `interrupted`
+ */
+export async function endTokens(
+  runtime: Runtime,
+  { ids, flags }: { readonly ids: readonly number[]; readonly flags: AccountFlags },
+): Promise<EndedTokens> {
+  const all = ids.toSorted((one, other) => one - other);
+  if (all.length === 0) return { ended: [], left: [], unseen: [], why: null };
+  try {
+    const [target, description] = [await runtime.target(), await runtime.description()];
+    const own: number[] = [];
+    const foreign: number[] = [];
+    for await (const token of target.tokens({ ids: all })) {
+      const isOwn = token.user?.id === description.identity.id && token.description.startsWith(MADE_BY_LOGIN);
+      (isOwn ? own : foreign).push(token.id);
+    }
+    if (own.length > 0) {
+      const options = { target, description, clock: await runtime.targetClock() };
+      const plan = await planRevocation({ ...options, selector: { ids: own }, includeOwn: true });
+      const revocation = await revokeTokens({ ...(await runtime.change(flags)), plan });
+      const { failure } = revocationEnding({ ...revocation, accessPaths: [] });
+      if (failure !== undefined) return { ended: [], left: all, unseen: [], why: failure.message };
+    }
+    const unlisted = all.filter((id) => !own.includes(id) && !foreign.includes(id));
+    // Other accounts do not see a token that exists.
+    const unseen = description.identity.isSuperuser || description.identity.isSystemAuditor ? [] : unlisted;
+    const why = foreign.length === 0 ? null : 'it is not a token of a login of this user';
+    const ended = all.filter((id) => !foreign.includes(id) && !unseen.includes(id));
+    return { ended, left: foreign, unseen, why };
+  } catch (error) {
+    if (!(error instanceof TokenctlError) || UNRECORDED.has(error.code)) throw error;
+    return { ended: [], left: all, unseen: [], why: error.message };
+  }
+}
+
+const UNRECORDED: ReadonlySet<string> = new Set(['audit_unavailable', 'outcome_unrecorded', 'interrupted']);
+
+/** Says which tokens may be valid, with the command that ends them; null if none is. */
+export function leftText({ left, why }: Pick<EndedTokens, 'left' | 'why'>): string | null {
+  if (left.length === 0) return null;
+  const named = `${left.length === 1 ? 'Token' : 'Tokens'} ${left.join(', ')} may still be valid`;
+  return `${named}: ${why?.replace(/\.$/, '')}. To revoke: ${revokeCommand(left)}`;
+}
+
+/** Says which tokens this account does not see; null if there is none. */
+export function unseenText({ unseen }: EndedTokens): string | null {
+  return leftText({ left: unseen, why: 'this account does not list it: it is gone, or of another user' });
+}
+
+export function revokeCommand(ids: readonly number[]): string {
+  return `tokenctl tokens revoke ${ids.map((id) => `--id ${id}`).join(' ')}`;
+}
+
+/** Tokens of the caller that some login on this machine made, other than these: an interrupted login may have lost them. */
+export async function otherLoginTokens(
+  runtime: Runtime,
+  known: readonly number[],
+): Promise<readonly number[]> {
+  const [target, { identity }] = [await runtime.target(), await runtime.description()];
+  const found: number[] = [];
+  if (identity.id === null) return found;
+  for await (const { id, description, user } of target.tokens({ userIds: [identity.id] })) {
+    if (description === LOGIN_DESCRIPTION && user?.id === identity.id && !known.includes(id)) found.push(id);
+  }
+  return found;
+}
