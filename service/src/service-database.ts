@@ -57,9 +57,10 @@ const STATEMENT_TIMEOUT_MS = 30_000;
 
 /**
  * The joins of a list are written from its own table outwards, to be taken in that order: to try others took PostgreSQL ten times
- * as long as to run the list of activities. Prepared statements differ in their values only.
+ * as long as to run the list of activities. Prepared statements differ in their values only. To compile a statement (`jit`) takes
+ * longer than to run it: seconds for the list of activities.
  */
-const PLANNING = { join_collapse_limit: '4', plan_cache_mode: 'force_generic_plan' };
+const PLANNING = { join_collapse_limit: '4', plan_cache_mode: 'force_generic_plan', jit: 'off' };
 
 /** A PostgreSQL URL, or the folder of the embedded database (null: in memory). */
 export type Place = { readonly url: Secret } | { readonly folder: string | null };

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Secret } from '@tokenctl/common/secret.ts';
+import { openOn } from '@tokenctl/testing/databases.ts';
 import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { PASSWORD_ITERATIONS } from '../src/auth/secret-hashes.ts';
@@ -87,6 +88,15 @@ describe('the start of the service', () => {
     await one?.patch('/api/v2/settings/authentication/', { AUTH_BASIC_ENABLED: false });
     expect((await two?.get('/api/v2/me/'))?.status).toBe(401);
     await Promise.all(services.map((service) => service.close()));
+  });
+
+  it('compiles no statements on a server that compiles them by default: that takes longer than to run them', async () => {
+    const url = await createDatabase(inject('postgresUrl'));
+    const administrator = await openOn(url);
+    await administrator.script(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET jit = on`);
+    const service = await startTestService({ database: { url: new Secret(url) } });
+    expect(await service.database.query('SHOW jit')).toEqual([{ jit: 'off' }]);
+    await Promise.all([service.close(), administrator.close()]);
   });
 
   it('tells an unreachable database from others, without its password', async () => {
