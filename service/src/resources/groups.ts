@@ -137,8 +137,10 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     description: 'The groups of the inventory that are neither above nor below this group.',
     list: async (exchange) => {
       const { id } = await seenResource(exchange, GROUP);
+      const [below, above] = [groupsAround(id, 'below'), groupsAround(id, 'above')];
+      // Not by NOT IN, which reads the list again for each group where the planner expects a long one.
       const free = sql`x.inventory_id = (SELECT g.inventory_id FROM main_group g WHERE g.id = ${id})
-        AND x.id NOT IN ${groupsAround(id, 'below')} AND x.id NOT IN ${groupsAround(id, 'above')}`;
+        AND NOT EXISTS (SELECT FROM ${below} n WHERE n.id = x.id) AND NOT EXISTS (SELECT FROM ${above} n WHERE n.id = x.id)`;
       return listKind(exchange, GROUP, free);
     },
   });

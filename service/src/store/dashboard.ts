@@ -38,9 +38,11 @@ export async function countParts<Part extends string>(
 
 /** The inventories `x`, of those that a condition names, whose last finished job failed. */
 export function failedInventories(condition: Sql): VisibleRows {
-  const visible = sql`(${condition}) AND (
-    SELECT j.status FROM service_job j WHERE j.inventory_id = x.id AND j.finished IS NOT NULL
-    ORDER BY j.finished DESC, j.id DESC LIMIT 1) IN ('failed', 'error')`;
+  const visible = sql`(${condition}) AND x.id IN (
+    SELECT l.inventory_id FROM (
+      SELECT DISTINCT ON (j.inventory_id) j.inventory_id, j.status FROM service_job j WHERE j.finished IS NOT NULL
+      ORDER BY j.inventory_id, j.finished DESC, j.id DESC) l
+    WHERE l.status IN ('failed', 'error'))`;
   return { from: sql`main_inventory x`, visible };
 }
 

@@ -119,18 +119,18 @@ export interface RoleRecord {
   readonly organization_id: number | null;
 }
 
-/** Rows `x` of the roles of all objects. */
+/** Rows `x` of the roles of all objects. Each column has one type in all parts: else PostgreSQL filters after it has read all. */
 export const ROLE_FROM = sql`(
-  SELECT r.id, r.role, 'organization' AS resource_type, o.id AS resource_id, o.name AS resource_name,
+  SELECT r.id, r.role, 'organization'::text AS resource_type, o.id AS resource_id, o.name AS resource_name,
     o.id AS organization_id
   FROM main_organization o CROSS JOIN LATERAL (VALUES
     (o.admin_role_id, 'admin'), (o.auditor_role_id, 'auditor'), (o.member_role_id, 'member')) AS r (id, role)
   UNION ALL
-  SELECT r.id, r.role, 'team', t.id, t.name, t.organization_id
+  SELECT r.id, r.role, 'team'::text, t.id, t.name, t.organization_id
   FROM main_team t CROSS JOIN LATERAL (VALUES
     (t.admin_role_id, 'admin'), (t.member_role_id, 'member')) AS r (id, role)
   UNION ALL
-  SELECT r.id, r.role, r.resource_type, r.resource_id, n.name, n.organization_id
+  SELECT r.id, r.role::text, r.resource_type::text, r.resource_id, n.name, n.organization_id
   FROM service_object_role r JOIN (
     SELECT 'organization' AS type, id, name, id AS organization_id FROM main_organization
     UNION ALL SELECT 'team', id, name, organization_id FROM main_team
