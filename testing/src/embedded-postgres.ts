@@ -242,9 +242,13 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
   };
 }
 
-/** Starts a PostgreSQL server in a temporary folder, on a free port, for as long as the process lives. */
-export async function startPostgres(): Promise<PostgresServer> {
-  const made = await newServer();
+/**
+ * Starts a PostgreSQL server in a temporary folder, on a free port, for as long as the process lives.
+ *
+ * @param settings Settings beside {@link SETTINGS}, which they override.
+ */
+export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+  const made = await newServer({ settings });
   const { server, folder } = made;
   await server.initialise();
   await server.start();
