@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { byInstallation } from '../cli/multi-context/context-outcomes.ts';
 import type { TargetDescription } from '../operations/ports/target.ts';
 import { Answers } from './answers.ts';
 import { type Problem, problemOf } from './operations.ts';
@@ -48,15 +49,12 @@ export class Controllers {
   async all(): Promise<readonly Controller[]> {
     const names = await this.#places.names();
     await this.#descriptions.soon(names);
-    const groups = Map.groupBy(
-      names.map((place) => this.#knownOf(place)),
-      ({ installUuid, place }) => installUuid ?? `context ${place}`,
-    );
-    return [...groups.values()].map((group) => ({
+    const known = names.map((context) => ({ ...this.#knownOf(context), context }));
+    return byInstallation(known).map((group) => ({
       installUuid: group[0]?.installUuid ?? null,
       places: group
         .toSorted((one, other) => other.rank - one.rank)
-        .map(({ installUuid: _uuid, rank: _rank, ...place }) => place),
+        .map(({ installUuid: _uuid, rank: _rank, context: _context, ...place }) => place),
     }));
   }
 

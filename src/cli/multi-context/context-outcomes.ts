@@ -18,8 +18,19 @@ export interface ContextOutcome {
   /** Absent after an error. */
   readonly result?: Result;
   readonly error?: unknown;
+  /** The id of the installation behind it; null or absent where it states none, or was not asked. */
+  readonly installUuid?: string | null;
   /** The context whose database had the token of this one before the change, and has not any more. */
   readonly credentialRevokedBy?: string;
+}
+
+/** Contexts with those of the same installation, in the order of the first of each. One that states none is on its own. */
+export function byInstallation<T extends { readonly context: string; readonly installUuid?: string | null }>(
+  contexts: readonly T[],
+): readonly (readonly T[])[] {
+  return [
+    ...Map.groupBy(contexts, ({ installUuid, context }) => installUuid ?? `context ${context}`).values(),
+  ];
 }
 
 /** How a command ended in all contexts. */
@@ -212,16 +223,19 @@ export function outcomeTable(outcomes: readonly ContextOutcome[]): Listing<Table
   });
 }
 
-/** The sum of what all contexts count; null if they count different things, or nothing. */
+/**
+ * The sum of what all contexts count; null if they count different things, or nothing. Contexts of one installation count the same
+ * objects: of them it takes the most that one counts, so that nothing is counted twice.
+ */
 export function totalOf(outcomes: readonly ContextOutcome[]): Amount | null {
-  const amounts = outcomes.flatMap((outcome) => reportOf(outcome)?.amount ?? []);
-  const [first] = amounts;
-  if (first === undefined || amounts.some(({ what }) => what !== first.what)) return null;
-  return {
-    what: first.what,
-    planned: amounts.reduce((sum, { planned }) => sum + planned, 0),
-    done: amounts.reduce((sum, { done }) => sum + done, 0),
-  };
+  const installations = byInstallation(outcomes)
+    .map((group) => group.flatMap((outcome) => reportOf(outcome)?.amount ?? []))
+    .filter((amounts) => amounts.length > 0);
+  const [first] = installations.flat();
+  if (first === undefined || installations.flat().some(({ what }) => what !== first.what)) return null;
+  const sum = (of: (amount: Amount) => number) =>
+    installations.reduce((all, amounts) => all + Math.max(...amounts.map(of)), 0);
+  return { what: first.what, planned: sum(({ planned }) => planned), done: sum(({ done }) => done) };
 }
 
 function rowOf(outcome: ContextOutcome): TableRow {

@@ -81,12 +81,16 @@ export async function multiContextFlow(request: MultiContextRequest): Promise<Re
     ...place,
     part: stepIn(place, () => step({ runtime: here, context: place.context, contexts, several: true })),
   });
+  const installations = new Map<string, Promise<string | null>>();
   const openings = contexts.map(async (context): Opening => {
     try {
       const whole = runtime.in({ context, progress: progress.member(context) });
       await credentials?.find(context, whole);
       const components = await whole.components();
-      if (components.length < 2) return [at({ context, isLast: false }, whole)];
+      // Before the change, which may revoke the credential. A gateway counts other tokens than the controller behind it.
+      const isController = components.length < 2;
+      if (changes && isController) installations.set(context, installationOf(whole));
+      if (isController) return [at({ context, isLast: false }, whole)];
       return components.map((component) => {
         const label = `${context}/${component}`;
         // Revoking a gateway token also cuts off the controller behind it.
@@ -108,8 +112,24 @@ export async function multiContextFlow(request: MultiContextRequest): Promise<Re
       ? await together(asking, { contexts, openings, ended })
       : await apart(asking, { contexts, openings, ended });
   waiting.stop();
-  const outcomes = parts.map(outcomeOf);
+  const outcomes = await Promise.all(
+    parts.map(outcomeOf).map(async (outcome) =>
+      // What did not answer the change is not waited for.
+      outcome.result === undefined
+        ? outcome
+        : { ...outcome, installUuid: (await installations.get(outcome.context)) ?? null },
+    ),
+  );
   return multiContextResult({ outcomes: (await credentials?.explain(outcomes)) ?? outcomes, changes });
+}
+
+async function installationOf(runtime: Runtime): Promise<string | null> {
+  try {
+    return (await runtime.description()).installUuid;
+  } catch {
+    // The command says what is wrong.
+    return null;
+  }
 }
 
 /** The parts of all contexts, and what is told when those of one have ended: by the place of the context. */

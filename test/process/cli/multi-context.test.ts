@@ -43,6 +43,13 @@ const contextsIn = (place: ContextsHome, from = 0) => [
 const outcomes = (value: { contexts: { context: string; state: string }[] }) =>
   value.contexts.map(({ context, state }) => [context, state]);
 
+/** Adds the context `twin`, which is the controller of `s1` too. */
+function addTwin(place: ContextsHome): void {
+  const file = join(place.folder, '.config/tokenctl/tokenctl.yaml');
+  const twin = `  twin: { url: "${services()[0]?.url}", token: { file: "${join(place.folder, 's1.token')}" } }\n`;
+  writeFileSync(file, readFileSync(file, 'utf8').replace('contexts:\n', `contexts:\n${twin}`));
+}
+
 /** The cells of the table at the end of an output. */
 const tableOf = (stdout: string) =>
   stdout
@@ -191,6 +198,16 @@ describe('changing', () => {
       ],
       total: { what: 'token', planned: 0, done: 0 },
     });
+  });
+
+  test('the total counts a token of a controller once, in however many contexts it is listed', async () => {
+    const place = home();
+    addTwin(place);
+    await services()[0]?.makeTokens('bob', 2);
+    await services()[1]?.makeTokens('bob', 1);
+    const args = ['tokens', 'revoke', '--user', 'bob', '--context', 's1,twin,s2', '--yes'];
+    const { value } = await place.json(args);
+    expect(value.total).toEqual({ what: 'token', planned: 3, done: 3 });
   });
 
   test('a dry run shows every plan and writes nothing', async () => {
@@ -444,9 +461,7 @@ test('a lockdown of eight over REST: six are locked down as far as can be checke
 
 test('two contexts of one controller open an incident once', { tags: ['long'] }, async () => {
   const place = home();
-  const file = join(place.folder, '.config/tokenctl/tokenctl.yaml');
-  const twin = `  twin: { url: "${services()[0]?.url}", token: { file: "${join(place.folder, 's1.token')}" } }\n`;
-  writeFileSync(file, readFileSync(file, 'utf8').replace('contexts:\n', `contexts:\n${twin}`));
+  addTwin(place);
   const { value } = await place.json([
     'incident',
     'lockdown',
