@@ -11,8 +11,8 @@ export const logCheckpoint = defineJob({
   parameters: () =>
     z
       .strictObject({
-        /** The file of the key that signs. */
-        key: file,
+        /** The file of the key that signs; the one that `log init` wrote by default. */
+        key: file.optional(),
         /** The file for the newest checkpoint, ideally on another machine. */
         keepIn: file.optional(),
         /** Whether to send it as a notice, so that an attacker who rewrites the log cannot replace it. */

@@ -18,7 +18,7 @@ import { type Clock, controllerClock } from '../../operations/ports/clock.ts';
 import type { Notifier } from '../../operations/ports/notifier.ts';
 import type { RunContext } from '../../scheduler/scheduled-job.ts';
 import { errorNamingContext } from '../named-context.ts';
-import { dryRunAuditLog } from '../open-audit-log.ts';
+import { dryRunAuditLog, openLogKeys } from '../open-audit-log.ts';
 import type { Component } from '../open-target.ts';
 import { openOwnerMailer, ownerNoticeRules, requireOwnerNotices } from '../owner-notices.ts';
 import { createRuntime, type Runtime } from '../runtime.ts';
@@ -126,7 +126,8 @@ function servicesOf({ configuration, environment, notifiers }: WorkOptions): Job
       const { openPolledStreams } = await import('../signals/streams.ts');
       return await openPolledStreams({ configuration, environment, auditLog, signal, notifiers });
     },
-    logKeys: async (path) => (await import('../../audit-log/key-files.ts')).openKeyFiles(path),
+    logKeys: async (path) =>
+      await openLogKeys({ ...configuration.auditLog, ...(path !== undefined && { key: path }) }, environment),
   };
 }
 

@@ -64,8 +64,8 @@ export interface JobServices extends SharedSettings {
    * `database_unreachable`.
    */
   polledStreams(log: AuditLog, signal: AbortSignal): Promise<PolledStreams>;
-  /** The key in a file, which signs checkpoints. */
-  logKeys(path: string): Promise<Pick<LogKeys, 'signer' | 'verifiers'>>;
+  /** The key in a file, which signs checkpoints; the key of the audit log without one. */
+  logKeys(path: string | undefined): Promise<Pick<LogKeys, 'signer' | 'verifiers'>>;
 }
 
 /** What every job needs. In a dry run the log stores nothing, and files are not written. */

@@ -152,7 +152,7 @@ const EXPLANATIONS: readonly (readonly [codes: RegExp, ...Explanation])[] = [
   [
     /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?)$/,
     'The certificate of {host} is not signed by a trusted authority',
-    'Give the PEM file of its certificate authority: `caFile` of the context, or --ca-file of `tokenctl context add`.',
+    'Give the PEM file of its certificate authority: `caFile` of the context, or --ca-file of `tokenctl login` and `tokenctl context add`.',
   ],
   [
     /^ERR_TLS_CERT_ALTNAME_INVALID$/,

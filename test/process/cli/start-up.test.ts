@@ -72,15 +72,15 @@ function installed(): { readonly program: string; readonly remove: () => void } 
 
 test('a scheduler and a console work on while their files are gone, and the ledger knows whether it runs', async () => {
   const folder = temporaryFolder();
-  const [config, kept, key] = ['tokenctl.yaml', 'checkpoint', 'log.key'].map((name) => join(folder, name));
+  const [config, kept] = ['tokenctl.yaml', 'checkpoint'].map((name) => join(folder, name));
   writeFileSync(
     config ?? '',
-    `auditLog: { file: audit.jsonl, key: { file: log.key } }
+    `auditLog: { file: audit.jsonl }
 contexts: { none: { url: "http://127.0.0.1:1", token: { env: NONE } } }
 currentContext: none
 scheduler: { healthPort: 0 }
 jobs:
-  checkpoints: { job: log-checkpoint, schedule: "* * * * * *", parameters: { key: { file: ${key} }, keepIn: { file: ${kept} } } }
+  checkpoints: { job: log-checkpoint, schedule: "* * * * * *", parameters: { keepIn: { file: ${kept} } } }
 `,
   );
   const env = { HOME: folder, NONE: 'none' };
