@@ -16,8 +16,9 @@ if (major < REQUIRED[0] || (major === REQUIRED[0] && minor < REQUIRED[1])) {
   process.exitCode = 2;
 } else if (process.argv.length === 3 && ['--version', '-v', 'version'].includes(process.argv[2])) {
   const { name, version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  const commit = orElse('', () => readFileSync(new URL('../dist/commit', import.meta.url), 'utf8'));
   process.stdout.write(
-    `${name}/${version} ${process.platform}-${process.arch} node-${process.versions.node}\n`,
+    `${name}/${version}${commit && `+${commit}`} ${process.platform}-${process.arch} node-${process.versions.node}\n`,
   );
 } else {
   completeEnvironment();

@@ -3,26 +3,30 @@ import { defineCommand, outputFlags } from '../src/cli/base-command.ts';
 export default defineCommand({
   summary: 'Print the version',
   description:
-    'Prints the versions of tokenctl and of Node.js, and the platform, as --version does. With --json, prints name, \
-version, node and platform.',
+    'Prints the versions of tokenctl (with the commit that it was built from, if known) and of Node.js, and the platform, as \
+--version does. With --json, prints name, version, commit, node and platform.',
   saysJson: true,
   examples: ['--json'],
   /** The version needs no configuration. */
   baseFlags: outputFlags,
   async run() {
+    const { builtFrom } = await import('../src/cli/load-all.ts');
     const { report } = await import('../src/reports/result.ts');
     const { name, version, platform: system, arch } = this.config;
     const platform = `${system}-${arch}`;
     const node = process.versions.node;
+    const commit = builtFrom();
     return report({
       json: {
         name,
         version,
+        /** The commit of the sources, with `-dirty` if they were changed; null if it is not known. */
+        commit,
         /** The version of Node.js. */
         node,
         platform,
       },
-      text: () => `${name}/${version} ${platform} node-${node}\n`,
+      text: () => `${name}/${version}${commit === null ? '' : `+${commit}`} ${platform} node-${node}\n`,
     });
   },
 });

@@ -3,8 +3,8 @@
 // schemas in docs/schemas. With --check it makes no schemas, leaves the list and docs/commands.md alone and fails where
 // they are out of date. --program builds all but the web interface and the schemas, --web only the web interface. Types
 // are checked by `npm run check:types`.
-import { execFile } from 'node:child_process';
-import { globSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, globSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { basename, join, relative } from 'node:path';
 import { promisify } from 'node:util';
@@ -204,9 +204,26 @@ function keep(file: string, content: string): void {
   }
 }
 
+/** The commit of the sources, for --version; empty without git. */
+function commit(): string {
+  if (!existsSync(join(root, '.git'))) return '';
+  try {
+    const words = ['describe', '--always', '--dirty', '--exclude=*'];
+    return execFileSync('git', words, {
+      cwd: root,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  } catch {
+    return '';
+  }
+}
+
 async function buildProgram(): Promise<void> {
   keep('src/app/jobs/job-kinds.ts', jobList());
-  await describeCommands(await bundle());
+  const chunks = await bundle();
+  writeFileSync(join(dist, 'commit'), commit());
+  await describeCommands(chunks);
 }
 
 /** In a process of its own, since it takes most of the time. */

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 
 /**
@@ -25,4 +25,10 @@ export async function loadAll(id: string): Promise<void> {
         : next(specifier, context);
     },
   });
+}
+
+/** The commit that this program was built from, with `-dirty` for sources that were changed; null if it is not known. */
+export function builtFrom(): string | null {
+  const file = new URL('../commit', import.meta.url);
+  return (existsSync(file) && readFileSync(file, 'utf8')) || null;
 }

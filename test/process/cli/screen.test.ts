@@ -160,7 +160,9 @@ test.each([
 test('the version is a command, too', async () => {
   const [text, json] = [await tokenctl(['version']), await tokenctl(['version', '--json'])];
   const { version, node } = JSON.parse(json.stdout) as { version: string; node: string };
-  expect(text.stdout).toMatch(new RegExp(`^tokenctl/${version} \\S+ node-${node}\n$`));
+  expect(text.stdout).toMatch(
+    new RegExp(`^tokenctl/${version}(\\+[0-9a-f]+(-dirty)?)? \\S+ node-${node}\n$`),
+  );
 });
 
 test('usage lines have no empty alternatives', () => {
