@@ -47,7 +47,9 @@ export type TokenctlErrorCode =
   /** A signal ended the operation after the batch in flight was finished and recorded. */
   | 'interrupted'
   /** Another process locks a resource that this one needs (a data folder, a log). */
-  | 'busy';
+  | 'busy'
+  /** The job is being run already: nothing was begun. */
+  | 'already_running';
 
 /** The optional parts of a {@link TokenctlError}. */
 export interface TokenctlErrorOptions {

@@ -217,7 +217,7 @@ interface RunNowOptions extends ExecutionOptions {
  * Runs a job now, under the same claim as its ticks. A tick that waits for its retry, or was left by a killed
  * process, is run instead of a new one.
  *
- * @throws TokenctlError `busy` if the job is already running, or a tick is kept.
+ * @throws TokenctlError `already_running` if the job is already running, or a tick is kept.
  */
 export async function runNow(job: ScheduledJob, options: RunNowOptions): Promise<RunEnded> {
   const { store, clock } = options;
@@ -247,7 +247,7 @@ async function claimOpen(open: OpenTick, job: ScheduledJob, options: RunNowOptio
 function busy(job: ScheduledJob, open: OpenTick | null): TokenctlError {
   if (open !== null && (open.state === 'waiting' || open.leaseLeft <= 0)) {
     return new TokenctlError(
-      'busy',
+      'already_running',
       `A run of the job ${job.name} failed or was killed, and is to be tried again`,
       {
         hint: 'A dry run would take its place. Wait until it has been tried, or run the job without --dry-run.',
@@ -256,7 +256,7 @@ function busy(job: ScheduledJob, open: OpenTick | null): TokenctlError {
     );
   }
   const who = open === null ? 'another process' : open.holder;
-  return new TokenctlError('busy', `Job ${job.name} is already running (${who})`, {
+  return new TokenctlError('already_running', `Job ${job.name} is already running (${who})`, {
     hint: 'Wait until the run has ended. The claim of a killed process expires with its lease.',
     ...(open !== null && { details: { run: open.run, holder: open.holder } }),
   });

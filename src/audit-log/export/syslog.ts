@@ -90,6 +90,13 @@ const cefSeverities: Readonly<Record<EventStatus, number>> = {
   failed: 7,
 };
 
+const CRITICAL = 9;
+
+/** What an operations center has to see at once: the beginning and the end of a lockdown. */
+function isCritical({ entry, event }: EventRecord): boolean {
+  return entry.operation === 'incident.lockdown' && event.act === 'other';
+}
+
 interface CefOptions {
   /** The program's version. */
   readonly version: string;
@@ -113,7 +120,8 @@ function cefEvent(record: EventRecord, version: string): string {
   const { entry, event } = record;
   const name = `${entry.kind}: ${event.act.replace('_', ' ')} ${event.subject.kind}`;
   const head = ['CEF:0', 'tokenctl', 'tokenctl', version, entry.operation, name].map(headerField).join('|');
-  return `${head}|${cefSeverities[event.status]}|${extension(record)}`;
+  const severity = isCritical(record) ? CRITICAL : cefSeverities[event.status];
+  return `${head}|${severity}|${extension(record)}`;
 }
 
 function extension(record: EventRecord): string {
@@ -123,7 +131,7 @@ function extension(record: EventRecord): string {
   const fields: Readonly<Record<string, string | undefined>> = {
     rt: String(Date.parse(entry.at)),
     externalId: id,
-    act: event.act,
+    act: event.act === 'other' ? entry.operation : event.act,
     outcome: event.status,
     msg: event.detail === undefined ? event.message : `${event.message}: ${event.detail}`,
     suser: actor['user'] ?? actor['as'],

@@ -128,6 +128,7 @@ const byErrorCode: Readonly<Record<TokenctlErrorCode, number>> = {
   plan_outdated: exitCodes.usage,
   not_approved: exitCodes.usage,
   not_confirmed: exitCodes.usage,
+  already_running: exitCodes.usage,
   findings: exitCodes.findings,
   credentials_refused: exitCodes.refused,
   permission_refused: exitCodes.refused,

@@ -262,7 +262,7 @@ function rowOf(outcome: ContextOutcome): TableRow {
     context,
     amount,
     state: STATES[code] ?? 'failed',
-    tone: code === 'partly_done' ? 'warning' : 'bad',
+    tone: code === 'partly_done' || code === 'not_approved' ? 'warning' : 'bad',
   };
 }
 
@@ -275,6 +275,7 @@ const STATES: { readonly [Code in Failure['code']]?: string } = {
   target_unreachable: 'unreachable',
   database_unreachable: 'unreachable',
   busy: 'busy',
+  not_approved: 'needs an approval',
   interrupted: 'interrupted',
   audit_unavailable: 'not recorded, so not done',
   outcome_unrecorded: 'done, not recorded',

@@ -12,6 +12,7 @@ const promised: Record<TokenctlErrorCode, number> = {
   plan_outdated: 2,
   not_approved: 2,
   not_confirmed: 2,
+  already_running: 2,
   findings: 3,
   credentials_refused: 4,
   permission_refused: 4,

@@ -231,6 +231,24 @@ describe('changing', () => {
     await place.run(['tokens', 'revoke', '--user', 'bob', '--context', 'east', '--yes']);
   });
 
+  test('a dry run says that a plan needs an approval, not that it failed', async () => {
+    const place = home(GROUPS);
+    const key = join(place.folder, 'bob.key');
+    const made = await place.json(['plan', 'key', '--name', 'bob', '--output', key]);
+    const file = join(place.folder, '.config/tokenctl/tokenctl.yaml');
+    const rule = JSON.stringify({ approvers: { bob: made.value.publicKey }, aloneUpTo: 0 });
+    writeFileSync(file, `${readFileSync(file, 'utf8')}approval: ${rule}\n`);
+    for (const service of services().slice(0, 2))
+      await service.addUser('ben').then(() => service.makeTokens('ben', 1));
+    const args = ['tokens', 'revoke', '--user', 'ben', '--context', 'east', '--dry-run'];
+    const { stdout, code } = await place.run(args);
+    expect(code).toBe(2);
+    expect(tableOf(stdout).map(([context, , , state]) => [context, state])).toEqual(
+      expect.arrayContaining(['s1', 's2'].map((context) => [context, 'needs an approval'])),
+    );
+    await home(GROUPS).run([...args.slice(0, -1), '--yes']);
+  });
+
   test('--at-most is about all contexts together', async () => {
     const place = home(GROUPS);
     for (const service of services().slice(0, 2)) await service.makeTokens('bob', 3);

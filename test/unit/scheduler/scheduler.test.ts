@@ -348,7 +348,7 @@ describe('the scheduler', () => {
           scheduledJob(async () => done),
           options(),
         ),
-      ).rejects.toMatchObject(refused('busy', 'other'));
+      ).rejects.toMatchObject(refused('already_running', 'other'));
     });
 
     it('does not wait for a tick that would be tried again later: it is tried now', async () => {
@@ -364,7 +364,7 @@ describe('the scheduler', () => {
           scheduledJob(async () => done),
           { ...options(), keepsOpenTick: true },
         ),
-      ).rejects.toMatchObject(refused('busy', 'to be tried again'));
+      ).rejects.toMatchObject(refused('already_running', 'to be tried again'));
       expect(
         await runNow(
           scheduledJob(async () => done),

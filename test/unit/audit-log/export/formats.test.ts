@@ -7,6 +7,7 @@ import { ocsfFormat } from '../../../../src/audit-log/export/ocsf.ts';
 import { jsonLinesFormat } from '../../../../src/audit-log/export/open-sink.ts';
 import { cefFormat, syslogFormat } from '../../../../src/audit-log/export/syslog.ts';
 import type { LogFormat } from '../../../../src/operations/ports/log-sink.ts';
+import { draft } from '../../../support/drafts.ts';
 import { HOSTILE, recordsByEntry, richLog } from '../../../support/export-estate.ts';
 
 const version = '1.2.3';
@@ -247,6 +248,20 @@ describe('CEF', () => {
       const reason = extension.get('reason');
       if (reason !== undefined) expect(reason).toBe(PRINTABLE);
     }
+  });
+
+  test('a lockdown is critical, and named', async () => {
+    await using at = await richLog();
+    const data = { step: 'operation' };
+    await at.log.append(draft({ kind: 'intent', operation: 'incident.lockdown', data }));
+    const [line = ''] =
+      (await recordsByEntry(at.log, cefFormat({ version, inSyslog: false }))).at(-1)?.records ?? [];
+    const [, severity, extension] = parsed(line);
+    expect([severity, extension.get('act'), extension.get('outcome')]).toEqual([
+      '9',
+      'incident.lockdown',
+      'intended',
+    ]);
   });
 
   /** A reader of the format, after ArcSight's description of it. */
