@@ -57,8 +57,13 @@ export function Frame({
 }): ReactNode {
   const { pathname } = useLocation();
   const sidebar = useSidebar();
+  const page = useRef<HTMLDivElement>(null);
+  // After a login, the browser would go on where the removed form was: the first Tab leads to the first link.
+  useEffect(() => {
+    if (document.activeElement === document.body) page.current?.focus({ preventScroll: true });
+  }, []);
   return (
-    <div className="pf-v6-c-page">
+    <div className="pf-v6-c-page" ref={page} tabIndex={-1}>
       <SkipToContent href={`#${MAIN}`}>Skip to content</SkipToContent>
       <TopBar name={name} tools={tools} sidebar={sidebar} />
       <Sidebar navigation={navigation} sidebar={sidebar} />
