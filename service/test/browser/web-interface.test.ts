@@ -88,7 +88,8 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.getByText('Your session has expired. Log in to go on where you were.').waitFor();
       await logIn(page, ADMIN);
       await page.waitForURL(`${service.url}/teams`);
-      // Who comes without a session is only asked to log in.
+      // Who comes without a session is only asked to log in. An answer under way would set the cookie again.
+      await page.waitForLoadState('networkidle');
       await page.context().clearCookies();
       await page.goto(`${service.url}/users`);
       await page.locator('input[name=username]').waitFor();
