@@ -327,7 +327,7 @@ describe('what a console reads', () => {
       expect.arrayContaining([expect.objectContaining({ kind: 'table' })]),
     );
     expect((await read('/api/runbooks?name=stolen-token')).text).toMatch(/^# /);
-    expect(await read('/api/jobs')).toEqual({ jobs: [], runs: [] });
+    expect(await read('/api/jobs')).toEqual({ warning: null, jobs: [], runs: [] });
     for (const [url, status] of [
       ['/api/overview?place=other', 404],
       ['/api/overview?place=test/controller/x', 404],
