@@ -1,5 +1,5 @@
 import { defineCommand, outputFlags } from '../../src/cli/base-command.ts';
-import { serviceDatabaseFlags } from '../../src/cli/flags/flags.ts';
+import { dryRunFlag, serviceDatabaseFlags } from '../../src/cli/flags/flags.ts';
 import { report } from '../../src/reports/result.ts';
 
 export default defineCommand({
@@ -11,18 +11,21 @@ change is recorded in the activity stream. Sessions and tokens that have ended s
   examples: ['', '--database-file /etc/tokenctl/database'],
   /** The service has its own configuration. */
   baseFlags: outputFlags,
-  flags: serviceDatabaseFlags,
+  flags: { ...serviceDatabaseFlags, ...dryRunFlag },
   async run({ flags }) {
     const { enableLocalAuth } = await import('../../src/app/service/run-service.ts');
-    const request = { data: flags.data, database: flags.database, databaseFile: flags['database-file'] };
-    const changed = await enableLocalAuth(request, process.env);
-    const said = changed ? 'Local accounts are on again.' : 'Local accounts were on already.';
+    const { data, database, 'database-file': databaseFile, 'dry-run': dryRun = false } = flags;
+    const changed = await enableLocalAuth({ data, database, databaseFile, dryRun }, process.env);
+    const said = changed
+      ? `Local accounts ${dryRun ? 'would be' : 'are'} on again.`
+      : 'Local accounts were on already.';
     return report({
       json: {
+        dryRun,
         /** Whether local logins were off. */
         changed,
       },
-      text: () => `${said}\n`,
+      text: () => `${said}${dryRun ? '\n\nDry run. Nothing was changed.' : ''}\n`,
     });
   },
 });

@@ -30,7 +30,7 @@ import { DEMO_PLAYBOOK, DEMO_PROJECT } from './playbooks/projects-folder.ts';
 import { insertActivity } from './store/activity.ts';
 import { ORGANIZATIONS } from './store/organizations.ts';
 import { insertResource } from './store/resources.ts';
-import { deleteSettings, lockSettings, writeSetting } from './store/settings.ts';
+import { deleteSettings, lockSettings, readSettings, writeSetting } from './store/settings.ts';
 import { hasUsers, insertUser } from './store/users.ts';
 
 /** The service's migrations, oldest first. A released migration never changes. */
@@ -180,14 +180,16 @@ async function addDemoResources(
  * Enables local accounts directly in the database, for administrators who are locked out. A service on
  * PostgreSQL applies the change at once. Revoked sessions and tokens stay revoked.
  *
+ * @param dryRun Only reads.
  * @returns Whether they were off.
  * @throws TokenctlError `busy` while a service runs on the embedded database, `not_found` if there is no
  * service's database, `database_unreachable`.
  */
-export async function enableLocalAccounts(place: Place, now: Date): Promise<boolean> {
+export async function enableLocalAccounts(place: Place, now: Date, dryRun = false): Promise<boolean> {
   const database = await openExisting(place);
   try {
     if (!(await isServiceDatabase(database))) throw noService('The database');
+    if (dryRun) return (await readSettings(database)).get('DISABLE_LOCAL_AUTH') === true;
     return await database.transaction(async (transaction) => {
       await lockSettings(transaction);
       const [row] = await deleteSettings(transaction, ['DISABLE_LOCAL_AUTH']);

@@ -86,8 +86,11 @@ export async function runService(request: ServiceRequest, place: ServiceEnvironm
  * @throws TokenctlError as `enableLocalAccounts`; `usage` and `configuration` for what the flags and
  *   variables say
  */
-export function enableLocalAuth(request: DatabaseRequest, environment: Environment): Promise<boolean> {
-  return enableLocalAccounts(databaseOf(request, environment), new Date());
+export function enableLocalAuth(
+  request: DatabaseRequest & { readonly dryRun?: boolean },
+  environment: Environment,
+): Promise<boolean> {
+  return enableLocalAccounts(databaseOf(request, environment), new Date(), request.dryRun);
 }
 
 /**

@@ -201,6 +201,7 @@ describe.each(DATABASES)('local accounts on %s', (kind) => {
       databaseFile: undefined,
     };
     const environment = 'url' in place ? { TOKENCTL_SERVICE_DATABASE: place.url.reveal() } : {};
+    expect(await enableLocalAuth({ ...request, dryRun: true }, environment)).toBe(true);
     expect(await enableLocalAuth(request, environment)).toBe(true);
     expect(await enableLocalAuth(request, environment)).toBe(false);
     if ('folder' in place) service = await start();
