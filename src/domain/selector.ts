@@ -88,15 +88,20 @@ const ORDERS = {
   '>=': (one: Date, other: Date) => one >= other,
 };
 
-/** Whether a token meets a comparison; false for its last use where the target does not tell it. */
+/**
+ * Whether a token meets a comparison; false for its last use where the target does not tell it. As in the queries of targets, each
+ * way to compare is looked up by its name: a new one is an error of types until all know it, where it would select too much.
+ */
 export function meets(token: Token, comparison: Comparison): boolean {
   switch (comparison.column) {
     case 'scope':
-      return token.scope.split(' ').includes(comparison.to);
+      return { with: token.scope.split(' ').includes(comparison.to) }[comparison.is];
     case 'lastUsed':
-      return token.lastUsed === null;
+      return { null: token.lastUsed === null }[comparison.is];
     case 'used':
-      return token.lastUsed !== undefined && (token.lastUsed ?? token.created) < comparison.to;
+      return (
+        token.lastUsed !== undefined && ORDERS[comparison.is](token.lastUsed ?? token.created, comparison.to)
+      );
     default:
       return ORDERS[comparison.is](token[comparison.column], comparison.to);
   }

@@ -1,4 +1,4 @@
-import { isLeftOut, type Selector, type Whose } from '../../src/domain/selector.ts';
+import { comparisonsOf, isLeftOut, meets, type Selector, type Whose } from '../../src/domain/selector.ts';
 import type { Activity, AuthorizationCode, Token } from '../../src/domain/token.ts';
 import type { ActivitySelector, AuthorizationCodeSelector } from '../../src/operations/ports/target-parts.ts';
 
@@ -41,21 +41,14 @@ export function isMeantCode(
   );
 }
 
-/** Whether an access token matches all criteria. */
+/** Whether an access token matches all criteria. A last use that the target does not tell counts as none. */
 export function isMeantToken(each: Token, selector: Selector): boolean {
-  const { ids, scope, createdBefore, unusedSince, neverUsed, expiredAt } = selector;
-  const { createdSince, expiresAfter, none } = selector;
+  const token = { ...each, lastUsed: each.lastUsed ?? null };
   return (
-    none === undefined &&
+    selector.none === undefined &&
     !isLeftOut(selector, each) &&
-    (createdSince === undefined || each.created >= createdSince) &&
-    (expiresAfter === undefined || each.expires > expiresAfter) &&
-    (ids?.includes(each.id) ?? true) &&
+    (selector.ids?.includes(each.id) ?? true) &&
     isOf(each, selector) &&
-    (createdBefore === undefined || each.created < createdBefore) &&
-    (neverUsed === undefined || each.lastUsed === null) &&
-    (expiredAt === undefined || each.expires <= expiredAt) &&
-    (scope === undefined || each.scope.split(' ').includes(scope)) &&
-    (unusedSince === undefined || (each.lastUsed ?? each.created) < unusedSince)
+    comparisonsOf(selector).every((comparison) => meets(token, comparison))
   );
 }

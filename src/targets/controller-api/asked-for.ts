@@ -58,7 +58,7 @@ function mayMeet(token: Token, comparison: Comparison): boolean {
       return true;
     case 'used':
       // Unused since then, it was created before.
-      return token.created <= comparison.to;
+      return { '<': token.created <= comparison.to }[comparison.is];
     default:
       return meets(token, comparison) || token[comparison.column].getTime() === comparison.to.getTime();
   }

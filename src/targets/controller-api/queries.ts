@@ -29,14 +29,15 @@ const LOOKUPS = { '<': 'lt', '<=': 'lte', '>': 'gt', '>=': 'gte' } as const;
 function filtersOf(comparison: Comparison): Query {
   switch (comparison.column) {
     case 'scope':
-      return [['scope__contains', comparison.to]];
+      return [[{ with: 'scope__contains' }[comparison.is], comparison.to]];
     case 'lastUsed':
-      return [['last_used__isnull', 'true']];
+      return [[{ null: 'last_used__isnull' }[comparison.is], 'true']];
     case 'used': {
       const instant = comparison.to.toISOString();
+      const lookup = { '<': 'lt' }[comparison.is];
       return [
-        ['created__lt', instant],
-        ['or__last_used__lt', instant],
+        [`created__${lookup}`, instant],
+        [`or__last_used__${lookup}`, instant],
         ['or__last_used__isnull', 'true'],
       ];
     }

@@ -112,9 +112,9 @@ const OPERATORS = { '<': sql`<`, '<=': sql`<=`, '>': sql`>`, '>=': sql`>=` };
 function comparisonSql(comparison: Comparison): Sql {
   switch (comparison.column) {
     case 'scope':
-      return sql`${comparison.to}::text = ANY(string_to_array(t.scope, ' '))`;
+      return { with: sql`${comparison.to}::text = ANY(string_to_array(t.scope, ' '))` }[comparison.is];
     case 'lastUsed':
-      return sql`t.last_used IS NULL`;
+      return { null: sql`t.last_used IS NULL` }[comparison.is];
     default:
       return sql`${COLUMNS[comparison.column]} ${OPERATORS[comparison.is]} ${comparison.to}::timestamptz`;
   }
