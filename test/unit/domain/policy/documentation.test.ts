@@ -10,3 +10,8 @@ test.each(ruleNames)('docs/policy.md describes %s as it is', (name) => {
   const level = enabled ? severity : `${severity}, off`;
   expect(page).toContain(`| \`${name}\` | ${rules[name].help.finds} | ${level} | ${parameters.join(', ')} |`);
 });
+
+test('README.md says how many rules there are', () => {
+  const readme = readFileSync(new URL('../../../../README.md', import.meta.url), 'utf8');
+  expect(readme).toContain(`a policy of ${ruleNames.length} rules`);
+});
