@@ -133,6 +133,11 @@ async function answersOf({ runtime, flags }: InitRequest) {
     'URL of a webhook or of Slack for notices, not shown (empty to send no notices): ',
     { byDefault: '', hidden: true, read: webhookOf },
   );
+  if (!canAsk() && (flags.rules === undefined || flags.schedule === undefined)) {
+    throw new TokenctlError('usage', 'There is no terminal to ask at', {
+      hint: 'Say what to write with --rules and --schedule, and where with --context.',
+    });
+  }
   return { context, address, rules, schedule, timeZone, dryRun, webhook };
 }
 
@@ -140,7 +145,7 @@ async function answersOf({ runtime, flags }: InitRequest) {
 const MAX_ASKED = 3;
 
 /**
- * What the flag says, else the answer on the terminal, or the default: for an empty answer, and without a terminal. After a wrong answer
+ * What the flag says, else the answer on the terminal, or the default: for an empty answer, and where nobody can be asked. After a wrong answer
  * the question is asked again, so that the answers before it are not lost.
  */
 async function answer<Read>(

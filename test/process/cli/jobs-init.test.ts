@@ -55,6 +55,7 @@ describe('jobs init', () => {
     [['--schedule', '25:00'], 2, 'Invalid schedule'],
     [['--time-zone', 'Mars/Olympus'], 2, 'Mars/Olympus'],
     [['--context', 'tset'], 2, 'Did you mean "test"?'],
+    [['--schedule', '02:30'], 2, 'no terminal to ask at'],
   ])('%j writes nothing', async (wrong, code, message) => {
     const { run, folder } = home();
     const before = readFileSync(join(folder, '.config/tokenctl/tokenctl.yaml'), 'utf8');
@@ -71,7 +72,7 @@ describe('jobs init', () => {
     const token = join(folder, 'token');
     writeFileSync(token, 'x\n', { mode: 0o600 });
     await run(['context', 'add', 'far', '--url', 'https://127.0.0.1:1', '--token-file', token]);
-    expect((await run(['jobs', 'init'])).code).toBe(7);
+    expect((await run(['jobs', 'init', ...flags])).code).toBe(7);
     expect(readFileSync(join(folder, '.config/tokenctl/tokenctl.yaml'), 'utf8')).not.toContain('jobs');
   });
 
