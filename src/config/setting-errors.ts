@@ -30,9 +30,14 @@ export function invalidSettings(
 
 function problemsOf(issue: z.core.$ZodIssue, { schema, layers }: Checked): Problem[] {
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) =>
-      problemAt([...issue.path, key], unknownKey(key, knownKeys(schema, issue.path)), layers),
-    );
+    return issue.keys.map((key) => {
+      // A file of one section that repeats the name of the section.
+      const isOuter = issue.path.at(-1) === key;
+      const problem = isOuter
+        ? `there is no such setting: remove the outer key "${key}"`
+        : unknownKey(key, knownKeys(schema, issue.path));
+      return problemAt([...issue.path, key], problem, layers);
+    });
   }
   const message = issue.code === 'invalid_key' ? issue.issues[0]?.message : undefined;
   return [problemAt(issue.path, message ?? issue.message, layers)];

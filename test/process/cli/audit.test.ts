@@ -125,6 +125,9 @@ write-scope:
       `${policy}:2: policy.never-use: there is no such setting; did you mean "never-used"?`,
     );
     expect(stderr).toMatch(/policy\.yaml:3: .*reason: is missing: say why/);
+    writeFileSync(policy, 'policy:\n  never-expires: { enabled: true }\n');
+    const outer = await run(['tokens', 'audit', '--policy', policy]);
+    expect([outer.code, outer.stderr]).toEqual([2, expect.stringContaining('remove the outer key "policy"')]);
     expect((await run(['tokens', 'audit', '--policy', join(folder, 'none')])).code).toBe(2);
   });
 
