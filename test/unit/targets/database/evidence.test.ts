@@ -123,7 +123,7 @@ test('the objects of an entry are in the order of their ids, however they are st
   // Without this index the links are read in the order in which they were written.
   await place.database.execute(
     `ALTER TABLE main_activitystream_o_auth2_access_token
-       DROP CONSTRAINT main_activitystream_o_au_activitystream_id_oauth2_625b181f_uniq;
+       DROP CONSTRAINT IF EXISTS main_activitystream_o_au_activitystream_id_oauth2_625b181f_uniq;
      DELETE FROM main_activitystream_o_auth2_access_token;
      INSERT INTO main_activitystream_o_auth2_access_token (activitystream_id, oauth2accesstoken_id)
        VALUES (1, 7), (1, 3), (1, 5)`,
