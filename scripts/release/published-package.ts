@@ -12,9 +12,7 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 export const INSTALLED: readonly string[] = [
   '@electric-sql/pglite',
   '@fastify/cookie',
-  '@node-saml/node-saml',
   '@redis/client',
-  '@xmldom/xmldom',
   'cron',
   'fastify',
   'jose',
@@ -24,7 +22,6 @@ export const INSTALLED: readonly string[] = [
   'pino',
   'prom-client',
   're2js',
-  'xml-encryption',
 ];
 
 interface Manifest {
