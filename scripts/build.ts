@@ -26,8 +26,6 @@ function entries(): Record<string, string> {
   return {
     ...Object.fromEntries(commands.map((file) => [file.slice(0, -'.ts'.length), file])),
     'src/cli/main': 'src/cli/main.ts',
-    // Beside the chunk that starts it: it is found by a relative URL.
-    'chunks/saml-worker': 'service/src/sso/saml-worker.ts',
   };
 }
 
@@ -61,24 +59,7 @@ const LOADED_TOGETHER = {
  * command, and whatever is imported dynamically, is loaded when it is needed. Packages that are installed stay in node_modules.
  */
 async function bundle(): Promise<Chunks> {
-  const bundler = await rolldown({
-    cwd: root,
-    input: entries(),
-    platform: 'node',
-    // The oldest Node.js that the package supports.
-    transform: { target: 'node22.19' },
-    // The framework imports TypeScript for plugins of a source tree, which this program has none of.
-    external: (id) =>
-      id === 'typescript' ||
-      isBuiltin(id) ||
-      OPTIONAL.includes(id) ||
-      INSTALLED.some((name) => id === name || id.startsWith(`${name}/`)),
-    onLog(level, { code, message }) {
-      // A needless dynamic import makes the start slower, but not wrong.
-      if (code === 'INEFFECTIVE_DYNAMIC_IMPORT') console.warn(message);
-      else if (level === 'warn') throw new Error(message);
-    },
-  });
+  const bundler = await bundlerOf(entries(), INSTALLED);
   const { output } = await bundler.write({
     dir: dist,
     sourcemap: true,
@@ -93,12 +74,51 @@ async function bundle(): Promise<Chunks> {
   });
   await bundler.close();
   const chunks = output.filter((file) => file.type === 'chunk');
-  const modules = chunks.flatMap(({ moduleIds }) => moduleIds);
+  const modules = [...chunks.flatMap(({ moduleIds }) => moduleIds), ...(await bundleSamlWorker())];
   writeFileSync(join(dist, LICENSES), licensesOf(modules));
   removeAllBut(new Set([LICENSES, ...output.map(({ fileName }) => fileName)]));
   return new Map(
     chunks.map(({ fileName, imports, dynamicImports }) => [fileName, [...imports, ...dynamicImports]]),
   );
+}
+
+/**
+ * Bundles the thread that verifies SAML responses, with all that it imports, into one file beside the chunk that runs it: an
+ * upgrade replaces packages as well.
+ *
+ * @returns Its modules.
+ */
+async function bundleSamlWorker(): Promise<readonly string[]> {
+  const bundler = await bundlerOf({ 'saml-worker': 'service/src/sso/saml-worker.ts' }, []);
+  const { output } = await bundler.write({
+    file: join(dist, 'chunks/saml-worker.cjs'),
+    format: 'cjs',
+    codeSplitting: false,
+  });
+  await bundler.close();
+  return output[0].moduleIds;
+}
+
+/** A bundler of entries by name, which leaves packages where they are installed. */
+function bundlerOf(input: Record<string, string>, installed: readonly string[]) {
+  return rolldown({
+    cwd: root,
+    input,
+    platform: 'node',
+    // The oldest Node.js that the package supports.
+    transform: { target: 'node22.19' },
+    // The framework imports TypeScript for plugins of a source tree, which this program has none of.
+    external: (id) =>
+      id === 'typescript' ||
+      isBuiltin(id) ||
+      OPTIONAL.includes(id) ||
+      installed.some((name) => id === name || id.startsWith(`${name}/`)),
+    onLog(level, { code, message }) {
+      // A needless dynamic import makes the start slower, but not wrong.
+      if (code === 'INEFFECTIVE_DYNAMIC_IMPORT') console.warn(message);
+      else if (level === 'warn') throw new Error(message);
+    },
+  });
 }
 
 /** What each file of dist/ imports, at once or when it needs it: files of dist/, and packages. */

@@ -1,7 +1,5 @@
-import { readdirSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { extname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { csrfToken, findRequestSession, renewSession } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
@@ -40,34 +38,25 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The built files: their folder, and the names of those below it. */
-interface BuiltFiles {
-  readonly folder: string;
-  readonly names: ReadonlySet<string>;
-}
-
 /**
  * Where the build put the web interface: seen from this file, which is in `src`, or bundled into
  * `dist/chunks` or beside a command.
  */
-function builtFiles(): BuiltFiles {
-  for (const path of ['../web/', '../../web/', '../../../web/', '../../../dist/web/']) {
-    const folder = fileURLToPath(new URL(path, import.meta.url));
-    const names = filesBelow(folder);
-    // Only the build makes this page: the sources are not served.
-    if (names.has('dashboard.html')) return { folder, names };
-  }
-  return { folder: '', names: new Set() };
-}
+const FOLDERS = ['../web/', '../../web/', '../../../web/', '../../../dist/web/'].map(
+  (path) => new URL(path, import.meta.url),
+);
 
-function filesBelow(folder: string): ReadonlySet<string> {
-  try {
-    return new Set(
-      readdirSync(folder, { recursive: true }).map((name) => String(name).replaceAll('\\', '/')),
-    );
-  } catch {
-    return new Set();
-  }
+/** The contents of the built files by name, read once: an upgrade replaces them, and a page of two builds does not work. */
+function builtFiles(): ReadonlyMap<string, Buffer> {
+  // Only the build makes this page: the sources are not served.
+  const folder = FOLDERS.find((each) => existsSync(new URL('dashboard.html', each)));
+  if (folder === undefined) return new Map();
+  return new Map(
+    readdirSync(folder, { recursive: true })
+      .map((name) => String(name).replaceAll('\\', '/'))
+      .filter((name) => TYPES[extname(name.replace(/\.(br|gz)$/, ''))] !== undefined)
+      .map((name) => [name, readFileSync(new URL(name, folder))]),
+  );
 }
 
 /** The page of the web interface: one that begins the reads of the dashboard as well, and one for all other addresses. */
@@ -75,36 +64,28 @@ type PageFile = 'dashboard.html' | 'index.html';
 
 /** Serves the files of the web interface: the hashed ones may be cached for good, the page not at all. */
 function serveWebFiles(app: FastifyInstance): {
-  readonly sendPageFile: (page: PageFile, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+  readonly sendPageFile: (page: PageFile, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
 } {
   const files = builtFiles();
-  // They never change while the service runs, and are few.
-  const contents = new Map<string, Promise<Buffer>>();
-  const content = (name: string) => {
-    const read = contents.get(name) ?? readFile(join(files.folder, name));
-    contents.set(name, read);
-    read.catch(() => contents.delete(name));
-    return read;
-  };
-  const send = async (name: string, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    if (!files.names.has(name)) {
+  const send = (name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const plain = files.get(name);
+    if (plain === undefined) {
       reply.callNotFound();
       return reply;
     }
     const [encoding, suffix] = ENCODINGS.find(
-      ([each, ending]) => accepts(request, each) && files.names.has(`${name}${ending}`),
+      ([each, ending]) => accepts(request, each) && files.has(`${name}${ending}`),
     ) ?? [null, ''];
     if (encoding !== null) reply.header('Content-Encoding', encoding);
-    const body = await content(`${name}${suffix}`);
     return reply
       .type(TYPES[extname(name)] ?? 'application/octet-stream')
       .header('Vary', 'Accept-Encoding')
-      .send(body);
+      .send(files.get(`${name}${suffix}`) ?? plain);
   };
   app.get('/assets/:file', { config: { page: true } }, (request, reply) => {
     const name = `assets/${(request.params as { readonly file: string }).file}`;
     if (TYPES[extname(name)] === undefined) return reply.callNotFound();
-    if (files.names.has(name)) reply.header('Cache-Control', 'public, max-age=31536000, immutable');
+    if (files.has(name)) reply.header('Cache-Control', 'public, max-age=31536000, immutable');
     return send(name, request, reply);
   });
   app.get('/favicon.svg', { config: { page: true } }, (request, reply) =>
@@ -112,11 +93,11 @@ function serveWebFiles(app: FastifyInstance): {
   );
   return {
     sendPageFile: (page, request, reply) => {
-      if (!files.names.has(page)) {
+      if (!files.has(page)) {
         const main =
           '<p>Build it with <code>npm run build</code>. The API starts at <a href="/api/">/api/</a>.</p>';
         const status = 503;
-        return Promise.resolve(sendPage(reply, { status, title: 'The web interface is not built', main }));
+        return sendPage(reply, { status, title: 'The web interface is not built', main });
       }
       return send(page, request, reply.header('Content-Security-Policy', POLICY));
     },

@@ -3,6 +3,9 @@ export const BACKENDS = ['google-oauth2', 'azuread-oauth2', 'github', 'saml'] as
 
 export type Backend = (typeof BACKENDS)[number];
 
+/** How far a provider's clock may differ from ours, in seconds. */
+export const CLOCK_TOLERANCE_S = 60;
+
 /** The prefix of a backend's settings. */
 export const PREFIXES: Readonly<Record<Backend, string>> = {
   'google-oauth2': 'SOCIAL_AUTH_GOOGLE_OAUTH2',

@@ -1,16 +1,10 @@
 import { isLoopback } from '@tokenctl/common/network-address.ts';
 import type { Configuration, CustomFetch } from 'openid-client';
 import { z } from 'zod';
-import { type Identity, SsoFailure } from './backends.ts';
+import { CLOCK_TOLERANCE_S, type Identity, SsoFailure } from './backends.ts';
 import { GITHUB, type GithubConfiguration } from './configuration.ts';
 import type { LoginRequest, ProviderCallback, ProviderRedirect } from './openid.ts';
-import {
-  CLOCK_TOLERANCE_S,
-  fetchBounded,
-  isUnavailable,
-  libraryFailure,
-  PROVIDER_TIMEOUT_S,
-} from './provider-client.ts';
+import { fetchBounded, isUnavailable, libraryFailure, PROVIDER_TIMEOUT_S } from './provider-client.ts';
 
 /** Sends a GET request to GitHub's API on behalf of the user. */
 type AskGithub = (path: string) => Promise<Answer>;

@@ -7,10 +7,9 @@ import { sendLoggedOut } from '../pages/sso.ts';
 import { parseTarget } from '../request.ts';
 import type { SamlIdp } from '../settings/sso-schemas.ts';
 import { deleteProviderSessions, type ProviderSession } from '../store/sessions.ts';
-import { type Backend, backendOf, LABELS, SsoFailure } from './backends.ts';
+import { type Backend, backendOf, CLOCK_TOLERANCE_S, LABELS, SsoFailure } from './backends.ts';
 import { type SamlConfiguration, ssoConfiguration } from './configuration.ts';
 import { callbackUrl, requireConfiguration } from './login.ts';
-import { CLOCK_TOLERANCE_S } from './provider-client.ts';
 import { samlClient } from './saml-client.ts';
 import { child, elements, NAMESPACES, parseXml } from './saml-xml.ts';
 

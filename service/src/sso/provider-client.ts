@@ -2,7 +2,7 @@ import { exchange } from '@tokenctl/common/network/exchange.ts';
 import { proxyFailure } from '@tokenctl/common/network/outgoing.ts';
 import { isLoopback } from '@tokenctl/common/network-address.ts';
 import type { Configuration, CustomFetch } from 'openid-client';
-import { SsoFailure } from './backends.ts';
+import { CLOCK_TOLERANCE_S, SsoFailure } from './backends.ts';
 
 /** The service's credentials at an issuer. */
 interface Client {
@@ -15,8 +15,6 @@ interface Client {
 const LIFETIME_MS = 600_000;
 /** The timeout of a request to a provider, in seconds. */
 export const PROVIDER_TIMEOUT_S = 10;
-/** How far a provider's clock may differ from ours, in seconds. */
-export const CLOCK_TOLERANCE_S = 60;
 
 interface Discovered {
   readonly client: Client;

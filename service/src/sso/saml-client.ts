@@ -1,9 +1,8 @@
 import type { SAML } from '@node-saml/node-saml';
 import type { SamlIdp } from '../settings/sso-schemas.ts';
-import { SsoFailure } from './backends.ts';
+import { CLOCK_TOLERANCE_S, SsoFailure } from './backends.ts';
 import type { SamlConfiguration } from './configuration.ts';
 import type { LoginRequest, ProviderRedirect } from './openid.ts';
-import { CLOCK_TOLERANCE_S } from './provider-client.ts';
 
 /** How long a user may take at an identity provider, in milliseconds. */
 export const LOGIN_LIFETIME_MS = 600_000;

@@ -5,7 +5,14 @@ import { localPath } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import type { SamlIdp } from '../settings/sso-schemas.ts';
 import { recordAssertion } from '../store/sso-logins.ts';
-import { attributesOf, type Identity, MAX_UID_LENGTH, SsoFailure, withheldBy } from './backends.ts';
+import {
+  attributesOf,
+  CLOCK_TOLERANCE_S,
+  type Identity,
+  MAX_UID_LENGTH,
+  SsoFailure,
+  withheldBy,
+} from './backends.ts';
 import { type SamlConfiguration, ssoConfiguration } from './configuration.ts';
 import {
   type Admission,
@@ -14,7 +21,6 @@ import {
   requireConfiguration,
   takePendingLogin,
 } from './login.ts';
-import { CLOCK_TOLERANCE_S } from './provider-client.ts';
 import { mappedAttributes, NAME_CLAIMS } from './role-mapping.ts';
 import { idpOf, nameIdFormat, type SentRequest } from './saml-client.ts';
 import type { SamlThread } from './saml-thread.ts';

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { tooManyRequests } from '../failure.ts';
@@ -18,11 +19,19 @@ const MAX_WAITING = 50;
 /** The thread's memory limit in MiB: more than any valid response needs. */
 const MEMORY_MIB = 256;
 
+/** The program of the thread: its source file, or what the build bundled it into, as text. */
+function program(): URL | string {
+  if (extname(import.meta.url) !== '.js') return new URL('./saml-worker.ts', import.meta.url);
+  return readFileSync(new URL('./saml-worker.cjs', import.meta.url), 'utf8');
+}
+
 /**
  * Verifies SAML responses in a thread, so that one that takes long delays only other SAML logins, and these
- * for seconds. The thread starts with the first response and stays.
+ * for seconds. The thread starts with the first response and stays. Its program is read when this is made: an
+ * upgrade replaces the file.
  */
 export class SamlThread {
+  readonly #program = program();
   #worker: Worker | null = null;
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -65,8 +74,10 @@ export class SamlThread {
   }
 
   async #start(): Promise<Worker> {
-    const program = new URL(`./saml-worker${extname(import.meta.url)}`, import.meta.url);
-    const worker = new Worker(program, { resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB } });
+    const worker = new Worker(this.#program, {
+      eval: typeof this.#program === 'string',
+      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB },
+    });
     // #ask sees why the thread ended; the next response starts a new one.
     worker.on('error', () => undefined);
     worker.once('exit', () => {

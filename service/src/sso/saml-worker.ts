@@ -38,8 +38,7 @@ parentPort?.on('message', async (answer: SamlAnswer) => {
   parentPort?.postMessage(await verifySaml(answer));
 });
 // Loaded here, so that the time limit of a verification does not include it.
-await import('@node-saml/node-saml');
-parentPort?.postMessage('ready');
+void import('@node-saml/node-saml').then(() => parentPort?.postMessage('ready'));
 
 /**
  * Checks the envelope, and that the assertion, which may be encrypted, is signed by the identity provider,

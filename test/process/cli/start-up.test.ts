@@ -1,7 +1,12 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, existsSync, globSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { serviceDatabase } from '@tokenctl/service/testing/service.ts';
+import { freePort } from '@tokenctl/testing/embedded-postgres.ts';
 import { until } from '@tokenctl/testing/until.ts';
 import { expect, test } from 'vitest';
 import { startTokenctl, temporaryFolder, tokenctl } from './program.ts';
@@ -69,6 +74,31 @@ function installed(): { readonly program: string; readonly remove: () => void } 
   };
   return { program: join(folder, 'bin/tokenctl.js'), remove };
 }
+
+test('the service serves its web interface while its files are gone, and its SAML thread needs no other file', async () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'database.url'), await serviceDatabase(), { mode: 0o600 });
+  const { program, remove } = installed();
+  const env = { HOME: folder, TOKENCTL_ADMIN_PASSWORD: 'correct-horse-battery' };
+  const [port, database] = [String(await freePort()), join(folder, 'database.url')];
+  const args = ['service', 'start', '--port', port, '--database-file', database];
+  const service = startTokenctl(args, { env, program });
+  const [, url = ''] = (await service.says(/listens on \S+(?=\. )/)).split('on ');
+  remove();
+  const files = globSync('**/*.{js,css,svg}', { cwd: join(root, 'dist/web') });
+  const answers = await Promise.all(files.map(async (file) => (await fetch(`${url}/${file}`)).status));
+  expect(answers).toEqual(files.map(() => 200));
+  expect((await fetch(`${url}/api/login/`)).status).toBe(200);
+  service.kill('SIGTERM');
+  expect((await service.ended).code).toBe(0);
+  // The service reads this text at its start.
+  const text = readFileSync(join(root, 'dist/chunks/saml-worker.cjs'), 'utf8');
+  const imported = [...text.matchAll(/\b(?:require|import)\("([^"]+)"\)/g)].map(([, name = '']) => name);
+  expect(imported.filter((name) => !isBuiltin(name))).toEqual([]);
+  const worker = new Worker(text, { eval: true });
+  expect(await once(worker, 'message')).toEqual(['ready']);
+  await worker.terminate();
+});
 
 test('a scheduler and a console work on while their files are gone, and the ledger knows whether it runs', async () => {
   const folder = temporaryFolder();
