@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ADMIN } from '@tokenctl/service/testing/service.ts';
+import { ADMIN, basic, bearer, Client } from '@tokenctl/service/testing/service.ts';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
+import { configure } from '../../support/drafts.ts';
 import { databaseEstate, FIRST_ENTRY } from './database-estate.ts';
 import { estate } from './estate.ts';
 import { tokenctl } from './program.ts';
@@ -17,6 +18,57 @@ describe('in a database', () => {
       JSON.parse((await home.run([...args, '--json'])).stdout);
     return { ...home, json };
   }
+
+  // The first: of users that other tests put into the table, nothing says who made them.
+  test('roles at the service are found in its database with the ids that REST gives them, and taken', async () => {
+    const { folder, json, run } = place();
+    const [url, password] = [join(folder, 'controller.database'), join(folder, 'password')];
+    writeFileSync(password, ADMIN.password, { mode: 0o600 });
+    const login = `url: "${db.service()}", username: ${ADMIN.username}, password: { file: "${password}" }`;
+    configure(folder, `contexts:\n  db: { database: { file: "${url}" } }\n  rest: { ${login} }\n`);
+    const admin = new Client(db.service(), basic(ADMIN.username, ADMIN.password));
+    const thief = { username: 'thief', password: 'correct-horse-battery', is_superuser: true };
+    await admin.post('/api/v2/users/', thief);
+    const made = await new Client(db.service(), basic(thief.username, thief.password)).post(
+      '/api/v2/tokens/',
+      { scope: 'write' },
+    );
+    const stolen = new Client(db.service(), bearer(made.json.token));
+    const { id } = (await stolen.post('/api/v2/users/', { ...thief, username: 'mole', is_superuser: false }))
+      .json;
+    const team = (await stolen.post('/api/v2/teams/', { name: 'gang', organization: 1 })).json.id;
+    const adminOf = async (path: string) => {
+      const { results } = (await admin.get(`/api/v2/${path}/1/object_roles/`)).json;
+      return (results as readonly { id?: number; name?: string }[]).find(({ name }) => name === 'Admin')?.id;
+    };
+    // The entry of the first names the role, those of the others do not.
+    await stolen.post(`/api/v2/users/${id}/roles/`, { id: await adminOf('organizations') });
+    await stolen.post(`/api/v2/roles/${await adminOf('job_templates')}/users/`, { id });
+    await stolen.post(`/api/v2/teams/${team}/users/`, { id });
+    await stolen.post(`/api/v2/roles/${await adminOf('job_templates')}/teams/`, { id: team });
+    const saved = join(folder, 'saved');
+    const found = async (context: string, ...more: readonly string[]) => {
+      const args = ['--context', context, '--user', 'thief', '--since', '1h', ...more];
+      const { items } = await json('incident', 'investigate', ...args);
+      return items.map((item: { id: string; state: string }) => [item.id, item.state]).toSorted();
+    };
+    const over = await found('rest', '--out', saved);
+    expect(over).toHaveLength(7);
+    expect(await found('db')).toEqual(over);
+    const clean = ['incident', 'clean', '--context', 'db', '--from', saved, '--irreversible'];
+    const { code, stdout } = await run([...clean, '--yes']);
+    expect([code, stdout]).toEqual([5, expect.stringContaining('Cleaned: 5 of 5 items.')]);
+    // What the controller computes for a team, and what it deletes with one.
+    const left = stdout.slice(stdout.lastIndexOf('Needs manual action: 2 items.'));
+    expect(left).toMatch(
+      /granted admin_role on job template .*\n.*add --rest-context NAME\.\n +Send .*: POST /,
+    );
+    expect((await admin.get(`/api/v2/users/${id}/roles/`)).json.count).toBe(0);
+    const all = await run([...clean, '--rest-context', 'rest', '--yes']);
+    expect([all.code, all.stdout]).toEqual([0, expect.stringContaining('Cleaned: 2 of 2 items.')]);
+    const states = (await found('db')).map(([, state]: string[]) => state);
+    expect(new Set(states)).toEqual(new Set(['gone', 'undone']));
+  });
 
   test('a lockdown of a user is planned, done, seen, and lifted', async () => {
     const home = place();

@@ -12,7 +12,8 @@ import { databaseError, openConnection } from '../connection.ts';
 import { ENTRIES, linkOf, record } from './cleaning-entries.ts';
 import { ROLE_TABLES, ROLE_TABLES_READ, removeRole } from './cleaning-roles.ts';
 import type { DatabaseEvidenceOptions } from './evidence.ts';
-import { LINK_TABLES, ROLE_LINK, STORES } from './evidence-tables.ts';
+import { LINK_TABLES, ROLE_LINK, SERVICE_ROLES, STORES } from './evidence-tables.ts';
+import { removeServiceRole, SERVICE_GRANTS } from './service-roles.ts';
 
 /** Hosts, groups, inventories and others have constraints on their names. */
 const UNIQUE_VIOLATION = '23505';
@@ -41,12 +42,13 @@ export async function openDatabaseCleaner(
   });
   const { database, address } = connection;
   try {
-    const refused = await refusedTables(database);
+    const { isServiceDatabase: isService } = connection.recognized;
+    const refused = { ...(await refusedTables(database)), isService };
     return {
       refusal: (act) => refusalOf(act, refused),
       apply: (act, values) =>
         connection.write('read', (transaction) =>
-          apply(transaction, { act, values, address }).catch((error: unknown) => {
+          apply(transaction, { act, values, address, isService }).catch((error: unknown) => {
             throw sqlState(error) === UNIQUE_VIOLATION ? nameTaken(error) : error;
           }),
         ),
@@ -64,7 +66,7 @@ const TEMPLATES = 'main_unifiedjobtemplate';
 type Right = `${'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE'} ${string}`;
 
 /** The rights that an act takes in addition to those of an investigation. */
-function rightsOf(act: CleaningAct): Right[] {
+function rightsOf(act: CleaningAct, isService: boolean): Right[] {
   const update = (kind: string): Right[] => {
     const tables = isKnownKind(kind)
       ? [STORES[kind]?.table ?? kind, STORES[kind]?.parent ?? []].flat()
@@ -90,6 +92,12 @@ function rightsOf(act: CleaningAct): Right[] {
         const [table = act.link] = LINK_TABLES[act.link] ?? [];
         return [`DELETE ${table}`, ...entry(act.object.kind, act.other.kind)];
       }
+      if (isService)
+        return [
+          ...SERVICE_GRANTS.map((table): Right => `DELETE ${table}`),
+          ...SERVICE_ROLES.map((table): Right => `SELECT ${table}`),
+          ...entry('user'),
+        ];
       return [
         ...ROLE_TABLES.map((table): Right => `DELETE ${table}`),
         ...[...ROLE_TABLES, ...ROLE_TABLES_READ].map((table): Right => `SELECT ${table}`),
@@ -106,6 +114,8 @@ interface RefusedTables {
   readonly missing: ReadonlySet<string>;
   readonly rights: ReadonlySet<string>;
   readonly role: string;
+  /** Whether the database is that of tokenctl's own service. */
+  readonly isService: boolean;
 }
 
 interface RefusedRow {
@@ -114,9 +124,9 @@ interface RefusedRow {
   readonly role: string;
 }
 
-async function refusedTables(database: Queryable): Promise<RefusedTables> {
+async function refusedTables(database: Queryable): Promise<Omit<RefusedTables, 'isService'>> {
   const tables = [
-    ...[ENTRIES, ...ROLE_TABLES, ...ROLE_TABLES_READ, TEMPLATES, ROLE_LINK[0]],
+    ...[ENTRIES, ...ROLE_TABLES, ...ROLE_TABLES_READ, ...SERVICE_ROLES, TEMPLATES, ROLE_LINK[0]],
     ...['conf_setting', ...Object.values(LINK_TABLES).map(([table]) => table)],
     ...Object.values(STORES).flatMap(({ table, link }) => [table, link[0]]),
   ];
@@ -132,8 +142,10 @@ async function refusedTables(database: Queryable): Promise<RefusedTables> {
   };
 }
 
-function refusalOf(act: CleaningAct, { missing, rights, role }: RefusedTables): string | null {
-  const needed = rightsOf(act).map((right) => right.split(' ') as [privilege: string, table: string]);
+function refusalOf(act: CleaningAct, { missing, rights, role, isService }: RefusedTables): string | null {
+  const needed = rightsOf(act, isService).map(
+    (right) => right.split(' ') as [privilege: string, table: string],
+  );
   const absent = needed.find(([, table]) => missing.has(table));
   if (absent !== undefined) return `The database has no table ${absent[1]}.`;
   const lacking = needed.filter(([privilege, table]) => rights.has(`${privilege} ${table}`));
@@ -149,6 +161,7 @@ interface Work {
   readonly act: CleaningAct;
   readonly values: CleaningValues;
   readonly address: string;
+  readonly isService: boolean;
 }
 
 async function apply(transaction: Queryable, work: Work): Promise<'done' | 'unchanged'> {
@@ -164,9 +177,11 @@ async function apply(transaction: Queryable, work: Work): Promise<'done' | 'unch
       if (act.object.kind !== 'setting') return await restoreFields(transaction, act, work);
       return await (act.isDefault ? resetSetting(transaction, act, work) : restoreSetting(transaction, work));
     case 'disassociate':
-      return act.link === 'role'
-        ? await removeRole(transaction, { ...act, entry: work.values.entry })
-        : await removeLink(transaction, act, work);
+      if (act.link !== 'role') return await removeLink(transaction, act, work);
+      if (!work.isService) return await removeRole(transaction, { ...act, entry: work.values.entry });
+      return await removeServiceRole(transaction, {
+        ...{ roleId: act.object.id, userId: act.other.id, entry: work.values.entry },
+      });
     default:
       throw refusedAct('only the REST API can do it', 'rest_only');
   }

@@ -5,6 +5,7 @@ import type { Connection } from '../connection.ts';
 import type { RecognizedLayout } from '../layout.ts';
 import { type ArraysOf, type ColumnSql, dateOf, mapRows, milliseconds, readColumns } from '../queries.ts';
 import { ROLE_LINK, STORES } from './evidence-tables.ts';
+import { hasServiceRoles, readRoleLinks } from './service-roles.ts';
 
 /** A row of the activity stream; the time in milliseconds. */
 interface EntryRow {
@@ -187,6 +188,8 @@ async function readLinks(
   const found = isKnownKind(kind) ? STORES[kind] : undefined;
   const [table, column] = kind === 'role' ? ROLE_LINK : (found?.link ?? [null, null]);
   const names = new Map<number, string | null>();
+  if (kind === 'role' && hasServiceRoles(present))
+    return { rows: await readRoleLinks(connection, ids), names };
   if (table === null || !present.has(table)) return { rows: { entry: null, object: null }, names };
   const rows = await readColumns<LinkRow>(
     connection.reader,

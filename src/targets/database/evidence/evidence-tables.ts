@@ -81,11 +81,17 @@ export const ASSIGNMENT_TABLES = [
 /** The tables of roles that all controllers have. */
 export const OLDER_ROLES = ['main_rbac_roles', 'main_rbac_roles_members', 'main_rbac_roles_parents'];
 
+/** The tables of roles that tokenctl's own service has, beside those of organizations and teams. */
+export const SERVICE_ROLES = [
+  ...['service_role', 'service_team_role', 'service_object_role', 'service_role_grant'],
+];
+
 /** The tables that are read in addition to those of {@link STORES}. */
 const OTHER_TABLES = [
   ...['main_activitystream', 'auth_user', 'conf_setting', 'django_content_type', ROLE_LINK[0]],
   ...OLDER_ROLES,
   ...ASSIGNMENT_TABLES,
+  ...SERVICE_ROLES,
   ...['main_unifiedjob', 'main_unifiedjobtemplate', 'main_unifiedjob_credentials', 'main_jobhostsummary'],
 ] as const;
 

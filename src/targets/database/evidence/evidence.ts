@@ -52,6 +52,7 @@ import {
   WITHHELD,
 } from './evidence-tables.ts';
 import { openGatewayEvidence } from './gateway-evidence.ts';
+import { hasServiceRoles, holdsServiceRole, readServiceRoles } from './service-roles.ts';
 
 /** Which database, and how to reach it. */
 export interface DatabaseEvidenceOptions {
@@ -284,6 +285,7 @@ class DatabaseEvidence implements OpenedEvidence {
     Promise.resolve(new Map(settings.map(({ name }) => [name, 'unset'] as const)));
 
   async roles(ids: readonly number[]): Promise<ReadonlyMap<number, RoleRecord>> {
+    if (hasServiceRoles(this.#present)) return await readServiceRoles(this.#connection, ids);
     return this.#present.has('main_rbac_roles') ? await readRoles(this.#connection, ids) : new Map();
   }
 
@@ -315,6 +317,7 @@ class DatabaseEvidence implements OpenedEvidence {
     role: number,
     holder: { readonly kind: string; readonly id: number },
   ): Promise<boolean | null> {
+    if (hasServiceRoles(this.#present)) return await holdsServiceRole(this.#connection, role, holder);
     return this.#present.has('main_rbac_roles_members')
       ? await holdsRole(this.#connection, role, holder)
       : null;
