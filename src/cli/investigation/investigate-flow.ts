@@ -58,10 +58,11 @@ export async function investigateFlow(request: InvestigateRequest): Promise<Repo
 }
 
 /** What the audit log has of the incident that it belongs to. */
-async function knownOf(runtime: Runtime, { incident }: Investigation): Promise<KnownItems> {
+async function knownOf(runtime: Runtime, investigation: Investigation): Promise<KnownItems> {
+  const { incident } = investigation;
   if (incident === null) return NOTHING_KNOWN;
   const [log, description] = [await runtime.auditLog(), await runtime.description()];
-  return await gatherRecord({ log, description, incident, investigations: [] });
+  return await gatherRecord({ log, description, incident, investigations: [], shown: investigation });
 }
 
 /** What to type next, where something remains that nobody decided about. */

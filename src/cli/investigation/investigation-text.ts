@@ -47,7 +47,7 @@ export function investigationDocument(
   { all, known = NOTHING_KNOWN }: { readonly all: boolean; readonly known?: KnownItems },
 ): Document {
   const { items, chain, stream, target, since, until } = investigation;
-  const { ownActs } = known;
+  const { ownActs, provenActs } = known;
   const there = caseItems(investigation, known).filter(({ item }) => isStillThere(item));
   const isDecided = ({ fate }: CaseItem) => fate === 'honest' || fate === 'handed_over';
   const decided = there.filter(isDecided);
@@ -59,7 +59,7 @@ export function investigationDocument(
   const dealtWith = items.filter(
     (item) => !isStillThere(item) && item.group !== 'ran' && item.group !== 'other',
   );
-  const unknowns = unknownsOf([investigation], ownActs);
+  const unknowns = unknownsOf([investigation], provenActs);
   return [
     lines(
       ...notReadText(investigation),
@@ -133,7 +133,7 @@ function beforeTokenPart({ beforeToken }: Investigation, all: boolean): Part {
   );
 }
 
-function unattributedPart({ unattributed, unattributedCount }: Unknowns, all: boolean): Part {
+function unattributedPart({ unattributed, unattributedCount, ours }: Unknowns, all: boolean): Part {
   const shown = all ? unattributed : unattributed.slice(0, MAX_UNATTRIBUTED);
   const more = unattributedCount - shown.length;
   return lines(
@@ -146,6 +146,7 @@ function unattributedPart({ unattributed, unattributedCount }: Unknowns, all: bo
       }),
       shown.length > 0 && more > 0 && `and ${numberText(more)} more${all ? '' : '. Add --all to see them'}.`,
     ),
+    ours,
   );
 }
 

@@ -105,7 +105,7 @@ export async function shownInvestigation(
   const { incident } = of;
   const investigation = new CaseFiles(runtime.environment, incident).investigation(name);
   const [log, description] = [await runtime.auditLog(), await controllerOfCase(runtime, of)];
-  const known = await gatherRecord({ log, description, incident, investigations: [] });
+  const known = await gatherRecord({ log, description, incident, investigations: [], shown: investigation });
   return shownOf(investigation, { ...known, ways });
 }
 
@@ -123,7 +123,7 @@ export function shownOf(investigation: Investigation, known: Known) {
   // Of very many, the page gets what remains. Their order is that of the file: it is the same after a cleaning.
   const most = items.toSorted((one, other) => Number(isStillThere(other)) - Number(isStillThere(one)));
   const shown = new Set(most.slice(0, MAX_ITEMS));
-  const { groups, unattributedCount, ours } = unknownsOf([investigation], known.ownActs);
+  const { groups, unattributedCount, ours } = unknownsOf([investigation], known.provenActs);
   const all = caseItems(investigation, known);
   const stolen = new Set(all.flatMap(({ isStolen, item }) => (isStolen ? item.id : [])));
   const drawn = items.filter((item) => shown.has(item));

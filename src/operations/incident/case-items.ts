@@ -13,8 +13,10 @@ export interface KnownItems {
   readonly marks: Marks;
   /** When a cleaning verified that an item does not remain, by the ids. */
   readonly verified: ReadonlyMap<string, string>;
-  /** What runs of tokenctl did: its own entries of the activity stream are not the intruder's. */
+  /** What the runs that belong to the incident did. */
   readonly ownActs: readonly OwnAct[];
+  /** What any run did, of which the investigations have the entries without an actor: these are not the intruder's. */
+  readonly provenActs: readonly OwnAct[];
 }
 
 /** Without an incident, nobody has said anything of an item. */
@@ -22,6 +24,7 @@ export const NOTHING_KNOWN: KnownItems = {
   marks: { honest: new Map(), byHand: new Map(), handedOver: new Map() },
   verified: new Map(),
   ownActs: [],
+  provenActs: [],
 };
 
 /**

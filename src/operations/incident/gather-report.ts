@@ -13,11 +13,12 @@ import { marksOf } from '../journal/marked-items.ts';
 import { OwnActs } from '../journal/own-acts.ts';
 import { readIncidentHistories, requireIncident } from '../journal/recorded-incidents.ts';
 import type { RunAccount } from '../journal/run-account.ts';
-import type { AuditLog, Entry } from '../ports/audit-log.ts';
+import type { AuditLog, Entry, LogVerification } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import type { KnownItems } from './case-items.ts';
 import { type Found, foundBy } from './found.ts';
 import { beganWith, type OwnWork, type TheftBegan, withoutOwnWork } from './own-work.ts';
+import { provenActs } from './proven-acts.ts';
 import { verifiedItems } from './verified-items.ts';
 
 /** What a lockdown said of itself when it ended, as the log has it. */
@@ -92,6 +93,10 @@ interface RecordOptions {
   readonly investigations: readonly Investigation[];
   /** When the theft began, instead of what the last cleaning says. */
   readonly since?: Date | undefined;
+  /** What else is asked about entries without an actor, beside `investigations`. */
+  readonly shown?: Pick<Investigation, 'unattributed'>;
+  /** The verification of the log, where it is made anyway. */
+  readonly verify?: AuditLog['verify'];
 }
 
 /**
@@ -107,8 +112,13 @@ export async function gatherReport(
     readonly checkpoint: () => Promise<LogEvidence['checkpoint']>;
   },
 ): Promise<IncidentReport> {
-  const record = await gatherRecord(options);
-  return { ...record, madeAt: options.now, evidence: await evidenceOf(options.log, options.checkpoint) };
+  let verification: Promise<LogVerification> | undefined;
+  const verify = () => {
+    verification ??= options.log.verify();
+    return verification;
+  };
+  const record = await gatherRecord({ ...options, verify });
+  return { ...record, madeAt: options.now, evidence: await evidenceOf(await verify(), options.checkpoint) };
 }
 
 /**
@@ -118,7 +128,7 @@ export async function gatherReport(
  * @throws TokenctlError as {@link gatherReport}.
  */
 export async function gatherRecord(options: RecordOptions): Promise<IncidentRecord> {
-  const { log, description, investigations } = options;
+  const { log, description, investigations, verify = () => log.verify(), shown } = options;
   const histories = (await readIncidentHistories(log)).ofController(description);
   const { incident, history } = requireIncident(histories, options.incident);
   const since = new Date(Date.parse(incident.loggedAt) - BEFORE_MS);
@@ -148,6 +158,10 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
     cleaned,
     undone,
     ownActs,
+    provenActs: await provenActs({
+      ...{ log, description, verify },
+      investigations: shown === undefined ? investigations : [...investigations, shown],
+    }),
     began,
     ...others,
     found: foundBy(others.investigations),
@@ -270,10 +284,9 @@ function recordedLockdown(entry: Entry): RecordedLockdown {
 }
 
 async function evidenceOf(
-  log: AuditLog,
+  verification: LogVerification,
   checkpoint: () => Promise<LogEvidence['checkpoint']>,
 ): Promise<LogEvidence> {
-  const verification = await log.verify();
   const { size, hash } = verification.head;
   try {
     requireIntact(verification);

@@ -1,3 +1,4 @@
+import { someOf } from '@tokenctl/common/text.ts';
 import type {
   EvidenceLimit,
   Investigation,
@@ -19,8 +20,8 @@ export interface Unknowns {
   /** Entries about access without an actor, which may be the intruder's: some of them, and how many there are. */
   readonly unattributed: readonly UnattributedEntry[];
   readonly unattributedCount: number;
-  /** How many of these entries are of the runs of tokenctl: that is known. */
-  readonly ours: number;
+  /** How many of these entries were taken for tokenctl's own work, and by which runs, as sentences; empty for none. */
+  readonly ours: string;
 }
 
 type Limit = EvidenceLimit['limit'];
@@ -42,7 +43,9 @@ type Found = Pick<Investigation, 'limits' | 'mayHaveRead' | 'unattributed' | 'un
  * @param acts What these runs did, by the audit log.
  */
 export function unknownsOf(investigations: readonly Found[], acts: readonly OwnAct[]): Unknowns {
-  const isOurs = (entry: UnattributedEntry) => ownActOf(entry, acts) !== null;
+  const all = investigations.flatMap(({ unattributed }) => unattributed);
+  const owned = ownedEntries(all, acts);
+  const isOurs = ({ entry }: UnattributedEntry) => owned.has(entry);
   const limits = investigations.flatMap((found) => {
     const ours = found.unattributed.filter(isOurs).length;
     const access = (found.unattributedCount ?? found.unattributed.length) - ours;
@@ -59,9 +62,7 @@ export function unknownsOf(investigations: readonly Found[], acts: readonly OwnA
     title,
     texts: [...new Set(texts)].filter((text) => text !== '').map(withoutFractions),
   }));
-  const all = investigations.flatMap(({ unattributed }) => unattributed);
   const unattributed = all.filter((entry) => !isOurs(entry));
-  const ours = all.length - unattributed.length;
   const counted = investigations.reduce(
     (sum, each) => sum + (each.unattributedCount ?? each.unattributed.length),
     0,
@@ -69,9 +70,41 @@ export function unknownsOf(investigations: readonly Found[], acts: readonly OwnA
   return {
     groups: groups.filter(({ texts }) => texts.length > 0),
     unattributed,
-    unattributedCount: counted - ours,
-    ours,
+    unattributedCount: counted - (all.length - unattributed.length),
+    ours: oursText([...owned.values()]),
   };
+}
+
+/** The entries that are acts of runs, by their ids: an act wrote one entry, and another like it may be of anybody. */
+function ownedEntries(
+  entries: readonly UnattributedEntry[],
+  acts: readonly OwnAct[],
+): ReadonlyMap<number, OwnAct> {
+  const owned = new Map<number, OwnAct>();
+  const left = new Set(acts);
+  for (const entry of entries.toSorted((one, other) => one.entry - other.entry)) {
+    const act = owned.has(entry.entry) ? null : ownActOf(entry, [...left]);
+    if (act === null) continue;
+    left.delete(act);
+    owned.set(entry.entry, act);
+  }
+  return owned;
+}
+
+/** The runs that are named. */
+const MAX_RUNS = 10;
+
+/** What was taken for the work of runs of tokenctl, one act an entry. */
+function oursText(acts: readonly OwnAct[]): string {
+  if (acts.length === 0) return '';
+  const runs = [...Map.groupBy(acts, ({ run }) => run)].map(
+    ([run, [act, ...more]]) => `${1 + more.length} ${act?.command} by ${act?.by} (run ${run.slice(0, 8)})`,
+  );
+  return `Without an actor, and taken for tokenctl's own work: ${countOf(acts.length)} about access. By its audit log, ${runs.length === 1 ? 'this run' : 'these runs'} did the same to the same objects at that time: ${someOf(runs, MAX_RUNS)}.`;
+}
+
+function countOf(count: number): string {
+  return count === 1 ? '1 entry' : `${count} entries`;
 }
 
 /** The same with its instants to the second: people read it. */

@@ -10,8 +10,8 @@ export interface OwnAct {
   /** Of a user whom a step on users switched on or off, where the log has it. */
   readonly name?: string;
   /** As the activity stream calls it. */
-  readonly operation: 'delete' | 'update';
-  /** The changed fields; empty for a deletion. */
+  readonly operation: 'create' | 'delete' | 'update';
+  /** The changed fields; only of an update. */
   readonly fields: readonly string[];
   /** Of a user, schedule or host: whether it was switched on or off. */
   readonly active?: boolean;
@@ -19,6 +19,8 @@ export interface OwnAct {
   readonly from: number;
   readonly to: number;
   readonly run: string;
+  /** The operation of the run: `tokens.revoke`. */
+  readonly command: string;
   readonly by: string;
 }
 
@@ -29,52 +31,80 @@ export const CLOCKS_MS = 1_000;
 export class OwnActs {
   readonly all: OwnAct[] = [];
   readonly #intents = new Map<number, Entry>();
+  readonly #isWanted: (object: Pick<OwnAct, 'kind' | 'id'>) => boolean;
+
+  /** @param isWanted Leaves out what was done to other objects. */
+  constructor(isWanted: (object: Pick<OwnAct, 'kind' | 'id'>) => boolean = () => true) {
+    this.#isWanted = isWanted;
+  }
 
   add(entry: Entry): void {
-    const { kind, seq, closes, data, operation } = entry;
+    const { kind, seq, closes } = entry;
     if (kind === 'intent') this.#intents.set(seq, entry);
     const intent = kind === 'outcome' ? this.#intents.get(closes ?? -1) : undefined;
     if (intent === undefined) return;
-    const { step, result } = data;
+    this.#intents.delete(intent.seq);
     const names = namesIn(intent);
     const common = {
       from: controllerTime(intent).getTime() - CLOCKS_MS,
       to: controllerTime(entry).getTime() + CLOCKS_MS,
       run: entry.run,
+      command: entry.operation,
       by: entry.actor['sudo_user'] ?? entry.actor['user'] ?? 'unknown',
     };
-    const push = (
-      kindOfObject: string,
-      ids: unknown,
-      act: Pick<OwnAct, 'operation' | 'fields' | 'active'>,
-    ) => {
+    for (const { ids, ...act } of [...tokenActs(entry), ...objectActs(entry, intent)]) {
       for (const id of listOf(ids)) {
-        if (typeof id === 'number')
-          this.all.push({ ...common, ...act, ...names.get(id), kind: kindOfObject, id });
+        if (typeof id === 'number' && this.#isWanted({ kind: act.kind, id }))
+          this.all.push({ ...common, ...act, ...names.get(id), id });
       }
-    };
-    if (operation !== 'tokens.cleanup' && step === 'batch')
-      push('o_auth2_access_token', data['revoked'], { operation: 'delete', fields: [] });
-    const { active } = intent.data;
-    if (step === 'users' && typeof active === 'boolean')
-      push('user', data['changed'], { operation: 'update', fields: ['is_active'], active });
-    if (step === 'passwords') push('user', data['reset'], { operation: 'update', fields: ['password'] });
-    if (textOf(data['item']) !== undefined && result === 'done') {
-      const { kind: cleanedKind, id } = objectOf(intent.data['object']) ?? {};
-      const act = intent.data['act'];
-      const fields = [
-        ...[intent.data['field']].flatMap((field) => textOf(field) ?? []),
-        ...objectsIn(intent.data['fields']).flatMap(({ field }) => textOf(field) ?? []),
-      ];
-      const isDeletion = act === 'delete' || act === 'unassign';
-      const isSwitch = act === 'disable' || act === 'enable';
-      push(textOf(cleanedKind) ?? '', [id], {
-        operation: isDeletion ? 'delete' : 'update',
-        fields,
-        ...(isSwitch && { active: act === 'enable' }),
-      });
     }
   }
+}
+
+/** One act on objects of a kind. */
+interface Done extends Pick<OwnAct, 'kind' | 'operation' | 'fields' | 'active'> {
+  readonly ids: unknown;
+}
+
+/** What an outcome says of tokens and applications. */
+function tokenActs({ operation, data }: Entry): readonly Done[] {
+  const { step, result } = data;
+  const token = { kind: 'o_auth2_access_token', fields: [] };
+  const application = { kind: 'o_auth2_application', ids: [objectOf(data['application'])?.['id']] };
+  if (operation === 'tokens.create')
+    return result === 'done' ? [{ ...token, ids: [data['token']], operation: 'create' }] : [];
+  if (operation === 'applications.rotate-secret')
+    return result === 'done' ? [{ ...application, operation: 'update', fields: ['client_secret'] }] : [];
+  if (step === 'application')
+    return data['deleted'] === true ? [{ ...application, operation: 'delete', fields: [] }] : [];
+  if (operation === 'tokens.cleanup' || step !== 'batch') return [];
+  return [{ ...token, ids: data['revoked'], operation: 'delete' }];
+}
+
+/** What an outcome says of users, and of what a cleaning was to do with an item. */
+function objectActs({ data }: Entry, intent: Entry): readonly Done[] {
+  const { active } = intent.data;
+  const user = { kind: 'user', operation: 'update' } as const;
+  const done: Done[] = [];
+  if (data['step'] === 'users' && typeof active === 'boolean')
+    done.push({ ...user, ids: data['changed'], fields: ['is_active'], active });
+  if (data['step'] === 'passwords') done.push({ ...user, ids: data['reset'], fields: ['password'] });
+  if (textOf(data['item']) === undefined || data['result'] !== 'done') return done;
+  const { kind, id } = objectOf(intent.data['object']) ?? {};
+  const act = intent.data['act'];
+  const fields = [
+    ...[intent.data['field']].flatMap((field) => textOf(field) ?? []),
+    ...objectsIn(intent.data['fields']).flatMap(({ field }) => textOf(field) ?? []),
+  ];
+  const isDeletion = act === 'delete' || act === 'unassign';
+  const isSwitch = act === 'disable' || act === 'enable';
+  return [
+    ...done,
+    {
+      ...{ kind: textOf(kind) ?? '', ids: [id], operation: isDeletion ? 'delete' : 'update', fields },
+      ...(isSwitch && { active: act === 'enable' }),
+    },
+  ];
 }
 
 /** The names of the users of a step on users, by their ids; empty for any other. */
@@ -109,7 +139,7 @@ export function ownActOf(
       act.operation === entry.operation &&
       act.from <= at &&
       at <= act.to &&
-      (act.operation === 'delete' ||
+      (act.operation !== 'update' ||
         (entry.fields.length > 0 && entry.fields.every((field) => act.fields.includes(field)))),
   );
   return found ?? null;

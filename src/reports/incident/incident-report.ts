@@ -304,12 +304,12 @@ function isDealtWith(item: InvestigationItem): boolean {
 }
 
 function whatIsNotKnown(report: IncidentReport): Document {
-  const { lockdown, incident, ownActs, began } = report;
+  const { lockdown, incident, provenActs, began } = report;
   // Where the report was told when the theft began, that an investigation was not is no gap of the report.
   const lasts = (report.found?.lasts ?? []).map((each) =>
     began === null ? each : { ...each, limits: each.limits.filter(({ limit }) => limit !== 'honest_work') },
   );
-  const { groups, unattributed, unattributedCount, ours } = unknownsOf(lasts, ownActs);
+  const { groups, unattributed, unattributedCount, ours } = unknownsOf(lasts, provenActs);
   const paths = lockdown?.accessPaths ?? [];
   const ways = [
     ...uncheckedPaths(paths).map(
@@ -336,10 +336,7 @@ function whatIsNotKnown(report: IncidentReport): Document {
         ),
     ),
     ...groups.map(({ title, texts }) => withTitle(`${title}:`, texts)),
-    lines(
-      ours > 0 &&
-        `Without an actor, and not of the intruder: ${countText(ours, 'entry', 'entries')} about access, which by object, act and time ${ours === 1 ? 'is' : 'are'} what these runs of tokenctl did by the audit log.`,
-    ),
+    lines(ours),
   ];
 }
 

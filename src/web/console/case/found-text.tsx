@@ -13,7 +13,7 @@ export function Limits({
 }: {
   readonly found: InvestigationRead;
 }): ReactNode {
-  if (groups.length === 0 && ours === 0) return null;
+  if (groups.length === 0 && ours === '') return null;
   return (
     <details className="evidence">
       <summary>
@@ -33,12 +33,7 @@ export function Limits({
           </ul>
         </section>
       ))}
-      {ours > 0 && (
-        <p className="hint">
-          Known: {countText(ours, 'entry', 'entries')} about access without an actor{' '}
-          {ours === 1 ? 'is' : 'are'} tokenctl's own, by its audit log.
-        </p>
-      )}
+      {ours !== '' && <p className="hint">{ours}</p>}
     </details>
   );
 }

@@ -641,7 +641,7 @@ describe('the report of an incident', () => {
       await texts(incidentParts(await at.report([one]), PLACE), 'What is not known');
     const own = await of(found(1, [nameless(1, 9)]));
     expect(own).not.toMatch(/in the period|may be part of this/);
-    expect(own).toContain('Without an actor, and not of the intruder: 1 entry about access');
+    expect(own).toContain("Without an actor, and taken for tokenctl's own work: 1 entry about access.");
     expect(own).toMatch(
       /What may be missing:[\s\S]*Cut off[\s\S]*What may have been read:[\s\S]*Times, and the rest:/,
     );
@@ -651,6 +651,56 @@ describe('the report of an incident', () => {
     const both = await of(found(2, [nameless(1, 9), nameless(2, 10)]));
     expect(both).toContain('1 entry in the period has no actor and is about access: it may be part of this.');
     expect(both).toContain('1 entry about access without an actor, which may be part of this:');
+  });
+
+  test('takes for its own what other runs in the same log did to the same object, and names these runs', async () => {
+    await using at = await locked();
+    const { address, context } = at.target.self;
+    const write = async (run: string, operation: string, data: object, place = address) => {
+      const entry = { operation, run, actor: { user: 'carol' }, target: { address: place, context } };
+      const { seq: closes } = await at.log.append({ ...entry, kind: 'intent', data: { step: 'batch' } });
+      return await at.log.append({ ...entry, kind: 'outcome', closes, data: { step: 'batch', ...data } });
+    };
+    const { at: time } = await write('sweep-of-the-night', 'tokens.revoke', { revoked: [20, 21] });
+    await write('rotation', 'tokens.create', { step: undefined, result: 'done', token: 22 });
+    await write('elsewhere', 'tokens.revoke', { revoked: [23] }, 'https://other.example.org');
+    await write('refused', 'tokens.create', { step: undefined, result: 'refused', token: 25 });
+    const nameless = (id: number, operation = 'delete', when = time) => ({
+      ...{ entry: when === time ? id : 1, at: when, operation, owner: null, fields: [] },
+      object: { kind: 'o_auth2_access_token', id, name: null },
+    });
+    const entries = [
+      ...[nameless(20), nameless(21), nameless(22, 'create'), nameless(23), nameless(24)],
+      ...[
+        { ...nameless(21), entry: 99 },
+        nameless(25, 'create'),
+        nameless(20, 'delete', '2026-11-20T09:00:00.000Z'),
+      ],
+    ];
+    const found = investigation({ unattributed: entries });
+    const of = async (log = at.log) =>
+      await texts(incidentParts(await at.report([found], { log }), PLACE), 'What is not known');
+    const text = await of();
+    // The other controller, another object, what was refused, another time, and a second entry of one act stay suspected.
+    expect(text).toContain('5 entries about access without an actor, which may be part of this:');
+    for (const id of [23, 24]) expect(text).toContain(`delete o\\_auth2\\_access\\_token ${id}`);
+    expect(text).toContain(
+      "Without an actor, and taken for tokenctl's own work: 3 entries about access. By its audit log, these runs did the same to the same objects at that time: 2 tokens.revoke by carol (run sweep-of), 1 tokens.create by carol (run rotation).",
+    );
+    const said = await at.log.verify();
+    const line = { line: 1, seq: 1, expected: '', problem: 'hash', message: 'changed' } as const;
+    const verify = () => Promise.resolve({ ...said, break: { ...line, expected: null } as never });
+    const broken = await of(
+      new Proxy(at.log, {
+        get: (log, name) => {
+          if (name === 'verify') return verify;
+          const value: unknown = Reflect.get(log, name, log);
+          return typeof value === 'function' ? value.bind(log) : value;
+        },
+      }),
+    );
+    expect(broken).toContain('8 entries about access without an actor, which may be part of this:');
+    expect(broken).not.toContain("tokenctl's own work");
   });
 
   test('takes what was dealt with by hand for what its person says, until it is investigated again', async () => {
@@ -978,14 +1028,24 @@ test('an investigation of an incident tells what people decided, and what tokenc
   });
   const [from, to] = [Date.parse('2026-11-20T10:30:00Z'), Date.parse('2026-11-20T10:30:01Z')];
   const kind = 'o_auth2_access_token';
-  const ours: OwnAct = { kind, id: 5, operation: 'delete', fields: [], run: 'r', by: 'eve', from, to };
+  const ours: OwnAct = {
+    kind,
+    id: 5,
+    operation: 'delete',
+    fields: [],
+    run: 'r',
+    by: 'eve',
+    command: 'tokens.revoke',
+    from,
+    to,
+  };
   const known = {
     marks: {
       honest: new Map([['user:20', mark(20)]]),
       byHand: new Map([['user:21', mark(21)]]),
       handedOver: new Map([['user:22', { ...mark(22), to: 'the platform team' }]]),
     },
-    ...{ ownActs: [ours], verified: new Map() },
+    ...{ ownActs: [ours], provenActs: [ours], verified: new Map() },
   };
   const text = documentText(investigationDocument(found, { all: false, known }));
   expect(text).toContain('4 items: 2 remain, beside 2 that people decided about.');
