@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import cookie from '@fastify/cookie';
+import { PRODUCT_HEADER, SERVICE_PRODUCT } from '@tokenctl/common/product.ts';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -132,6 +133,7 @@ function addCommonHeaders(app: FastifyInstance): void {
   app.addHook('onSend', async (request, reply) => {
     reply.headers({
       'X-API-Request-Id': request.id,
+      [PRODUCT_HEADER]: SERVICE_PRODUCT,
       'X-API-Total-Time': `${(reply.elapsedTime / 1000).toFixed(3)}s`,
       'Access-Control-Expose-Headers': 'X-API-Request-Id',
       'Content-Language': 'en',

@@ -27,6 +27,7 @@ describe('session authentication', () => {
       'content-language': 'en',
       'x-api-total-time': expect.stringMatching(/^\d+\.\d+s$/),
       'x-api-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      'x-api-product-name': 'tokenctl',
       'access-control-expose-headers': 'X-API-Request-Id',
       'strict-transport-security': 'max-age=15768000',
     });

@@ -2,12 +2,12 @@ import { knownEffect } from './tried-versions.ts';
 
 /** What the management program of a controller or a platform gateway does that a REST API does not. */
 interface ManagementCommands {
-  /** Revokes access tokens: with `--all` refresh tokens as well, with `--user` only of one user. */
-  readonly revokeTokens: string;
+  /** Revokes access tokens: with `--all` refresh tokens as well, with `--user` only of one user. Null where there is no such program. */
+  readonly revokeTokens: string | null;
   /** Ends sessions; takes `--user` for one user's. Null where no command ends those that have not expired. */
   readonly endSessions: string | null;
-  /** Creates a token for the user whose name follows. */
-  readonly createToken: string;
+  /** Creates a token for the user whose name follows; null where there is no such program. */
+  readonly createToken: string | null;
 }
 
 const controller: ManagementCommands = {
@@ -22,9 +22,12 @@ const gateway: ManagementCommands = {
   createToken: 'aap-gateway-manage create_oauth2_token --user',
 };
 
-/** The management commands beside whatever answers; tokenctl's own service stands in for a controller's. */
+/** tokenctl's own service has no such program: tokenctl does the same in its database. */
+const service: ManagementCommands = { revokeTokens: null, endSessions: null, createToken: null };
+
+/** The management commands beside whatever answers. */
 export function managementCommands(dialect: 'controller' | 'gateway' | 'service'): ManagementCommands {
-  return dialect === 'gateway' ? gateway : controller;
+  return { controller, gateway, service }[dialect];
 }
 
 /**

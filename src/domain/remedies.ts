@@ -32,6 +32,8 @@ export function selectionOf(selector: Selector, owners: readonly string[]): Reme
   return { kind: 'tokens', names: [], owners: users ?? owners };
 }
 
+const ADD_CONTEXT = 'Add a database context with `tokenctl context add`';
+
 /** How to end the refresh tokens of a selection that this target can neither list nor revoke. */
 export function refreshTokensRemedy(selection: RemedySelection, place: RemedyPlace): string {
   const { databaseContext, dialect } = place;
@@ -42,14 +44,14 @@ export function refreshTokensRemedy(selection: RemedySelection, place: RemedyPla
     return 'Delete the application, or use a database context: no management command revokes the tokens of one application.';
   }
   if (selection.kind === 'tokens') {
-    if (databaseContext === undefined)
-      return 'Add a database context with `tokenctl context add`: no management command revokes only these.';
+    if (databaseContext === undefined) return `${ADD_CONTEXT}: no management command revokes only these.`;
     const listed =
       forUsers(selection.owners, databaseContext, 'refresh-tokens list') ??
       `\`tokenctl refresh-tokens list --context ${shellWord(databaseContext)}\``;
     return `No command revokes only these. List them with ${listed}.`;
   }
   const { revokeTokens } = managementCommands(dialect);
+  if (revokeTokens === null) return `${ADD_CONTEXT}, and run the same command there.`;
   return selection.kind === 'all'
     ? `Run \`${revokeTokens} --all\` on the server.`
     : onServer(revokeTokens, selection.names, ' --all');
@@ -88,6 +90,7 @@ export function sessionsRemedy(selection: RemedySelection, place: RemedyPlace): 
     const why = users.length === 0 ? 'The owners of the tokens were not read.' : tooMany(users);
     return `${why} Choose them from \`tokenctl sessions list --context ${context}\`, and end their sessions with \`tokenctl sessions expire --context ${context}\` and a --user for each.`;
   }
+  if (dialect === 'service') return `${ADD_CONTEXT}, and use the command \`sessions expire\` there.`;
   const { endSessions } = managementCommands(dialect);
   if (endSessions === null) {
     return 'Add a database context, and use the command `sessions expire` there, which requires a recent release of the gateway: `aap-gateway-manage clearsessions` only removes expired sessions.';

@@ -24,6 +24,9 @@ export function requireRestCreates(
   if (user === undefined || user === of.username) return;
   const { createToken } = managementCommands(of.dialect);
   throw new TokenctlError('unsupported', `Only ${user} can create a token for ${user} over the REST API`, {
-    hint: `Authenticate as ${user}, use a database context, or run \`${createToken} ${user}\` there.`,
+    hint:
+      createToken === null
+        ? `Authenticate as ${user}, or use a database context.`
+        : `Authenticate as ${user}, use a database context, or run \`${createToken} ${user}\` there.`,
   });
 }

@@ -164,13 +164,13 @@ export interface Standing {
 }
 
 export function standingOf({ dialect, version }: VersionedTarget): Standing {
-  // The service is of this version of tokenctl, and follows this controller.
+  // The service follows this controller.
   if (dialect === 'service') return { standing: 'tried', like: ['awx-24.6.1'] };
   const known = TRIED.filter((each) => each.dialect === dialect);
   // A gateway does not state which it is: what all of them do is known.
   if (dialect === 'gateway') return { standing: 'unknown', like: known.map(({ id }) => id) };
   const own = numbersOf(version);
-  // An automation controller counts from 4, which is not the numbering of AWX.
+  // Another numbering than that of AWX.
   if (own === null || (own[0] ?? 0) < 10) return { standing: 'unknown', like: [] };
   const order = known.map(({ id, version: tried }) => ({ id, sign: compare(own, numbersOf(tried) ?? []) }));
   const same = order.find(({ sign }) => sign === 0);
@@ -202,8 +202,18 @@ export interface KnownEffect {
   readonly seenOn: readonly string[];
 }
 
+const OWN_SERVICE = "tokenctl's own service";
+
+/** Where the service, which otherwise follows the controller of {@link standingOf}, does better; its tests show it. */
+const OF_SERVICE: Partial<Record<EffectName, string>> = {
+  deactivated_tokens: 'refused',
+  application_lifetimes: 'the new lifetime',
+};
+
 /** What an act does at a target, by the versions that were tried. */
 export function knownEffect(name: EffectName, target: VersionedTarget): KnownEffect {
+  const own = target.dialect === 'service' ? OF_SERVICE[name] : undefined;
+  if (own !== undefined) return { outcome: own, seenOn: [OWN_SERVICE] };
   const { like } = standingOf(target);
   const { seen }: Effect = effects[name];
   const outcomes = new Set(like.map((id) => seen[id]));
@@ -249,7 +259,7 @@ function standingText(
   const names = TRIED.filter(({ id }) => like.includes(id)).map(({ name }) => name);
   switch (standing) {
     case 'tried':
-      return dialect === 'service' ? 'the service of this version' : 'tried on this version';
+      return dialect === 'service' ? OWN_SERVICE : 'tried on this version';
     case 'between':
       return `between two that were tried: ${names.join(' and ')}`;
     case 'newer':
@@ -261,12 +271,23 @@ function standingText(
       // A role that was made before this right was documented.
       if (version === null)
         return 'not known: the version was not read. A role in a database needs GRANT SELECT (version, node_type) ON main_instance';
-      return `not on version ${version}`;
+      return isOfPlatform({ dialect, version })
+        ? `no version of a platform's own controller was, such as ${version}: the worst is assumed`
+        : `not on version ${version}`;
   }
 }
 
-/** The effects of which nothing was seen at a target, and what is assumed, as sentences. */
+/** Whether it is an automation controller of a platform: these count from 4. Which AWX each is made of was not seen. */
+function isOfPlatform({ dialect, version }: VersionedTarget): boolean {
+  return dialect === 'controller' && numbersOf(version)?.[0] === 4;
+}
+
+/**
+ * The effects of which nothing was seen at a target, and what is assumed, as sentences. None for the controller of a platform, of which
+ * nothing was: its {@link Compatibility.text} says so in one.
+ */
 export function assumptions(target: VersionedTarget): readonly string[] {
+  if (isOfPlatform(target)) return [];
   return Object.entries(effects).flatMap(([name, { what, assumed }]) =>
     knownEffect(name as EffectName, target).outcome === null ? [`${what} ${assumed}.`] : [],
   );

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { isFromProduct } from '@tokenctl/common/product.ts';
 import { Agent, request } from 'undici';
 import type { RestContext } from '../../src/config/schema.ts';
 
@@ -64,7 +65,7 @@ export class Requests {
     return {
       status: answer.statusCode,
       location: typeof location === 'string' ? location : null,
-      isController: answer.headers['x-api-product-name'] !== undefined,
+      isController: isFromProduct(answer.headers),
       cookies: new Map([cookies].flat().map(cookieOf)),
       text,
       body: asJson(text),

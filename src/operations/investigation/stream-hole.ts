@@ -40,7 +40,7 @@ export async function readStream(
   }: {
     readonly missing: Promise<MissingNumbers | null>;
     readonly window: Window;
-    readonly description: Pick<TargetDescription, 'visibility' | 'dialect'>;
+    readonly description: Pick<TargetDescription, 'visibility' | 'dialect' | 'credential'>;
   },
 ): Promise<ReadStream> {
   // Awaited later: its failure is no unhandled rejection until then.
@@ -95,20 +95,21 @@ export function streamHole({
   missing,
   users,
   window: { since, until },
-  description: { dialect },
+  description: { dialect, credential },
 }: Omit<ReadStream, 'hole'> & {
   readonly window: Window;
-  readonly description: Pick<TargetDescription, 'dialect'>;
+  readonly description: Pick<TargetDescription, 'dialect' | 'credential'>;
 }): StreamHole | null {
   if (oldest === null) {
     const text = `The activity stream is empty: nothing that was done from ${since.toISOString()} to ${until.toISOString()} was read.`;
     return { text, isEmptied: true };
   }
   const accounts = [oldestUser, ...(users ?? []).filter(({ isRecorded }) => !isRecorded).map(({ at }) => at)];
-  // Only a controller records its first account.
+  // Only a controller records its first account. Over REST it may claim to be the service.
+  const mayBeController =
+    dialect === 'controller' || (dialect === 'service' && credential !== 'database_role');
   const isOlder =
-    dialect === 'controller' &&
-    accounts.some((at) => at !== null && at.getTime() < oldest.getTime() - MARGIN_MS);
+    mayBeController && accounts.some((at) => at !== null && at.getTime() < oldest.getTime() - MARGIN_MS);
   // A stream that begins with the first number, and with the first account, is as old as the controller.
   if (oldest > since && (isOlder || (missing !== null && missing.first > 1))) {
     const text = `The activity stream begins at ${oldest.toISOString()}, and the controller is older: nothing that was done in the period before was read.`;

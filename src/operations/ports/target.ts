@@ -247,7 +247,10 @@ export interface TargetDescription {
   readonly address: string;
   /** The configured context for the database of the same controller; only over REST. */
   readonly databaseContext?: string | undefined;
-  /** Whose API answers, or whose tables are there; `service` is tokenctl's own service by its tables. */
+  /**
+   * Whose API answers, or whose tables are there. `service` is tokenctl's own service: by its tables, or over REST because it says so,
+   * which any server can. What looks for an intruder must not leave out a check for that word alone.
+   */
   readonly dialect: 'controller' | 'gateway' | 'service';
   /**
    * Where a platform's gateway answers: which of its components that keep tokens it lists. Tokens from before

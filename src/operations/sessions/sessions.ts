@@ -40,13 +40,13 @@ export function noSessions(
   description: Pick<TargetDescription, 'dialect' | 'credential' | 'missingRights'>,
 ): TokenctlError {
   if (description.credential === 'database_role') return noSessionsInTables(description);
-  const { endSessions } = managementCommands(description.dialect);
-  return notPossible(
-    'This target can neither list nor end sessions',
+  const { dialect } = description;
+  const { endSessions } = managementCommands(dialect);
+  const hint =
     endSessions === null
-      ? 'Use a database context. This needs a recent release of the gateway.'
-      : `Use a database context, or run \`${endSessions}\` on the server.`,
-  );
+      ? `Use a database context.${dialect === 'gateway' ? ' This needs a recent release of the gateway.' : ''}`
+      : `Use a database context, or run \`${endSessions}\` on the server.`;
+  return notPossible('This target can neither list nor end sessions', hint);
 }
 
 /** A role may lack rights for them; without that, a gateway from before its late releases does not tell whose they are. */

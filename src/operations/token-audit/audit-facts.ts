@@ -192,8 +192,10 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
 
   /** Controllers and gateways do not require it. */
   async pkce(): Promise<Unknown> {
-    const { dialect } = await this.#describe();
-    return dialect === 'service' ? 'The tables do not record whether the service requires PKCE' : undefined;
+    const { dialect, credential } = await this.#describe();
+    return dialect === 'service' && credential === 'database_role'
+      ? 'The tables do not record whether the service requires PKCE'
+      : undefined;
   }
 
   async applications(): Promise<void> {

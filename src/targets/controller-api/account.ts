@@ -1,4 +1,5 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { isFromProduct, isFromService } from '@tokenctl/common/product.ts';
 import { z } from 'zod';
 import type { Visibility } from '../../domain/claims.ts';
 import type { User } from '../../domain/token.ts';
@@ -10,9 +11,6 @@ import { isJson, notAControllerError, parseJson } from './responses.ts';
 
 /** Each token takes one request: enough of them to keep the connections busy while the audit log is written. */
 const BATCH_SIZE = 250;
-
-/** The header by which a controller of AWX or the automation platform states what it is; other services have none. */
-export const PRODUCT_HEADER = 'x-api-product-name';
 
 const ping = z.object({ version: z.string().nullish(), install_uuid: z.string().min(1).nullish() });
 const me = z.object({ results: z.tuple([z.unknown()]) });
@@ -33,7 +31,7 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
   // Early gateways state no version.
   const pinged = await get('ping/', 'its version');
   const stated = ping.safeParse(pinged.body).data;
-  const isProduct = pinged.headers[PRODUCT_HEADER] !== undefined;
+  const isProduct = isFromProduct(pinged.headers);
   const caller = readMe((await get('me/', 'the current user')).body, dialect);
   if (caller === null) {
     throw new TokenctlError('target_misbehaved', `${api.address} does not respond like a ${dialect.name}`, {
@@ -49,7 +47,7 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
   return {
     context,
     address: api.address,
-    dialect: dialect.name,
+    dialect: dialectOf(api, pinged),
     ...(components !== undefined && { components }),
     version: stated?.version ?? null,
     installUuid: stated?.install_uuid ?? null,
@@ -105,6 +103,15 @@ async function readVisibility(api: Api, caller: User): Promise<Visibility> {
   };
 }
 
+/** Whose API it is, by what an answer says. Behind a gateway there is a controller. */
+function dialectOf(
+  { dialect, components }: Api,
+  { headers }: Pick<HttpResponse, 'headers'>,
+): TargetDescription['dialect'] {
+  const isService = dialect.name === 'controller' && components === undefined && isFromService(headers);
+  return isService ? 'service' : dialect.name;
+}
+
 /** The names of the organizations that a user administers. The service may lack the list. */
 async function readOrganizations(api: Api, userId: number): Promise<readonly string[]> {
   const path = `users/${userId}/admin_of_organizations/?page_size=200`;
@@ -115,16 +122,18 @@ async function readOrganizations(api: Api, userId: number): Promise<readonly str
 }
 
 /**
- * The caller, and the Date header of the response (RFC 9110 §6.6.1) if there is one.
+ * The caller, with the Date header of the response (RFC 9110 §6.6.1) if there is one, and whose API it is.
  *
  * @throws TokenctlError `target_misbehaved` if the response contains no user, and as requests do.
  */
-export async function readCaller(
-  api: Api,
-): Promise<{ readonly user: User; readonly date: string | undefined }> {
+export async function readCaller(api: Api): Promise<{
+  readonly user: User;
+  readonly date: string | undefined;
+  readonly dialect: TargetDescription['dialect'];
+}> {
   const response = await api.send({ method: 'GET', path: 'me/' });
   const user = readMe(parseJson(response, api, 'the current user'), api.dialect);
-  if (user !== null) return { user, date: response.headers.date };
+  if (user !== null) return { user, date: response.headers.date, dialect: dialectOf(api, response) };
   throw new TokenctlError('target_misbehaved', `${api.address} does not return the current user`, {
     hint: 'Run `tokenctl context check` to see what answers at this address.',
   });

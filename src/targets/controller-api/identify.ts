@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
+import { isFromProduct } from '@tokenctl/common/product.ts';
 import type { Secret } from '@tokenctl/common/secret.ts';
 import { z } from 'zod';
 import type { Token, UserReference } from '../../domain/token.ts';
 import { knownEffect } from '../../domain/tried-versions.ts';
 import type { Identified, IdentifyOptions, IntendedUse, KnownToken } from '../../operations/ports/target.ts';
-import { PRODUCT_HEADER, readCaller, readMe } from './account.ts';
+import { readCaller, readMe } from './account.ts';
 import type { Api, Query } from './api.ts';
 import { isBearerToken } from './connection.ts';
 import {
@@ -94,7 +95,7 @@ async function useRecording(api: Api): Promise<{ readonly quiet: boolean; readon
   const quiet =
     api.dialect.name === 'controller' &&
     api.gateway === undefined &&
-    response.headers[PRODUCT_HEADER] !== undefined &&
+    isFromProduct(response.headers) &&
     knownEffect('failed_use', { dialect: 'controller', version }).outcome === 'as it is';
   const started = Date.parse(response.headers.date ?? '');
   return { quiet, started: new Date(Number.isNaN(started) ? 0 : started) };

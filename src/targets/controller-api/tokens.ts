@@ -86,8 +86,11 @@ const createdToken = z.object({ token: z.string().min(1) });
  */
 export async function createPersonalToken(api: Api, request: TokenRequest): Promise<CreatedToken> {
   const { scope, description, user } = request;
-  const username = user === undefined ? '' : (await readCaller(api)).user.username;
-  requireRestCreates(request, { username, dialect: api.dialect.name });
+  const caller = user === undefined ? null : await readCaller(api);
+  requireRestCreates(request, {
+    username: caller?.user.username ?? '',
+    dialect: caller?.dialect ?? api.dialect.name,
+  });
   const response = await api.send({ method: 'POST', path: 'tokens/', json: { scope, description } });
   if (response.status === 403 && response.body.includes('external authentication provider')) {
     throw new TokenctlError(

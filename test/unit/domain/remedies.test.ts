@@ -8,6 +8,7 @@ import {
   sessionsRemedy,
   shellWord,
 } from '../../../src/domain/remedies.ts';
+import { requireRestCreates } from '../../../src/domain/token-request.ts';
 
 const rest = { dialect: 'controller', context: 'production' } as const;
 const both = { ...rest, databaseContext: 'production-db' };
@@ -36,6 +37,22 @@ describe('a remedy does no more than the selection', () => {
     );
     expect(sessionsRemedy(users('bob'), rest)).toBe(
       'Run `awx-manage expire_sessions --user bob` on the server.',
+    );
+  });
+
+  test('names no management command at the service, which has none', () => {
+    const own = { ...rest, dialect: 'service' } as const;
+    const every = selectionOf({ all: true }, []);
+    const single = selectionOf({ ids: [5] }, ['bob']);
+    for (const selection of [users('bob'), users(''), users(), every, single, many(300)]) {
+      const remedies = [refreshTokensRemedy, sessionsRemedy].map((remedy) => remedy(selection, own));
+      expect(remedies.join()).not.toMatch(/-manage|on the server/);
+      for (const remedy of remedies) expect(remedy).toMatch(/^Add a database context/);
+    }
+    expect(sessionsRemedy(users('bob'), own)).toContain('`sessions expire`');
+    const asked = () => requireRestCreates({ user: 'bob' }, { username: 'admin', dialect: 'service' });
+    expect(asked).toThrow(
+      expect.objectContaining({ hint: 'Authenticate as bob, or use a database context.' }) as Error,
     );
   });
 

@@ -166,6 +166,22 @@ test('two versions that differ tell nothing of one between, and the worst is ass
   expect(assumptions({ dialect: 'service', version: null })).toEqual([]);
 });
 
+test.each([null, '0.2.0'])('the service %s is told the same over REST and in its database', (version) => {
+  const { standing, text, effects: known } = compatibilityOf({ dialect: 'service', version });
+  expect([standing, text]).toEqual(['tried', "tokenctl's own service"]);
+  expect(known.application_lifetimes).toEqual({ outcome: 'the new lifetime', isKnown: true });
+});
+
+test('one line says that no controller of a platform was tried, and what follows', () => {
+  const platform = { dialect: 'controller', version: '4.5.12' } as const;
+  expect(compatibilityOf(platform).text).toBe(
+    "no version of a platform's own controller was, such as 4.5.12: the worst is assumed",
+  );
+  expect(assumptions(platform)).toEqual([]);
+  expect(compatibilityOf(platform).effects.orphaned_refresh.isKnown).toBe(false);
+  expect(assumptions({ dialect: 'controller', version: '0.2.0' })).not.toEqual([]);
+});
+
 test('the table in the docs is made of the same facts', () => {
   const page = readFileSync(new URL('../../../docs/compatibility.md', import.meta.url), 'utf8');
   // Where it differs: node scripts/compatibility-table.ts

@@ -112,11 +112,14 @@ describe('auditTokens', () => {
 
   test('does not guess whether the service requires PKCE', async () => {
     const target = new MemoryTarget();
-    target.self = description({ dialect: 'service' });
+    target.self = description({ dialect: 'service', credential: 'database_role' });
     target.programs.push(application({ clientType: 'public' }));
     const { keys, summary } = await audit(target);
     expect(keys).toEqual([]);
     expect(summary.notChecked.map(({ rule }) => rule)).toEqual(['application-public-without-pkce']);
+    // Over REST a controller may claim to be the service.
+    target.self = description({ dialect: 'service', credential: 'token' });
+    expect((await audit(target)).keys).toHaveLength(1);
   });
 
   test('does not take an unreachable target for a rule that cannot be checked', async () => {

@@ -4,7 +4,9 @@ import { investigationDocument } from '../../../src/cli/investigation/investigat
 import { notNamed } from '../../../src/domain/investigation/earlier-items.ts';
 import { remains } from '../../../src/domain/investigation/investigation.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';
+import { streamHole } from '../../../src/operations/investigation/stream-hole.ts';
 import type { RoleAssignment } from '../../../src/operations/ports/evidence.ts';
+import type { TargetDescription } from '../../../src/operations/ports/target.ts';
 import { documentText } from '../../../src/reports/document.ts';
 import { fixture } from '../../support/fixture.ts';
 import { MemoryEvidence } from '../../support/memory-evidence.ts';
@@ -608,4 +610,20 @@ test('a role that is no longer listed was removed, unless its maker was deleted'
   expect(stateIn({ ...after, since: '2026-11-20T13:00:00.000Z' })).toEqual([
     ['role_user_assignment:1', 'unknown'],
   ]);
+});
+
+test('who claims over REST to be the service is asked for its first accounts, as a controller is', () => {
+  const at = (time: string) => new Date(`2026-11-20T${time}:00Z`);
+  const extent = { oldest: at('09:00'), newest: at('10:00'), oldestUser: at('07:00') };
+  const found = {
+    extent: { ...extent, enabled: true, switched: null },
+    ...{ missing: null, users: [], window: { since: at('08:00'), until: at('11:00') } },
+  };
+  const hole = (description: Pick<TargetDescription, 'dialect' | 'credential'>) =>
+    streamHole({ ...found, description })?.isEmptied ?? false;
+  expect(hole({ dialect: 'controller', credential: 'token' })).toBe(true);
+  expect(hole({ dialect: 'service', credential: 'token' })).toBe(true);
+  // Its tables show that it is the service, which has no entries of its first accounts.
+  expect(hole({ dialect: 'service', credential: 'database_role' })).toBe(false);
+  expect(hole({ dialect: 'gateway', credential: 'token' })).toBe(false);
 });

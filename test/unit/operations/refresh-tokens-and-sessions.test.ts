@@ -63,6 +63,10 @@ describe('a plan with sessions where none are listed is refused', () => {
       code: 'unsupported',
       hint: 'Use a database context, or run `awx-manage expire_sessions` on the server.',
     });
+    expect(await refusalAt(fixture, { dialect: 'service' })).toMatchObject({
+      code: 'unsupported',
+      hint: 'Use a database context.',
+    });
     expect(await refusalAt(fixture, { dialect: 'gateway' })).toMatchObject({
       code: 'unsupported',
       hint: 'Use a database context. This needs a recent release of the gateway.',

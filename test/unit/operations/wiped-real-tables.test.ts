@@ -204,7 +204,11 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a wiped
         verifyTls: true,
       });
       const window = { since: new Date(Date.now() - 86_400_000), until: new Date(Date.now() + 60_000) };
-      const description = { visibility: { kind: 'all' }, dialect: 'controller' } as const;
+      const description = {
+        visibility: { kind: 'all' },
+        dialect: 'controller',
+        credential: 'token',
+      } as const;
       const hole = async () =>
         (await readStream(evidence, { missing: Promise.resolve(null), window, description })).hole;
       const before = await hole();

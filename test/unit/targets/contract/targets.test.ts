@@ -19,7 +19,7 @@ beforeAll(async () => {
   service = await ContractService.startController();
   gateway = await ContractService.startGateway();
   places = {
-    rest: overRest(service, { dialect: 'controller' }),
+    rest: overRest(service, { dialect: 'service' }),
     database: await byDatabase(service, 'service'),
     gateway: overRest(gateway, { dialect: 'gateway', components: ['gateway'] }),
     gatewayDatabase: await byDatabase(gateway, 'gateway'),

@@ -1,7 +1,7 @@
 import { Secret } from '@tokenctl/common/secret.ts';
 import { refused } from '@tokenctl/testing/refused.ts';
 import { describe, expect, test } from 'vitest';
-import { FakeController } from '../../../support/fake-controller.ts';
+import { FakeController, json } from '../../../support/fake-controller.ts';
 import { FakeGateway, page, user } from '../../../support/fake-gateway.ts';
 import { bearer, collected, errorOf, openTestTarget } from '../../../support/test-target.ts';
 
@@ -50,6 +50,22 @@ describe('recognizing the API', () => {
       capabilities: { lastUsed: true, deactivateUsers: false },
     });
     await target.close();
+  });
+
+  test('the service says which product it is, by a name that no controller has', async () => {
+    for (const [product, dialect, settingsHold] of [
+      ['AWX', 'controller', 'within_seconds'],
+      ['tokenctl', 'service', 'at_once'],
+      ['tokenctl or so', 'controller', 'within_seconds'],
+    ] as const) {
+      await using fake = await FakeController.start();
+      fake.fault = (request, response) =>
+        request.url === '/api/v2/ping/' &&
+        json(response, 200, { version: '24.6.1' }, { 'X-API-Product-Name': product });
+      const target = openTestTarget(fake.address);
+      expect(await target.describe()).toMatchObject({ dialect, capabilities: { settingsHold } });
+      await target.close();
+    }
   });
 
   test('selects the controller behind the gateway on request', async () => {
