@@ -41,9 +41,9 @@ export function isMeantCode(
   );
 }
 
-/** Whether an access token matches all criteria. A last use that the target does not tell counts as none. */
+/** Whether an access token matches all criteria. One whose last use is not told was used when it was made. */
 export function isMeantToken(each: Token, selector: Selector): boolean {
-  const token = { ...each, lastUsed: each.lastUsed ?? null };
+  const token = { ...each, lastUsed: each.lastUsed === undefined ? each.created : each.lastUsed };
   return (
     selector.none === undefined &&
     !isLeftOut(selector, each) &&
