@@ -6,7 +6,7 @@ import { Secret } from '@tokenctl/common/secret.ts';
 import { openOn } from '@tokenctl/testing/databases.ts';
 import { createDatabase, templateDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import pg from 'pg';
-import { inject } from 'vitest';
+import { describe, inject, test } from 'vitest';
 import type { Target } from '../../src/operations/ports/target.ts';
 import {
   type DatabaseTargetOptions,
@@ -33,6 +33,14 @@ export type Peer = (typeof PEERS)[number];
 
 /** The peers whose tables are at hand. Where the dumps are absent, `describe.each` of it leaves its tests out. */
 export const REAL_PEERS: readonly Peer[] = PEERS.filter((peer) => existsSync(join(FOLDER, `${peer}.sql.gz`)));
+
+/** As `describe.each`. Without any, the suite is skipped: a file without a suite fails. */
+export function describeEach<Of extends string>(
+  peers: readonly Of[],
+): (name: string, body: (peer: Of) => void) => void {
+  if (peers.length > 0) return (name, body) => describe.each(peers)(name, (peer) => body(peer));
+  return (name) => describe.skip(name, () => test('needs the tables of controllers', () => {}));
+}
 
 /** What a dump was filled with. A user's password is the name followed by `pw`. */
 interface Filling {

@@ -2,9 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { configure } from '../../support/drafts.ts';
-import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
+import {
+  describeEach,
+  loadRealTables,
+  type Peer,
+  REAL_PEERS,
+  type RealTables,
+} from '../../support/real-tables.ts';
 import { type Effect, ownEffect, recordedEffect, Times } from '../../support/recorded-changes.ts';
 import { hasRecordings, type ManagementRun, recorded } from '../../support/recordings.ts';
 import { Snapshot } from '../../support/row-changes.ts';
@@ -48,7 +54,7 @@ test.runIf(PEERS.length > 0)('every recorded command is compared, or differs as 
     expect(page.replaceAll(/\s+/g, ' ')).toContain(sentence ?? '');
 });
 
-describe.each(PEERS)('the drop-ins beside the recorded management commands of %s', (peer) => {
+describeEach(PEERS)('the drop-ins beside the recorded management commands of %s', (peer) => {
   const runs = recorded(peer, 'manage').map(
     (run) => [run.argv.join(' '), run.start, reasonAgainst(run), run] as const,
   );

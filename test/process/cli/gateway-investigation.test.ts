@@ -1,15 +1,21 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { configure } from '../../support/drafts.ts';
-import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
+import {
+  describeEach,
+  loadRealTables,
+  type Peer,
+  REAL_PEERS,
+  type RealTables,
+} from '../../support/real-tables.ts';
 import { RecordedGateway } from '../../support/recorded-gateway.ts';
 import { tokenctl } from './program.ts';
 
 const NEWEST = REAL_PEERS.filter((peer: Peer) => peer === 'gateway-newest');
 
-describe.each(NEWEST)('the commands at %s', (peer) => {
+describeEach(NEWEST)('the commands at %s', (peer) => {
   let real: RealTables;
   let gateway: RecordedGateway;
   let folder: string;

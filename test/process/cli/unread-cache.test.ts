@@ -1,14 +1,20 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { configure } from '../../support/drafts.ts';
-import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
+import {
+  describeEach,
+  loadRealTables,
+  type Peer,
+  REAL_PEERS,
+  type RealTables,
+} from '../../support/real-tables.ts';
 import { tokenctl } from './program.ts';
 
 const NEWEST = REAL_PEERS.filter((peer: Peer) => peer === 'gateway-newest');
 
-describe.each(NEWEST)('commands that name sessions, at %s with a cache that does not answer', (peer) => {
+describeEach(NEWEST)('commands that name sessions, at %s with a cache that does not answer', (peer) => {
   let real: RealTables;
   let folder: string;
   beforeAll(async () => {

@@ -1,13 +1,13 @@
 import { Secret } from '@tokenctl/common/secret.ts';
 import { kinds } from '@tokenctl/testing/runs.ts';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';
 import { openDatabaseEvidence } from '../../../src/targets/database/evidence/evidence.ts';
-import { loadRealTables, type Peer, REAL_PEERS } from '../../support/real-tables.ts';
+import { describeEach, loadRealTables, type Peer, REAL_PEERS } from '../../support/real-tables.ts';
 
 const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1'];
 
-describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('an investigation of %s', (peer) => {
+describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('an investigation of %s', (peer) => {
   it('names entries without an actor newest first, with the owners of the tokens', async () => {
     const real = await loadRealTables(peer);
     const evidence = await openDatabaseEvidence({ connection: new Secret(real.url) });

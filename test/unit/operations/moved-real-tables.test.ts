@@ -4,11 +4,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isOtherChangeLeft, remains } from '../../../src/domain/investigation/investigation.ts';
 import { openDatabaseEvidence } from '../../../src/targets/database/evidence/evidence.ts';
 import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
-import { loadRealTables, type Peer, REAL_PEERS } from '../../support/real-tables.ts';
+import { describeEach, loadRealTables, type Peer, REAL_PEERS } from '../../support/real-tables.ts';
 
 const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1', 'awx-21.14.0', 'awx-devel'];
 
-describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a move in %s', (peer) => {
+describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a move in %s', (peer) => {
   let real: RealCase;
   beforeEach(async () => {
     real = await loadRealCase(peer);

@@ -17,7 +17,7 @@ import { openSignalFile } from '../../../src/signals/signal-store.ts';
 import { openDatabaseEvidence } from '../../../src/targets/database/evidence/evidence.ts';
 import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
 import { loadRealCase } from '../../support/real-stream.ts';
-import { loadRealTables, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
+import { describeEach, loadRealTables, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
 
 const PEERS = REAL_PEERS.filter((peer) => peer === 'awx-24.6.1' || peer === 'gateway-newest');
 const MEASURES = { ...NO_MEASURE, deactivate: true };
@@ -66,7 +66,7 @@ function rowsOf(
 const stateOf = (paths: readonly AccessPath[], path: AccessPath['path']) =>
   paths.find((each) => each.path === path)?.state;
 
-describe.each(kinds(PEERS))('a rename while the question waits, in the tables of %s', (peer) => {
+describeEach(kinds(PEERS))('a rename while the question waits, in the tables of %s', (peer) => {
   it('leaves a lockdown of the one who was meant', { tags: ['long'] }, async () => {
     await using at = await estate(peer);
     const { alice = 0 } = at.users;

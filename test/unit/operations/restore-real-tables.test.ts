@@ -1,12 +1,12 @@
 import { kinds } from '@tokenctl/testing/runs.ts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { withoutOtherIntruders } from '../../../src/operations/investigation/other-intruders.ts';
 import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
-import { type Peer, REAL_PEERS } from '../../support/real-tables.ts';
+import { describeEach, type Peer, REAL_PEERS } from '../../support/real-tables.ts';
 
 const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1'];
 
-describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a cleaning of %s', (peer) => {
+describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a cleaning of %s', (peer) => {
   let real: RealCase;
   beforeAll(async () => {
     real = await loadRealCase(peer);

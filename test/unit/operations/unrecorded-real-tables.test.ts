@@ -1,10 +1,10 @@
 import { Secret } from '@tokenctl/common/secret.ts';
 import { kinds } from '@tokenctl/testing/runs.ts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { EvidenceLimit, Investigation } from '../../../src/domain/investigation/investigation.ts';
 import { openApiEvidence } from '../../../src/targets/controller-api/evidence.ts';
 import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
-import { type Peer, REAL_PEERS } from '../../support/real-tables.ts';
+import { describeEach, type Peer, REAL_PEERS } from '../../support/real-tables.ts';
 import { RecordedController } from '../../support/recorded-controller.ts';
 import { hasRecordings } from '../../support/recordings.ts';
 
@@ -14,7 +14,7 @@ function textsOf({ limits }: Investigation, name: EvidenceLimit['limit']): strin
   return limits.flatMap(({ limit, text }) => (limit === name ? [text] : []));
 }
 
-describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s does not record', (peer) => {
+describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s does not record', (peer) => {
   let real: RealCase;
   beforeAll(async () => {
     real = await loadRealCase(peer);

@@ -1,7 +1,7 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
 import { kinds } from '@tokenctl/testing/runs.ts';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { incidentsOf } from '../../../src/console/case/read-incidents.ts';
 import type { Investigation } from '../../../src/domain/investigation/investigation.ts';
 import { incidentStatus } from '../../../src/operations/incident/incident-status.ts';
@@ -10,14 +10,14 @@ import { openApiEvidence } from '../../../src/targets/controller-api/evidence.ts
 import { openDatabaseEvidence } from '../../../src/targets/database/evidence/evidence.ts';
 import { incidentFixture } from '../../support/incident-fixture.ts';
 import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
-import { type Peer, REAL_PEERS } from '../../support/real-tables.ts';
+import { describeEach, type Peer, REAL_PEERS } from '../../support/real-tables.ts';
 import { RecordedController } from '../../support/recorded-controller.ts';
 import { hasRecordings } from '../../support/recordings.ts';
 
 const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1', 'awx-21.14.0'];
 const STREAM = 'activity_stream:period';
 
-describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a wiped stream of %s', (peer) => {
+describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a wiped stream of %s', (peer) => {
   let real: RealCase;
   beforeEach(async () => {
     real = await loadRealCase(peer);

@@ -1,15 +1,21 @@
 import { Secret } from '@tokenctl/common/secret.ts';
 import { kinds } from '@tokenctl/testing/runs.ts';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { investigate } from '../../../../src/operations/investigation/investigate.ts';
 import type { SubjectRequest } from '../../../../src/operations/investigation/resolve-subject.ts';
 import { openDatabaseEvidence } from '../../../../src/targets/database/evidence/evidence.ts';
-import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../../support/real-tables.ts';
+import {
+  describeEach,
+  loadRealTables,
+  type Peer,
+  REAL_PEERS,
+  type RealTables,
+} from '../../../support/real-tables.ts';
 
 const GATEWAYS = REAL_PEERS.filter((peer: Peer) => peer.startsWith('gateway'));
 const DAY_MS = 86_400_000;
 
-describe.each(kinds(GATEWAYS))('an investigation in the database of %s', (peer) => {
+describeEach(kinds(GATEWAYS))('an investigation in the database of %s', (peer) => {
   let real: RealTables;
   beforeEach(async () => {
     real = await loadRealTables(peer);

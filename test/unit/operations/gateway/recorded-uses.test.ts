@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { foldUses, isUses } from '../../../../src/domain/recorded-use.ts';
-import { loadRealTables, type Peer, REAL_PEERS } from '../../../support/real-tables.ts';
+import { describeEach, loadRealTables, type Peer, REAL_PEERS } from '../../../support/real-tables.ts';
 import { all } from '../../../support/test-database.ts';
 
 const GATEWAYS = REAL_PEERS.filter((peer: Peer) => peer.startsWith('gateway'));
 
-describe.each(GATEWAYS)('uses of tokens that %s records', (peer) => {
+describeEach(GATEWAYS)('uses of tokens that %s records', (peer) => {
   it('are told from changes by entries as the gateway writes them', async () => {
     const real = await loadRealTables(peer);
     try {

@@ -1,11 +1,17 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { cachedSessions } from '../../../../src/operations/access/cached-sessions.ts';
 import { returningSessions } from '../../../../src/operations/sessions/returning-sessions.ts';
-import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../../support/real-tables.ts';
+import {
+  describeEach,
+  loadRealTables,
+  type Peer,
+  REAL_PEERS,
+  type RealTables,
+} from '../../../support/real-tables.ts';
 
 const PLAIN = REAL_PEERS.filter((peer: Peer) => peer === 'gateway-plain');
 
-describe.each(PLAIN)('sessions in the database of %s, which records no owners', (peer) => {
+describeEach(PLAIN)('sessions in the database of %s, which records no owners', (peer) => {
   let real: RealTables;
   beforeEach(async () => {
     real = await loadRealTables(peer);

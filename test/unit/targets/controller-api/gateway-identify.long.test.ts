@@ -1,14 +1,20 @@
 import { Secret } from '@tokenctl/common/secret.ts';
 import { kinds } from '@tokenctl/testing/runs.ts';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openControllerApi } from '../../../../src/targets/controller-api/controller-api.ts';
-import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../../support/real-tables.ts';
+import {
+  describeEach,
+  loadRealTables,
+  type Peer,
+  REAL_PEERS,
+  type RealTables,
+} from '../../../support/real-tables.ts';
 import { RecordedGateway } from '../../../support/recorded-gateway.ts';
 import { all } from '../../../support/test-database.ts';
 
 const GATEWAYS = REAL_PEERS.filter((peer: Peer) => peer.startsWith('gateway'));
 
-describe.each(kinds(GATEWAYS))('leaked tokens over the REST API of %s', (peer) => {
+describeEach(kinds(GATEWAYS))('leaked tokens over the REST API of %s', (peer) => {
   let real: RealTables;
   let gateway: RecordedGateway;
   beforeEach(async () => {

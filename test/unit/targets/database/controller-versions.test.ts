@@ -1,15 +1,21 @@
 import { Secret } from '@tokenctl/common/secret.ts';
 import { kinds } from '@tokenctl/testing/runs.ts';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Target } from '../../../../src/operations/ports/target.ts';
 import { partOf } from '../../../../src/operations/scope/target-parts.ts';
 import { openDatabaseEvidence } from '../../../../src/targets/database/evidence/evidence.ts';
-import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../../support/real-tables.ts';
+import {
+  describeEach,
+  loadRealTables,
+  type Peer,
+  REAL_PEERS,
+  type RealTables,
+} from '../../../support/real-tables.ts';
 import { all, results } from '../../../support/test-database.ts';
 
 const CONTROLLERS: readonly Peer[] = ['awx-24.6.1', 'awx-21.14.0', 'awx-23.5.1', 'awx-devel'];
 
-describe.each(kinds(CONTROLLERS.filter((peer) => REAL_PEERS.includes(peer))))(
+describeEach(kinds(CONTROLLERS.filter((peer) => REAL_PEERS.includes(peer))))(
   'on the tables of %s',
   (peer) => {
     let tables: RealTables;

@@ -1,10 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../../support/real-tables.ts';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import {
+  describeEach,
+  loadRealTables,
+  type Peer,
+  REAL_PEERS,
+  type RealTables,
+} from '../../../support/real-tables.ts';
 
 const GATEWAYS = REAL_PEERS.filter((peer: Peer) => peer.startsWith('gateway'));
 const ID_TOKENS = 'dab_oauth2_provider_oauth2idtoken';
 
-describe.each(GATEWAYS)('id tokens in the database of %s', (peer) => {
+describeEach(GATEWAYS)('id tokens in the database of %s', (peer) => {
   let real: RealTables;
   beforeAll(async () => {
     real = await loadRealTables(peer);
