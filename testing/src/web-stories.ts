@@ -18,6 +18,12 @@ export async function logIn(
   await page.locator('input[name=password]').press('Enter');
 }
 
+/** Removes cookies of the page once no answer is under way, which would set them again. Without a name, all. */
+export async function loseCookies(page: Page, name?: string): Promise<void> {
+  await page.waitForLoadState('networkidle');
+  await page.context().clearCookies(name === undefined ? {} : { name });
+}
+
 /** Repeats a request until its status is the expected one: the workers of a controller keep settings for some seconds. */
 async function waitForStatus(use: () => Promise<number>, status: number): Promise<void> {
   await expect.poll(use, { interval: 500 }).toBe(status);

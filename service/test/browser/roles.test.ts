@@ -1,6 +1,6 @@
 import { startChromium } from '@tokenctl/testing/chromium.ts';
 import { findChromium } from '@tokenctl/testing/tools.ts';
-import { logIn } from '@tokenctl/testing/web-stories.ts';
+import { logIn, loseCookies } from '@tokenctl/testing/web-stories.ts';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/server.ts';
@@ -372,7 +372,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
   it('keeps a change when the session expires, and goes on after a login elsewhere', () =>
     open(`/inventories/${inventory}/edit`, ADMIN.username, async (page) => {
       await field(page, 'Description').fill('All racks');
-      await page.context().clearCookies({ name: 'svc_sessionid' });
+      await loseCookies(page, 'svc_sessionid');
       await press(page, 'Save');
       const [other] = await Promise.all([
         page.context().waitForEvent('page'),
@@ -393,7 +393,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
         .locator('option', { hasText: 'Demo Project' })
         .waitFor({ state: 'attached' });
       const cookies = await page.context().cookies();
-      await page.context().clearCookies({ name: 'svc_sessionid' });
+      await loseCookies(page, 'svc_sessionid');
       await field(page, 'Project').selectOption('Demo Project');
       await expired(page).waitFor();
       await page.context().addCookies(cookies);
@@ -405,7 +405,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
   it('renews a missing CSRF token, and loses nothing where it cannot', () =>
     open(`/inventories/${inventory}/edit`, ADMIN.username, async (page) => {
       await field(page, 'Description').fill('Renewed');
-      await page.context().clearCookies({ name: 'csrftoken' });
+      await loseCookies(page, 'csrftoken');
       await press(page, 'Save');
       await heading(page, 'Racks');
       await page.getByText('Renewed').waitFor();

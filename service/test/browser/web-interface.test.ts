@@ -4,6 +4,7 @@ import {
   createAndDeleteToken,
   launchWithLimit,
   logIn,
+  loseCookies,
   tabTo,
   turnBasicOffAndOn,
 } from '@tokenctl/testing/web-stories.ts';
@@ -83,14 +84,13 @@ describe.skipIf(chromium === null)('the web interface', () => {
   it('says at the login that the session has expired, and leads back', () =>
     open('/users', async (page) => {
       await page.getByRole('link', { name: 'admin' }).waitFor();
-      await page.context().clearCookies();
+      await loseCookies(page);
       await page.getByRole('navigation').getByRole('link', { name: 'Teams' }).click();
       await page.getByText('Your session has expired. Log in to go on where you were.').waitFor();
       await logIn(page, ADMIN);
       await page.waitForURL(`${service.url}/teams`);
-      // Who comes without a session is only asked to log in. An answer under way would set the cookie again.
-      await page.waitForLoadState('networkidle');
-      await page.context().clearCookies();
+      // Who comes without a session is only asked to log in.
+      await loseCookies(page);
       await page.goto(`${service.url}/users`);
       await page.locator('input[name=username]').waitFor();
       expect(await page.getByText('Your session has expired').count()).toBe(0);
@@ -299,7 +299,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
   it('keeps what was entered when the session expires, and goes on after a login elsewhere', () =>
     open('/organizations/add', async (page) => {
       await page.getByLabel('Name').fill('Kept');
-      await page.context().clearCookies({ name: 'svc_sessionid' });
+      await loseCookies(page, 'svc_sessionid');
       await page.getByRole('button', { name: 'Create organization' }).click();
       const dialog = page.getByRole('dialog', { name: 'Your session has expired' });
       const [other] = await Promise.all([
@@ -312,9 +312,8 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.getByRole('heading', { name: 'Kept' }).waitFor();
       await page.reload();
       await page.getByRole('heading', { name: 'Kept' }).waitFor();
-      await page.waitForLoadState('networkidle');
       // A page that only reads leads to the login, and back to where the user was.
-      await page.context().clearCookies({ name: 'svc_sessionid' });
+      await loseCookies(page, 'svc_sessionid');
       // In the page itself: a click of the browser gives it the focus, which reads everything again first.
       await page.getByRole('link', { name: 'Members' }).evaluate((link) => (link as HTMLElement).click());
       await page.waitForURL(/\/api\/login\//);
