@@ -8,7 +8,7 @@ import type { Environment } from '../../config/paths.ts';
 import { incidentOperations } from '../../domain/incident/incident.ts';
 import type { AuditLog, Entry, EntrySelection } from '../../operations/ports/audit-log.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
-import { startHeartbeat } from '../../scheduler/heartbeat.ts';
+import type { JobStore } from '../../operations/ports/scheduler.ts';
 import { SchedulerMetrics, serveHealth } from '../../scheduler/monitoring.ts';
 import { Scheduler } from '../../scheduler/scheduler.ts';
 import { createRuntime } from '../runtime.ts';
@@ -30,6 +30,10 @@ export interface StartOptions {
 const MAX_LOSSES = 5;
 /** How often the ledger is looked at, in milliseconds, at the most. */
 const MAX_POLL_MS = 5_000;
+/** How often a scheduler says in the ledger that it runs, in milliseconds. */
+const BEAT_MS = 10_000;
+/** How long that counts: several beats, since a ledger may be slow. */
+const ALIVE_MS = 60_000;
 
 /**
  * Runs the jobs of the configuration on their schedules until SIGTERM or SIGINT, and then returns once runs
@@ -242,4 +246,25 @@ function isSame(only: EntrySelection | undefined, { operations }: EntrySelection
     only?.operations.length === operations.length &&
     operations.every((each) => only.operations.includes(each))
   );
+}
+
+/**
+ * Says in the ledger that this process runs jobs on their schedules, from now until it is ended. A ledger that does not respond
+ * hears of it with the next beat.
+ *
+ * @returns ends it, once the ledger knows or does not respond
+ */
+function startHeartbeat(store: Pick<JobStore, 'beat'>, holder: string): () => Promise<void> {
+  const ending = new AbortController();
+  const beating = (async () => {
+    while (!ending.signal.aborted) {
+      await store.beat(holder, ALIVE_MS).catch(() => undefined);
+      await sleep(BEAT_MS, undefined, { signal: ending.signal }).catch(() => undefined);
+    }
+    await store.beat(holder, 0).catch(() => undefined);
+  })();
+  return async () => {
+    ending.abort();
+    await beating;
+  };
 }
