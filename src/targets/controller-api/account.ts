@@ -61,8 +61,8 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
       // Other workers of a controller take up to five seconds [seen on 24.6.1]; other services have none.
       settingsHold: dialect.name === 'controller' && isProduct ? 'within_seconds' : 'at_once',
       deactivateUsers: changes && acceptsActive,
-      // Other services have no list of roles, and a gateway has another one.
-      ...(changes && isSuperuser && dialect.name === 'controller' && isProduct && { roles: true as const }),
+      // A gateway has another list of roles. A service without one says so when it is asked.
+      ...(changes && isSuperuser && dialect.name === 'controller' && { roles: true as const }),
       changes,
       batchSize: BATCH_SIZE,
     },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { homeOf } from '../home.ts';
 import type { Installation } from '../installation.ts';
-import { CONTROLLER, REAL_CONTROLLER } from '../needs.ts';
+import { CONTROLLER } from '../needs.ts';
 import { asUser, makeUser } from '../own-objects.ts';
 import { expectAsSaid, expectClosed, type Report } from '../reports.ts';
 import { expectStatus } from '../requests.ts';
@@ -58,7 +58,6 @@ export const localAccess: AcceptanceSuite = {
     },
     {
       name: 'taken roles and ended applications leave a former superuser nothing that is said to be closed',
-      needs: [REAL_CONTROLLER],
       run: async (it) => {
         const { account, access } = await scene(it, 'leaving', { is_superuser: true });
         const { code, body, stderr } = await homeOf(it).json<Report>(
@@ -75,7 +74,6 @@ export const localAccess: AcceptanceSuite = {
     },
     {
       name: 'lifting a lockdown gives the roles back, and not the password',
-      needs: [REAL_CONTROLLER],
       run: async (it) => {
         const account = await makeUser(it, 'locked', { is_superuser: true });
         await giveRoles(it, account.id);
