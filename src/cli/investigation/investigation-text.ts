@@ -139,10 +139,11 @@ function unattributedPart({ unattributed, unattributedCount, ours }: Unknowns, a
   return lines(
     shown.length > 0 && 'Entries without an actor, about access, newest first:',
     list(
-      ...shown.map(({ at, operation, object, owner, fields }) => {
+      ...shown.map(({ at, operation, object, other, owner, fields }) => {
+        const end = other === undefined ? '' : ` and ${other.kind} ${other.name ?? other.id ?? ''}`;
         const whose = owner == null ? '' : ` of ${owner}`;
         const what = fields.length === 0 ? '' : ` (${fields.join(', ')})`;
-        return `${secondText(at)}  ${operation} ${object.kind} ${object.name ?? object.id ?? ''}${whose}${what}`;
+        return `${secondText(at)}  ${operation} ${object.kind} ${object.name ?? object.id ?? ''}${end}${whose}${what}`;
       }),
       shown.length > 0 && more > 0 && `and ${numberText(more)} more${all ? '' : '. Add --all to see them'}.`,
     ),

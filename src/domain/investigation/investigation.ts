@@ -226,6 +226,8 @@ export interface NamelessEntries {
 /** An entry without an actor that is about access, and that may be the actor's. */
 export interface UnattributedEntry extends Omit<LaterChange, 'by'> {
   readonly object: ObjectReference;
+  /** The other object of a link; what a role is about. Missing in a file of an earlier version, and for any other entry. */
+  readonly other?: ObjectReference;
   /** Whose token it is; null for other objects, and for a token that was deleted since. */
   readonly owner: string | null;
 }

@@ -271,9 +271,10 @@ function unattributedEntries(entries: readonly StreamEntry[]): UnattributedEntry
   return entries.flatMap((entry) => {
     const deed = readDeed(entry);
     if (deed === null || !ACCESS_KINDS.has(deed.object.kind)) return [];
-    const { id, at, operation, object, changes } = deed;
+    const { id, at, operation, object, other, changes } = deed;
     const fields = operation === 'update' ? Object.keys(changes) : [];
-    return [{ entry: id, at: at.toISOString(), operation, object, owner: null, fields }];
+    const ends = { object, ...(other !== null && { other }) };
+    return [{ entry: id, at: at.toISOString(), operation, ...ends, owner: null, fields }];
   });
 }
 

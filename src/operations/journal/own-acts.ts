@@ -10,7 +10,9 @@ export interface OwnAct {
   /** Of a user whom a step on users switched on or off, where the log has it. */
   readonly name?: string;
   /** As the activity stream calls it. */
-  readonly operation: 'create' | 'delete' | 'update';
+  readonly operation: 'create' | 'delete' | 'update' | 'associate' | 'disassociate';
+  /** The other object of a link; what a role is about. */
+  readonly other?: Pick<ObjectReference, 'kind' | 'id'>;
   /** The changed fields; only of an update. */
   readonly fields: readonly string[];
   /** Of a user, schedule or host: whether it was switched on or off. */
@@ -62,7 +64,7 @@ export class OwnActs {
 }
 
 /** One act on objects of a kind. */
-interface Done extends Pick<OwnAct, 'kind' | 'operation' | 'fields' | 'active'> {
+interface Done extends Pick<OwnAct, 'kind' | 'operation' | 'other' | 'fields' | 'active'> {
   readonly ids: unknown;
 }
 
@@ -92,6 +94,7 @@ function objectActs({ data }: Entry, intent: Entry): readonly Done[] {
   if (textOf(data['item']) === undefined || data['result'] !== 'done') return done;
   const { kind, id } = objectOf(intent.data['object']) ?? {};
   const act = intent.data['act'];
+  if (act === 'associate' || act === 'disassociate') return [...done, ...linkActs(intent.data['about'], act)];
   const fields = [
     ...[intent.data['field']].flatMap((field) => textOf(field) ?? []),
     ...objectsIn(intent.data['fields']).flatMap(({ field }) => textOf(field) ?? []),
@@ -105,6 +108,14 @@ function objectActs({ data }: Entry, intent: Entry): readonly Done[] {
       ...(isSwitch && { active: act === 'enable' }),
     },
   ];
+}
+
+/** A role that was taken or given back, or two objects that were, by both of its ends. */
+function linkActs(about: unknown, operation: 'associate' | 'disassociate'): readonly Done[] {
+  const [object, other] = [objectOf(objectOf(about)?.['object']), objectOf(objectOf(about)?.['other'])];
+  const [kind, otherKind, otherId] = [textOf(object?.['kind']), textOf(other?.['kind']), other?.['id']];
+  if (kind === undefined || otherKind === undefined || typeof otherId !== 'number') return [];
+  return [{ kind, ids: [object?.['id']], operation, other: { kind: otherKind, id: otherId }, fields: [] }];
 }
 
 /** The names of the users of a step on users, by their ids; empty for any other. */
@@ -127,6 +138,7 @@ export function ownActOf(
     readonly operation: string;
     readonly fields: readonly string[];
     readonly object: Pick<ObjectReference, 'kind' | 'id'>;
+    readonly other?: Pick<ObjectReference, 'kind' | 'id'> | null;
   },
   acts: readonly OwnAct[],
 ): OwnAct | null {
@@ -137,6 +149,8 @@ export function ownActOf(
       act.kind === kind &&
       act.id === id &&
       act.operation === entry.operation &&
+      act.other?.kind === entry.other?.kind &&
+      act.other?.id === entry.other?.id &&
       act.from <= at &&
       at <= act.to &&
       (act.operation !== 'update' ||

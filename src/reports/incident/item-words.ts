@@ -73,9 +73,12 @@ export function setBackText({
 /** Who changed the object after the actor, when and how. What a run of tokenctl did has no actor. */
 export function laterText(
   { at, by, operation, fields }: LaterChange,
-  { item: { object }, ownActs }: { readonly item: InvestigationItem; readonly ownActs: readonly OwnAct[] },
+  {
+    item: { object, other },
+    ownActs,
+  }: { readonly item: InvestigationItem; readonly ownActs: readonly OwnAct[] },
 ): string {
-  const own = by === null ? ownActOf({ at, operation, fields, object }, ownActs) : null;
+  const own = by === null ? ownActOf({ at, operation, fields, object, other }, ownActs) : null;
   const ours = own === null ? 'no recorded actor' : `${own.by} with tokenctl, run ${own.run.slice(0, 8)}`;
   return `${by?.username ?? ours}, ${secondText(at)}: ${operation}${fields.length === 0 ? '' : ` ${fields.join(', ')}`}`;
 }

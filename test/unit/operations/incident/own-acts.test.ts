@@ -32,7 +32,23 @@ const { all } = recorded(
     { item: 'o_auth2_application:6', act: 'delete', object: { kind: 'o_auth2_application', id: 6 } },
     { item: 'o_auth2_application:6', result: 'failed' },
   ],
+  [
+    'incident.clean',
+    {
+      ...{ item: 'role:32:user:7', act: 'disassociate', object: { kind: 'role', id: 32 } },
+      about: { object: { kind: 'user', id: 7 }, other: { kind: 'organization', id: 2 }, role: { id: 32 } },
+    },
+    { item: 'role:32:user:7', result: 'done' },
+  ],
 );
+
+/** The entry of a role that a user lost. */
+function removal(user: number, organization: number) {
+  return {
+    ...entry('04:01', 'disassociate', 'user', user),
+    other: { kind: 'organization', id: organization },
+  };
+}
 
 function entry(at: string, operation: string, kind: string, id: number, ...fields: string[]) {
   return { at: `2026-11-25T10:${at}.000Z`, operation, fields, object: { kind, id } };
@@ -42,6 +58,7 @@ test.each([
   ['the deactivation of a lockdown', entry('00:01', 'update', 'user', 42, 'is_active'), 'run-0'],
   ['a revoked token', entry('01:01', 'delete', 'o_auth2_access_token', 182), 'run-1'],
   ['the deactivation of a cleaning', entry('02:02', 'update', 'user', 44, 'is_active'), 'run-2'],
+  ['a role that a cleaning removed', removal(7, 2), 'run-4'],
 ])('%s is known as an act of tokenctl', (_what, given, run) => {
   expect(ownActOf(given, all)?.run).toBe(run);
 });
@@ -52,6 +69,9 @@ test.each([
   ['of another kind', entry('00:01', 'update', 'team', 42, 'is_active')],
   ['of another field', entry('00:01', 'update', 'user', 42, 'is_active', 'is_superuser')],
   ['of no field that is known', entry('00:01', 'update', 'user', 42)],
+  ['about a role on another object', removal(7, 3)],
+  ["about another user's role", removal(8, 2)],
+  ['about a role on an unknown object', entry('04:01', 'disassociate', 'user', 7)],
   ['of another act', entry('00:01', 'delete', 'user', 42)],
   ['that the cleaning did not do', entry('03:01', 'delete', 'o_auth2_application', 6)],
 ])("an entry %s may be the intruder's", (_what, given) => {
