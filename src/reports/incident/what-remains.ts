@@ -174,7 +174,7 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left, hone
   return [
     seen === 0
       ? `By the investigation of ${secondText(last.madeAt)}, nothing is known to remain.`
-      : `No. By the investigation of ${secondText(last.madeAt)}, ${countText(seen, 'thing remains', 'things remain')}, ${serious} of the risk high or critical.`,
+      : `Not over. By the investigation of ${secondText(last.madeAt)}, ${countText(seen, 'thing remains', 'things remain')}, ${serious} of the risk high or critical.`,
     ...(unknown === 0 ? [] : [`${countText(unknown, 'more was', 'more were')} not checked.`]),
     ...(last.stream.hole == null ? [] : [`More may remain. ${last.stream.hole}`]),
     ...(isPart ? [`More may remain: ${last.as} sees only part of the controller.`] : []),

@@ -193,7 +193,7 @@ describe('the report of an incident', () => {
     });
     const parts = incidentParts(await at.report([after, before]), PLACE);
     expect(await texts(parts, 'In short')).toMatch(
-      /^\*\*By the last investigation \(2026-11-20T12:00:00Z\), 1 way in that these accounts made or changed remains, 5 things that decide what code runs may remain; no run in the audit log deactivated alice; the lockdown did not check 4 ways in\.\*\*\s+\*\*No\. By the investigation of 2026-11-20T12:00:00Z, 1 thing.* 5 more were not checked/m,
+      /^\*\*By the last investigation \(2026-11-20T12:00:00Z\), 1 way in that these accounts made or changed remains, 5 things that decide what code runs may remain; no run in the audit log deactivated alice; the lockdown did not check 4 ways in\.\*\*\s+\*\*Not over\. By the investigation of 2026-11-20T12:00:00Z, 1 thing.* 5 more were not checked/m,
     );
     expect(await texts(parts, 'What was ended')).toContain(': gone');
     const { items } = allOf([before, after]);
@@ -213,7 +213,7 @@ describe('the report of an incident', () => {
     });
     const parts = incidentParts(await at.report([investigation(), other]), PLACE);
     const verdict = await texts(parts, 'In short');
-    expect(verdict).toMatch(/\*\*User alice: No\. .* 7 things remain/);
+    expect(verdict).toMatch(/\*\*User alice: Not over\. .* 7 things remain/);
     expect(verdict).toMatch(/\*\*User bob: Nothing is known to remain/);
     expect(await texts(parts, 'What remains')).toContain('created the schedule');
     expect(await texts(parts, 'What was ended')).not.toContain(': gone');
@@ -408,7 +408,7 @@ describe('the report of an incident', () => {
     expect(first).toMatchObject({ text: 'created the access token (9) (the stolen token, made here)' });
     // One that is still there remains, whatever it is called.
     const alive = incidentParts(await at.report([found('there')]), PLACE);
-    expect(await texts(alive, 'In short')).toMatch(/^\*\*No\. .*1 thing remains/m);
+    expect(await texts(alive, 'In short')).toMatch(/^\*\*Not over\. .*1 thing remains/m);
     expect(await texts(alive, 'What happened')).toContain('it is still there.');
     const text = documentText(investigationDocument(found('gone'), { all: false }));
     expect(text).toContain('1 item: 0 remain.');
@@ -725,7 +725,7 @@ describe('the report of an incident', () => {
       /It found 1 thing, of which 0 are ended\. What was still there or not checked is said to be dealt/,
     );
     expect(over).toContain('1 thing was dealt with by hand, as its person says; that was not checked.');
-    expect(over).not.toMatch(/Nothing is known|^\*\*No\./);
+    expect(over).not.toMatch(/Nothing is known|^\*\*Not over\./);
     expect(await texts(parts, 'What remains')).toContain('created the inventory copy (2); said by root, ');
     expect(await texts(parts, 'Who made what')).toContain(
       '(dealt with by hand, as its person says): not checked',
@@ -734,7 +734,7 @@ describe('the report of an incident', () => {
     // Whatever the next investigation finds counts: a word is no proof, and not a state that is not known either.
     const later = '2999-01-01T00:00:00.000Z';
     for (const [state, answer, word] of [
-      ['there', 'No. By the investigation of', 'still there'],
+      ['there', 'Not over. By the investigation of', 'still there'],
       ['unknown', '1 more was not checked', 'not checked'],
       ['gone', 'Nothing is known to remain.', 'gone'],
     ] as const) {
@@ -757,7 +757,7 @@ describe('the report of an incident', () => {
     expect(unread).not.toMatch(/Nothing is known|is known to remain|They are ended/);
     await markItems({ ...marking, isMarked: false });
     expect(await texts(incidentParts(await at.report([before]), PLACE), 'In short')).toContain(
-      'No. By the investigation of',
+      'Not over. By the investigation of',
     );
   });
 
@@ -782,7 +782,7 @@ describe('the report of an incident', () => {
       const over = await texts(parts, 'In short');
       expect(over).toContain('Not in full.');
       expect(over).toMatch(/1 thing is left to others, who decide: created the inventory copy \(2\), handed/);
-      expect(over).not.toMatch(/Nothing is known|^\*\*No\./);
+      expect(over).not.toMatch(/Nothing is known|^\*\*Not over\./);
       expect(await texts(parts, 'What remains')).toMatch(
         /handed over to carol by root at \S+ \("their hosts"\); still there at/,
       );
@@ -804,7 +804,7 @@ describe('the report of an incident', () => {
     expect(await marked()).toEqual([[], ['platform team']]);
     expect((await markItems({ ...marking, isMarked: false })).changed).toEqual(['inventory:2']);
     expect(await texts(incidentParts(await at.report([before]), PLACE), 'In short')).toContain(
-      'No. By the investigation of',
+      'Not over. By the investigation of',
     );
   });
 
@@ -842,7 +842,7 @@ describe('the report of an incident', () => {
     // What a rule rates high is never told as no way in.
     const high = investigation({ items: [{ ...other, risk: 'high' }] });
     expect(await texts(incidentParts(await at.report([high]), PLACE), 'In short')).toContain(
-      'No. By the investigation of 2026-11-20T10:00:00Z, 1 thing remains, 1 of the risk high or critical.',
+      'Not over. By the investigation of 2026-11-20T10:00:00Z, 1 thing remains, 1 of the risk high or critical.',
     );
     const unsure = investigation({ items: [item({ id: 'user:11', state: 'unknown' })] });
     expect(await texts(incidentParts(await at.report([unsure]), PLACE), 'In short')).toContain(
@@ -902,7 +902,7 @@ describe('the report of an incident', () => {
     expect(await texts(parts, 'What remains')).toMatch(/^Not known\..* sees only part/);
     const some = incidentParts(await at.report([investigation({ visibility: part })]), PLACE);
     expect(await texts(some, 'In short')).toMatch(
-      /^\*\*By the last investigation .* remains.*\s+\*\*No\..* More may remain/m,
+      /^\*\*By the last investigation .* remains.*\s+\*\*Not over\..* More may remain/m,
     );
   });
 
