@@ -1,6 +1,7 @@
 // Builds the program, and makes the npm package, the archives, and the Debian and RPM packages. Run `npm ci` first.
 //   node scripts/release.ts              everything below, in release/
 //   node scripts/release.ts x64          the same for one processor
+//   node scripts/release.ts x64 deb      one kind of file: npm, archive, deb or rpm
 //   node scripts/release.ts --image DIR  the files of a container image, without Node.js
 // For each processor, release/ gets an archive with its own Node.js, a Debian and an RPM package. Beside them are the
 // npm package, the bill of materials and the checksums. A package whose tool is missing is left out, and said so.
@@ -80,6 +81,11 @@ interface Tool {
   readonly makes: 'Debian packages' | 'RPM packages' | null;
 }
 
+/** What a release consists of, and what the tools of each kind make. */
+const KINDS = { npm: null, archive: null, deb: 'Debian packages', rpm: 'RPM packages' } as const;
+
+type Kind = keyof typeof KINDS;
+
 const TOOLS: readonly Tool[] = [
   { program: 'tar', from: 'tar', makes: null },
   { program: 'xz', from: 'xz-utils', makes: null },
@@ -99,10 +105,12 @@ function say(text: string): void {
   process.stdout.write(`${String(seconds).padStart(4)} s  ${text}\n`);
 }
 
-function writeRelease(processors: readonly Processor[]): void {
+function writeRelease(processors: readonly Processor[], kinds: readonly Kind[]): void {
+  const wanted = new Set<Tool['makes']>([null, ...kinds.map((kind) => KINDS[kind])]);
   const tools = process.env['SOURCE_DATE_EPOCH'] === undefined ? [...TOOLS, GIT] : TOOLS;
   const missing = tools.filter(
-    ({ program }) => spawnSync(program, ['--version'], { stdio: 'ignore' }).error !== undefined,
+    ({ program, makes }) =>
+      wanted.has(makes) && spawnSync(program, ['--version'], { stdio: 'ignore' }).error !== undefined,
   );
   const needed = missing.filter(({ makes }) => makes === null);
   if (needed.length > 0) {
@@ -121,7 +129,10 @@ function writeRelease(processors: readonly Processor[]): void {
   mkdirSync(release);
   process.env['SOURCE_DATE_EPOCH'] = sourceDate();
   try {
-    writeFiles(processors, (kind) => !missing.some(({ makes }) => makes === kind));
+    const possible = kinds.filter(
+      (kind) => !missing.some(({ makes }) => makes !== null && makes === KINDS[kind]),
+    );
+    writeFiles(processors, new Set(possible));
   } finally {
     const sums = checksums();
     writeFileSync(join(release, 'SHA256SUMS'), sums);
@@ -131,10 +142,39 @@ function writeRelease(processors: readonly Processor[]): void {
   }
 }
 
-function writeFiles(
-  processors: readonly Processor[],
-  isPossible: (kind: NonNullable<Tool['makes']>) => boolean,
-): void {
+function writeFiles(processors: readonly Processor[], kinds: ReadonlySet<Kind>): void {
+  if (kinds.has('npm')) writeNpmPackage();
+  writeFileSync(join(release, `tokenctl-${version}.cdx.json`), billOfMaterials());
+  if (!kinds.has('archive') && !kinds.has('deb') && !kinds.has('rpm')) return;
+  for (const processor of processors) {
+    const work = mkdtempSync(join(tmpdir(), 'tokenctl-release-'));
+    try {
+      const name = `tokenctl-${version}-linux-${processor}`;
+      const unpacked = join(work, name);
+      say(`Fetching Node.js for ${processor}`);
+      writePrefix(unpacked, processor);
+      if (kinds.has('archive')) {
+        say(`Compressing the archive for ${processor}`);
+        compress(unpacked, join(release, `${name}.tar.xz`));
+      }
+      const debian = join(work, 'debian');
+      if (kinds.has('deb') || kinds.has('rpm')) writeDebianTree(debian, { unpacked, processor });
+      if (kinds.has('deb')) {
+        say(`Making the Debian package for ${processor}`);
+        buildDebianPackage(join(release, `tokenctl_${version}_${PROCESSORS[processor]}.deb`), debian);
+      }
+      if (kinds.has('rpm')) {
+        say(`Making the RPM package for ${processor}`);
+        const rpm = join(release, `tokenctl-${version}-1.${RPM_PROCESSORS[processor]}.rpm`);
+        writeRpmPackage(rpm, { debian, processor, work: join(work, 'rpm') });
+      }
+    } finally {
+      rmSync(work, { recursive: true });
+    }
+  }
+}
+
+function writeNpmPackage(): void {
   say('Packing the npm package');
   const unpacked = mkdtempSync(join(tmpdir(), 'tokenctl-package-'));
   try {
@@ -145,31 +185,6 @@ function writeFiles(
     });
   } finally {
     rmSync(unpacked, { recursive: true });
-  }
-  writeFileSync(join(release, `tokenctl-${version}.cdx.json`), billOfMaterials());
-  for (const processor of processors) {
-    const work = mkdtempSync(join(tmpdir(), 'tokenctl-release-'));
-    try {
-      const name = `tokenctl-${version}-linux-${processor}`;
-      const unpacked = join(work, name);
-      say(`Fetching Node.js for ${processor}`);
-      writePrefix(unpacked, processor);
-      say(`Compressing the archive for ${processor}`);
-      compress(unpacked, join(release, `${name}.tar.xz`));
-      const debian = join(work, 'debian');
-      writeDebianTree(debian, { unpacked, processor });
-      if (isPossible('Debian packages')) {
-        say(`Making the Debian package for ${processor}`);
-        buildDebianPackage(join(release, `tokenctl_${version}_${PROCESSORS[processor]}.deb`), debian);
-      }
-      if (isPossible('RPM packages')) {
-        say(`Making the RPM package for ${processor}`);
-        const rpm = join(release, `tokenctl-${version}-1.${RPM_PROCESSORS[processor]}.rpm`);
-        writeRpmPackage(rpm, { debian, processor, work: join(work, 'rpm') });
-      }
-    } finally {
-      rmSync(work, { recursive: true });
-    }
   }
 }
 
@@ -187,14 +202,19 @@ function checksums(): string {
 
 // Everybody can read what is made, whatever the umask of the shell.
 process.umask(0o022);
-const [first, folder] = process.argv.slice(2);
+const given = process.argv.slice(2);
 const known = Object.keys(PROCESSORS) as Processor[];
+const kinds = Object.keys(KINDS) as Kind[];
+const processors = known.filter((each) => given.includes(each));
+const chosen = kinds.filter((each) => given.includes(each));
 try {
-  if (first === '--image' && folder !== undefined) writeImage(folder);
-  else if (first === undefined) writeRelease(known);
-  else if (known.includes(first as Processor)) writeRelease([first as Processor]);
+  if (given[0] === '--image' && given[1] !== undefined) writeImage(given[1]);
+  else if (processors.length + chosen.length === new Set(given).size)
+    writeRelease(processors.length > 0 ? processors : known, chosen.length > 0 ? chosen : kinds);
   else {
-    process.stderr.write(`Usage: node scripts/release.ts [${known.join(' | ')} | --image DIR]\n`);
+    process.stderr.write(
+      `Usage: node scripts/release.ts [${known.join(' | ')}]... [${kinds.join(' | ')}]...\n   or: node scripts/release.ts --image DIR\n`,
+    );
     process.exitCode = 2;
   }
 } catch (error) {

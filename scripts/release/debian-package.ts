@@ -51,6 +51,9 @@ export function writeDebianTree(
   const documents = join(folder, 'usr/share/doc/tokenctl');
   copy(join(root, 'deploy/crontab'), join(documents, 'examples/crontab'));
   copy(join(root, 'LICENSE'), join(documents, 'copyright'));
+  copy(join(root, 'README.md'), join(documents, 'README.md'));
+  // The pages are read by the program, too.
+  symlinkSync('../../../lib/tokenctl/lib/tokenctl/docs', join(documents, 'docs'));
   const pages = join(folder, 'usr/share/man/man1');
   for (const page of globSync('*.1', { cwd: pages })) compress(join(pages, page));
   copy(join(root, 'CHANGELOG.md'), join(documents, 'changelog'));

@@ -47,7 +47,7 @@ export function writeRpmPackage(
     use_source_date_epoch_as_buildtime: '1',
     clamp_mtime_to_source_date_epoch: '1',
     // Every version of RPM in use can read it.
-    _binary_payload: 'w6.xzdio',
+    _binary_payload: 'w6T2.xzdio',
     // The programs in the tree stay as they are: not stripped, not scanned.
     __os_install_post: '%{nil}',
     debug_package: '%{nil}',
