@@ -6,7 +6,7 @@ export default defineCommand({
   description: `Asks for the controller, the rules to revoke by, the time and a webhook for notices, where \
 no flag says it, and logs in if there is no context. Writes the job nightly-sweep, shows what it would do \
 now, and prints the commands that start it. Nothing is revoked. If the controller's settings name LDAP \
-servers, it drafts a directory for each (docs/identity-providers.md), without the password. On a machine \
+servers, it drafts a directory for each (tokenctl docs identity-providers), without the password. On a machine \
 with the Debian or RPM package, root writes /etc/tokenctl/tokenctl.yaml, and a drop-in that hands the \
 secrets to the service.`,
   examples: ['', '--context production --rules owner-inactive --schedule 02:30 --time-zone Europe/Berlin'],

@@ -6,7 +6,7 @@ export default defineCommand({
   summary: 'Allow or deny tokens for external users',
   description: `External users log in through an identity provider. Denying stops new tokens only. Existing tokens stay valid \
 unless --revoke-existing is given; the output shows their number. Allowing, and status, say when a directory was last asked who
-has left (docs/identity-providers.md).`,
+has left (tokenctl docs identity-providers).`,
   examples: ['status', 'deny --revoke-existing --dry-run'],
   args: {
     state: string({

@@ -6,7 +6,7 @@ export default defineCommand({
   summary: 'Audit tokens against the policy',
   description: `Checks tokens and, without a selection, also applications, refresh tokens and settings. \
 Rules, parameters, severities and exceptions come from the policy section of the configuration, or from \
---policy. See docs/policy.md for all rules, or --explain for one.
+--policy. See tokenctl docs policy for all rules, or --explain for one.
 
 The table shows the first findings of each rule, the worst rules first, of the severity medium or above \
 (with --rule: of all severities); --list shows one table of all. The other formats have all findings. \

@@ -7,7 +7,7 @@ export default defineCommand({
   description: `Without a selection, lists all tokens that you may see. Different flags narrow the \
 selection; a repeated flag widens it. In names, * stands for any characters and ? for one; put a backslash \
 before them for the character itself. --finding takes every rule about access tokens, and rules about users, \
-applications and days for their tokens (see docs/policy.md).
+applications and days for their tokens (see tokenctl docs policy).
 
 The REST API of a controller selects by the last use, but does not show it. --last-used, or the column or \
 order last_used, reads the day for up to 10,000 tokens, with about two requests for each day on which one of \

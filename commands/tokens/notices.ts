@@ -5,7 +5,7 @@ export default defineCommand({
   summary: 'List or announce tokens that expire soon',
   description: `A token is due at the smallest threshold that it has reached: 30, 7 and 1 days, or those \
 given with --within. Without a webhook, lists the due tokens. With a webhook, posts each token once per \
-threshold. The audit log records what was sent, so a second run sends nothing again. See docs/policy.md for \
+threshold. The audit log records what was sent, so a second run sends nothing again. See tokenctl docs policy for \
 the message format and its signature.`,
   exitCodes: 'Exit code 5: some notices could not be sent.',
   examples: [

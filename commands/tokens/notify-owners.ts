@@ -5,7 +5,7 @@ export default defineCommand({
   summary: 'Tell owners by mail about their tokens',
   description: `Sends each owner one mail about tokens that expire soon, and tokens that tokenctl revoked, \
 by the section ownerNotices of the configuration: mail server, sender, thresholds, who is left out, \
-templates (docs/configuration.md). The addresses come from the controller. Owners without a usable address \
+templates (tokenctl docs configuration). The addresses come from the controller. Owners without a usable address \
 are listed. The audit log records each mail before it is sent, without the address, so that nothing is told \
 twice, also by the job owner-notices. An address that the mail server refuses for good is not tried again \
 for the same tokens. Confirm by typing the number of owners.`,

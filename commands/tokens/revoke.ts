@@ -16,7 +16,7 @@ made it when for which controller, and a digest; no secrets. --plan applies exac
 that was edited, that is of another controller, or in which an id now belongs to another token (exit code \
 2); tokens that are gone are listed.
 
-Where the configuration requires two persons (approval in docs/configuration.md), more tokens than one \
+Where the configuration requires two persons (see tokenctl docs configuration), more tokens than one \
 person may revoke need a plan that another person approved with plan approve. Both are in the audit log.`,
   exitCodes: `Exit code 5: some tokens are left, or the selection is not empty: it is listed again after the \
 revocation, over the REST API as well, and new tokens and sessions are counted. Exit code 130: interrupted.`,

@@ -281,6 +281,6 @@ export function directorySettings(
         ? `Did you mean "${near}"?`
         : known.length > 0
           ? `It has: ${known.join(', ')}.`
-          : 'Describe one in the section `directories`, as docs/identity-providers.md says.',
+          : 'Describe one in the section `directories`, as `tokenctl docs identity-providers` says.',
   });
 }

@@ -273,7 +273,7 @@ const NO_PERMISSION = '42501';
 const reasons: Readonly<Record<string, { why: string; hint: string }>> = {
   [NO_PERMISSION]: {
     why: 'the role has no permission',
-    hint: 'Ask an administrator to run the SQL in docs/audit-log.md (also in error.details with --json), and to GRANT this role USAGE on the schema, and SELECT and INSERT on the table.',
+    hint: 'Ask an administrator to run the SQL in `tokenctl docs audit-log` (also in error.details with --json), and to GRANT this role USAGE on the schema, and SELECT and INSERT on the table.',
   },
   '28000': { why: 'the login was refused', hint: 'Check the URL of the audit log, and pg_hba.conf.' },
   '28P01': { why: 'the password is wrong', hint: 'Check the URL of the audit log.' },

@@ -192,7 +192,7 @@ export class ProviderClient {
     if (status === 403) {
       return new TokenctlError('permission_refused', said, {
         details: { status },
-        hint: 'Grant the right to list users: docs/identity-providers.md names it for each provider.',
+        hint: 'Grant the right to list users: `tokenctl docs identity-providers` names it for each provider.',
       });
     }
     const isTransient = status === 429 || status >= 500;

@@ -68,7 +68,7 @@ export const signalsSchema: StateSchema = {
   name: 'tokenctl_signals',
   what: 'queue of signals',
   setting: 'signals.queue',
-  docs: 'docs/signals.md',
+  docs: 'signals',
   lock: 'signalsSchema',
   async create(queryable, { exist, indexStatement }) {
     if (exist) {

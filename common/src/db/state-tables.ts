@@ -234,7 +234,7 @@ async function prepareDatabase(
     }
     if (state !== INSUFFICIENT_PRIVILEGE) throw cause;
     throw new TokenctlError('permission_refused', `The database role may not use the schema ${name}`, {
-      hint: `Ask an administrator to run the statements in ${docs}.`,
+      hint: `Ask an administrator to run the statements in \`tokenctl docs ${docs}\`.`,
       cause,
     });
   }

@@ -34,7 +34,7 @@ const RESPONSE_TIMEOUT_MS = 10_000;
 export function requireSignals({ signals }: Configuration): SignalsSettings {
   if (signals !== undefined) return signals;
   throw new TokenctlError('configuration', 'The configuration has no section "signals"', {
-    hint: 'Add one as docs/signals.md shows, with a transmitter for each identity provider.',
+    hint: 'Add one as `tokenctl docs signals` shows, with a transmitter for each identity provider.',
   });
 }
 

@@ -120,7 +120,10 @@ export function managedTransmitter(
     );
   const method = poll === undefined ? 'push' : 'poll';
   if (push === undefined && poll === undefined)
-    throw lacks('`push` and no `poll`', 'Say how its events are to arrive, as docs/signals.md shows.');
+    throw lacks(
+      '`push` and no `poll`',
+      'Say how its events are to arrive, as `tokenctl docs signals` shows.',
+    );
   const endpoint = poll === undefined ? (push?.url ?? null) : (poll.url ?? null);
   if (method === 'push' && endpoint === null)
     throw lacks('`push.url`', `Give the address at which it reaches the receiver: https://…/signals/${name}`);

@@ -5,6 +5,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { tickStep } from '../../operations/incident/runbook-steps.ts';
 import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
+import { titledLines, titleOf } from '../output/pages.ts';
 import type { StepFlags } from './incident-flags.ts';
 import { runbooks } from './incident-flags.ts';
 import { filledMarkdown, type RunbookCase } from './runbook-document.ts';
@@ -30,12 +31,14 @@ export async function runbookResult(
   known: RunbookCase | null = null,
 ): Promise<Report<RunbookJson>> {
   if (name === undefined) {
-    const titles = await Promise.all(runbooks.map((each) => runbookText(root, each).then(titleOf)));
-    const longest = Math.max(...runbooks.map((each) => each.length));
+    const titled = runbooks.map(async (each) => ({
+      name: each,
+      title: titleOf(await runbookText(root, each)),
+    }));
     return report({
       json: { runbooks },
       document: [
-        lines(...runbooks.map((each, index) => `${each.padEnd(longest)}  ${titles[index]}`)),
+        titledLines(await Promise.all(titled)),
         lines('To print one: tokenctl incident runbook NAME'),
       ],
     });
@@ -44,10 +47,6 @@ export async function runbookResult(
   const text =
     known === null ? written : filledMarkdown(written, { ...known, isRestDown: name === 'controller-down' });
   return report({ json: { name, text }, text: () => text, verbatim: true });
-}
-
-function titleOf(text: string): string {
-  return /^# (.*)$/m.exec(text)?.[1] ?? '';
 }
 
 function runbookText(root: string, name: string): Promise<string> {

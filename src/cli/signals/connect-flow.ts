@@ -126,7 +126,7 @@ async function transmitterOf(runtime: Runtime, issuer: string): Promise<ManagedT
     'configuration',
     `The configuration has no transmitter with the issuer ${metadata.issuer}`,
     {
-      hint: `Add it to signals.transmitters, with a name of yours: { issuer: ${metadata.issuer}, jwks: ${metadata.jwks ?? 'URL'}, management: { token: { file: PATH } }, and push or poll as docs/signals.md shows }.`,
+      hint: `Add it to signals.transmitters, with a name of yours: { issuer: ${metadata.issuer}, jwks: ${metadata.jwks ?? 'URL'}, management: { token: { file: PATH } }, and push or poll as \`tokenctl docs signals\` shows }.`,
     },
   );
 }

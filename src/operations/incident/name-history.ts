@@ -129,6 +129,6 @@ export function namesFailure(
   }
   if (unread === null) return undefined;
   return new TokenctlError('partly_done', 'Not read: whether another user had one of the names', {
-    hint: 'Use a context that may investigate (docs/database.md, Rights), or check that each name is that of the account that you mean.',
+    hint: 'Use a context that may investigate (`tokenctl docs database`, Rights), or check that each name is that of the account that you mean.',
   });
 }

@@ -107,7 +107,7 @@ async function requireTransmitter(
     'unsupported',
     `The transmitter does not deliver by ${method}: ${offered.join(', ')}`,
     {
-      hint: `Give \`${method === 'push' ? 'poll' : 'push'}\` instead, as docs/signals.md describes.`,
+      hint: `Give \`${method === 'push' ? 'poll' : 'push'}\` instead, as \`tokenctl docs signals\` describes.`,
     },
   );
 }

@@ -84,7 +84,7 @@ export const ledgerSchema: StateSchema = {
   name: 'tokenctl_scheduler',
   what: "scheduler's ledger",
   setting: 'scheduler.ledger',
-  docs: 'docs/jobs.md',
+  docs: 'jobs',
   lock: 'ledgerSchema',
   async create(queryable, { exist, indexStatement }) {
     const version = exist ? await ledgerVersion(queryable) : null;

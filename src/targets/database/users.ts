@@ -171,7 +171,7 @@ function isRefused(error: unknown): error is TokenctlError {
 /** The error of a query, with the page of the documentation that has the grant where that is missing. */
 function withPage(error: unknown, message: string): unknown {
   if (!isRefused(error)) return error;
-  const hint = 'Grant it as docs/database.md says ("Reading mail addresses and accounts").';
+  const hint = 'Grant it as `tokenctl docs database` says ("Reading mail addresses and accounts").';
   return new TokenctlError('permission_refused', message, { hint, cause: error });
 }
 
