@@ -52,7 +52,7 @@ import { serveSso } from './sso/serve-sso.ts';
 export async function buildApp(service: ServiceContext): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: service.log as FastifyBaseLogger,
-    logController: new LogController({ disableRequestLogging: true }),
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request' }),
     // Trusted from private networks only, so that external clients cannot pose as the proxy.
     trustProxy: service.behindProxy ? ['loopback', 'linklocal', 'uniquelocal'] : false,
     ...(service.tls && { https: service.tls }),
@@ -117,11 +117,13 @@ function logRequests(app: FastifyInstance): void {
   app.addHook('onResponse', async (request, reply) => {
     request.log.info(
       {
-        request: request.id,
         method: request.method,
         path: request.url.split('?')[0],
         status: reply.statusCode,
         ms: Math.round(reply.elapsedTime),
+        // The id of who was authenticated; a wrong password proves nobody.
+        user: request.provenUser,
+        address: request.ip ?? request.network,
       },
       'answered',
     );

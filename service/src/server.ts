@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { hostname } from 'node:os';
 import type { Database } from '@tokenctl/common/db/database.ts';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { LOG_LINES } from '@tokenctl/common/log-lines.ts';
 import { isLoopback } from '@tokenctl/common/network-address.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
 import { type Logger, pino } from 'pino';
@@ -324,5 +325,5 @@ function serviceLog(level: LogLevel, to: ServiceOptions['logTo'] = pino.destinat
     ...['req.headers.authorization', 'req.headers.cookie', 'res.headers["set-cookie"]'],
     ...['err.params', 'err.detail', 'err.cause.params', 'err.cause.detail'],
   ];
-  return pino({ level, redact, base: null }, to);
+  return pino({ level, redact, ...LOG_LINES }, to);
 }

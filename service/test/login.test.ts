@@ -1,8 +1,14 @@
+import { until } from '@tokenctl/testing/until.ts';
 import { describe, expect, it } from 'vitest';
 import { ADMIN, basic, Client, startTestService, useService } from './support/service.ts';
 
 describe('session authentication', () => {
-  const { service } = useService(() => ({ now: () => new Date(Date.now() + ahead) }));
+  const logged: string[] = [];
+  const logTo = { write: (line: string) => void logged.push(line) };
+  const { service } = useService(() => ({
+    now: () => new Date(Date.now() + ahead),
+    ...{ logLevel: 'info' as const, logTo },
+  }));
   let ahead = 0;
   const admin = () => new Client(service.url, basic(ADMIN.username, ADMIN.password));
   const session = async () => {
@@ -11,6 +17,26 @@ describe('session authentication', () => {
     return browser;
   };
   const sessionId = (browser: Client) => browser.cookies.get('svc_sessionid');
+
+  it('logs each request with its id, its time, who was authenticated and from where', async () => {
+    const accepted = await admin().get('/api/v2/me/?page_size=123');
+    const refused = await new Client(service.url, basic(ADMIN.username, 'wrong')).get('/api/v2/me/');
+    const lineOf = (answer: { readonly headers: Readonly<Record<string, unknown>> }) =>
+      until(() =>
+        logged
+          .map((line) => JSON.parse(line))
+          .find(({ request }) => request === answer.headers['x-api-request-id']),
+      );
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    const common = { level: 'info', time, path: '/api/v2/me/', address: '127.0.0.1' };
+    expect(await lineOf(accepted)).toMatchObject({
+      ...common,
+      status: 200,
+      user: 1,
+    });
+    expect(await lineOf(refused)).toMatchObject({ ...common, status: 401, user: null });
+    expect(logged.join('')).not.toContain('page_size');
+  });
 
   it('answers a login with every header and cookie of section 5.1', async () => {
     const answer = await new Client(service.url).logIn(ADMIN.username, ADMIN.password);

@@ -135,7 +135,7 @@ async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
   if (ignored.length > 0) {
     // The controller ignores them without a word.
     exchange.reply.header('X-API-Ignored-Settings', ignored.join(', '));
-    exchange.request.log.warn({ request: exchange.request.id, ignored }, 'unknown settings were ignored');
+    exchange.request.log.warn({ ignored }, 'unknown settings were ignored');
   }
   return read(exchange);
 }

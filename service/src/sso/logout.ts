@@ -37,7 +37,7 @@ export async function remainingSession(
   const backend = backendOf(session.backend);
   if (backend === null) return null;
   return providerLogout(service, request, { ...session, backend }).catch((error: unknown) => {
-    request.log.warn({ err: error, request: request.id }, 'the logout at the provider is not offered');
+    request.log.warn({ err: error }, 'the logout at the provider is not offered');
     return { label: LABELS[backend], url: null };
   });
 }

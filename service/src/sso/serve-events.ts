@@ -113,7 +113,7 @@ async function answer(
     }
     if (!(error instanceof KeysUnavailable)) throw error;
     request.log.warn(
-      { request: request.id, detail: error.message },
+      { detail: error.message },
       'an event of a provider was not taken: the provider is to send it again',
     );
     return reply.code(503).header('Retry-After', String(RETRY_AFTER_S)).send();
@@ -121,17 +121,14 @@ async function answer(
 }
 
 function logRefusal(request: FastifyRequest, { code, message }: SignalRefusal): void {
-  request.log.warn(
-    { request: request.id, reason: code, detail: message },
-    'an event of a provider was refused',
-  );
+  request.log.warn({ reason: code, detail: message }, 'an event of a provider was refused');
 }
 
 /** Logs what an event came to: who lost what, by whose word. */
 function logged(request: FastifyRequest): (outcome: EventOutcome) => void {
   return ({ kind, issuer, id, result, users, ended }) => {
     request.log.info(
-      { request: request.id, event: id.slice(0, 256), issuer, kind, result, users, ended },
+      { event: id.slice(0, 256), issuer, kind, result, users, ended },
       result === 'ended' ? 'a provider ended the access of a user' : 'an event of a provider changed nothing',
     );
   };

@@ -153,7 +153,7 @@ async function logIn(service: ServiceContext, visit: Visit, completed: Completed
   const { withheld = [] } = identity;
   if (withheld.length > 0) {
     visit.request.log.warn(
-      { request: visit.request.id, backend, claims: withheld.map((name) => name.slice(0, 100)).slice(0, 20) },
+      { backend, claims: withheld.map((name) => name.slice(0, 100)).slice(0, 20) },
       'the provider did not send claims that it has: roles that depend on them stay as they are',
     );
   }
@@ -223,7 +223,7 @@ async function orErrorPage(
     const isLogged = !isForeign || foreign.wait(request.network) === 0;
     if (isForeign) foreign.take(request.network);
     if (isLogged) {
-      request.log.warn({ request: request.id, reason, detail: message }, 'a login through a provider failed');
+      request.log.warn({ reason, detail: message }, 'a login through a provider failed');
     }
     const path = errorPath(reason, request.id);
     return reply.code(302).header('Location', path).type('text/html; charset=utf-8').send('');

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { LOG_LINES } from '@tokenctl/common/log-lines.ts';
 import { pino } from 'pino';
 import { type Configuration, loadConfiguration, type SettingFlags } from '../../config/configuration.ts';
 import type { Environment } from '../../config/paths.ts';
@@ -47,7 +48,7 @@ export async function startScheduler(options: StartOptions): Promise<void> {
   const { flags, environment, version, notify } = options;
   const configuration = loadConfiguration(flags, environment, jobKinds);
   const runtime = createRuntime({ flags, configuration, environment, version, notify });
-  const logger = pino({ base: null }, pino.destination(2));
+  const logger = pino(LOG_LINES, pino.destination(2));
   const store = await openLedger(configuration, environment);
   const auditLog = await runtime.auditLog();
   const jobLog = cachedAuditLog(auditLog, { operations: incidentOperations });

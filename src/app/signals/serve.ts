@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { LOG_LINES } from '@tokenctl/common/log-lines.ts';
 import { requireKeysIn, TransmitterKeys } from '@tokenctl/common/security-events/transmitter-keys.ts';
 import { pino } from 'pino';
 import { loadConfiguration } from '../../config/configuration.ts';
@@ -50,7 +51,7 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
     ),
   );
   const runtime = createRuntime({ flags, configuration, environment, version, notify });
-  const logger = pino({ base: null }, pino.destination(2));
+  const logger = pino(LOG_LINES, pino.destination(2));
   const stopping = new AbortController();
   const notifiers = Object.entries(configuration.scheduler.notify)
     .filter(([, { at }]) => at !== 'error')
