@@ -64,7 +64,15 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     without: ['undici', 'pg', 'node:fs', 'node:http'],
   },
   'src/console': {
-    uses: ['src/cli', 'src/app', 'src/reports', 'src/operations', 'src/config', 'src/domain'],
+    uses: [
+      'src/cli',
+      'src/app',
+      'src/reports',
+      'src/operations',
+      'src/config',
+      'src/domain',
+      'common/src/network',
+    ],
   },
   'src/cli': { uses: ['src/app', 'src/reports', 'src/operations', 'src/config', 'src/domain'] },
   'src/app': { uses: ['src/app/service', ...COMPOSITION] },

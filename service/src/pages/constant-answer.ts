@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { acceptsEncoding } from '@tokenctl/common/network/built-files.ts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** An answer that is the same for everyone. It is compressed once. */
@@ -40,7 +41,8 @@ export function sendConstant(
   if (isSafeRead(request) && matches(request, etag)) return reply.code(304).send();
   for (const [encoding, body] of bodies) {
     if (encoding === 'identity') return reply.type(type).send(body);
-    if (accepts(request, encoding)) return reply.type(type).header('Content-Encoding', encoding).send(body);
+    if (acceptsEncoding(request.headers['accept-encoding'], encoding))
+      return reply.type(type).header('Content-Encoding', encoding).send(body);
   }
   throw new Error('every answer has a form without an encoding');
 }
@@ -54,13 +56,4 @@ function matches({ headers }: FastifyRequest, etag: string): boolean {
   const weak = (text: string) => text.trim().replace(/^W\//, '');
   const given = String(headers['if-none-match'] ?? '').split(',');
   return given.some((each) => each.trim() === '*' || weak(each) === weak(etag));
-}
-
-/** Whether a client takes an encoding (RFC 9110 section 12.5.3); `q=0` refuses it. */
-export function accepts(request: FastifyRequest, encoding: string): boolean {
-  const parts = String(request.headers['accept-encoding'] ?? '').split(',');
-  return parts.some((part) => {
-    const [name, quality] = part.split(';').map((each) => each.trim().toLowerCase());
-    return name === encoding && !/^q=0(\.0*)?$/.test(quality ?? '');
-  });
 }

@@ -1,10 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { extname } from 'node:path';
+import { type BuiltFile, BuiltFiles } from '@tokenctl/common/network/built-files.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { csrfToken, findRequestSession, renewSession } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { currentSettings } from '../settings/settings.ts';
-import { accepts } from './constant-answer.ts';
 import { sendPage } from './page.ts';
 
 /** The first segments of the addresses of the web interface (service/web/pages.tsx); any other is not found. */
@@ -12,19 +10,6 @@ const SECTIONS: readonly string[] = [
   ...['users', 'organizations', 'teams', 'applications', 'tokens', 'settings', 'activity'],
   ...['inventories', 'hosts', 'groups', 'projects', 'credentials', 'templates', 'jobs'],
 ];
-
-const TYPES: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.svg': 'image/svg+xml',
-};
-
-/** The compressed forms that the build puts beside a file, the smaller one first. */
-const ENCODINGS = [
-  ['br', '.br'],
-  ['gzip', '.gz'],
-] as const;
 
 /** Scripts and styles of this service alone, nothing inline, in no frame. */
 const POLICY = [
@@ -46,19 +31,6 @@ const FOLDERS = ['../web/', '../../web/', '../../../web/', '../../../dist/web/']
   (path) => new URL(path, import.meta.url),
 );
 
-/** The contents of the built files by name, read once: an upgrade replaces them, and a page of two builds does not work. */
-function builtFiles(): ReadonlyMap<string, Buffer> {
-  // Only the build makes this page: the sources are not served.
-  const folder = FOLDERS.find((each) => existsSync(new URL('dashboard.html', each)));
-  if (folder === undefined) return new Map();
-  return new Map(
-    readdirSync(folder, { recursive: true })
-      .map((name) => String(name).replaceAll('\\', '/'))
-      .filter((name) => TYPES[extname(name.replace(/\.(br|gz)$/, ''))] !== undefined)
-      .map((name) => [name, readFileSync(new URL(name, folder))]),
-  );
-}
-
 /** The page of the web interface: one that begins the reads of the dashboard as well, and one for all other addresses. */
 type PageFile = 'dashboard.html' | 'index.html';
 
@@ -66,40 +38,32 @@ type PageFile = 'dashboard.html' | 'index.html';
 function serveWebFiles(app: FastifyInstance): {
   readonly sendPageFile: (page: PageFile, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
 } {
-  const files = builtFiles();
-  const send = (name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const plain = files.get(name);
-    if (plain === undefined) {
-      reply.callNotFound();
-      return reply;
-    }
-    const [encoding, suffix] = ENCODINGS.find(
-      ([each, ending]) => accepts(request, each) && files.has(`${name}${ending}`),
-    ) ?? [null, ''];
-    if (encoding !== null) reply.header('Content-Encoding', encoding);
-    return reply
-      .type(TYPES[extname(name)] ?? 'application/octet-stream')
-      .header('Vary', 'Accept-Encoding')
-      .send(files.get(`${name}${suffix}`) ?? plain);
+  // Only the build makes this page: the sources are not served.
+  const files = new BuiltFiles(FOLDERS, 'dashboard.html');
+  const send = (file: BuiltFile | null, reply: FastifyReply): FastifyReply => {
+    if (file !== null) return reply.headers(file.headers).send(file.body);
+    reply.callNotFound();
+    return reply;
   };
-  app.get('/assets/:file', { config: { page: true } }, (request, reply) => {
-    const name = `assets/${(request.params as { readonly file: string }).file}`;
-    if (TYPES[extname(name)] === undefined) return reply.callNotFound();
-    if (files.has(name)) reply.header('Cache-Control', 'public, max-age=31536000, immutable');
-    return send(name, request, reply);
-  });
-  app.get('/favicon.svg', { config: { page: true } }, (request, reply) =>
-    send('favicon.svg', request, reply.header('Cache-Control', 'public, max-age=86400')),
+  app.get('/assets/:file', { config: { page: true } }, ({ params, headers }, reply) =>
+    send(files.findAsset((params as { readonly file: string }).file, headers['accept-encoding']), reply),
+  );
+  app.get('/favicon.svg', { config: { page: true } }, ({ headers }, reply) =>
+    send(
+      files.find('favicon.svg', headers['accept-encoding']),
+      reply.header('Cache-Control', 'public, max-age=86400'),
+    ),
   );
   return {
     sendPageFile: (page, request, reply) => {
-      if (!files.has(page)) {
+      const file = files.find(page, request.headers['accept-encoding']);
+      if (file === null) {
         const main =
           '<p>Build it with <code>npm run build</code>. The API starts at <a href="/api/">/api/</a>.</p>';
         const status = 503;
         return sendPage(reply, { status, title: 'The web interface is not built', main });
       }
-      return send(page, request, reply.header('Content-Security-Policy', POLICY));
+      return send(file, reply.header('Content-Security-Policy', POLICY));
     },
   };
 }

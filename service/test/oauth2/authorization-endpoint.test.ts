@@ -66,7 +66,7 @@ describe('the authorization endpoint', () => {
       'cache-control': 'no-store',
       pragma: 'no-cache',
       'content-security-policy':
-        "default-src 'none'; style-src 'self'; form-action 'self' http://127.0.0.1:9999; base-uri 'none'; frame-ancestors 'none'",
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self' http://127.0.0.1:9999; base-uri 'none'; frame-ancestors 'none'",
     });
   });
 

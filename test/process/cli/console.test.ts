@@ -1,5 +1,6 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { brotliDecompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { cookieName, KEY_HEADER } from '../../../src/console/access.ts';
 import { consoleOf, type TestConsole, tokensOf } from '../../support/console.ts';
@@ -76,6 +77,11 @@ describe('who may use a console', () => {
       ]);
     }
     expect((await send('/api/nothing')).json()).toMatchObject({ error: { code: 'not_found' } });
+    const [script = ''] = /\/assets\/main[^"]+\.js/.exec((await open('/')).body) ?? [];
+    const compressed = await app.inject({ url: script, headers: { host, 'accept-encoding': 'gzip, br' } });
+    expect(compressed.headers).toMatchObject({ 'content-encoding': 'br', vary: 'Accept-Encoding' });
+    const plain = await app.inject({ url: script, headers: { host } });
+    expect(brotliDecompressSync(compressed.rawPayload)).toEqual(plain.rawPayload);
   });
 
   it('takes a code once, and for five minutes', async () => {
