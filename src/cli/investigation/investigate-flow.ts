@@ -7,6 +7,7 @@ import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import { caseItems, isOpen, type KnownItems, NOTHING_KNOWN } from '../../operations/incident/case-items.ts';
 import { gatherRecord } from '../../operations/incident/gather-report.ts';
 import { investigate } from '../../operations/investigation/investigate.ts';
+import type { SubjectRequest } from '../../operations/investigation/resolve-subject.ts';
 import { readIncidentHistories, requireIncident } from '../../operations/journal/recorded-incidents.ts';
 import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
@@ -79,12 +80,9 @@ function nextText(
 }
 
 /** Whose deeds: as the flags say, or the one user or application of the incident. */
-async function subjectOf(request: InvestigateRequest): Promise<{
-  readonly user?: string | undefined;
-  readonly token?: number | undefined;
-  readonly application?: string | undefined;
-  readonly incident: string | null;
-}> {
+async function subjectOf(
+  request: InvestigateRequest,
+): Promise<SubjectRequest & { readonly incident: string | null }> {
   const { runtime, flags } = request;
   const { user, token, application, incident } = flags;
   const given = { user, token, application };
@@ -102,11 +100,14 @@ export async function subjectOfIncident(
   runtime: Runtime,
   id: string,
   given: Readonly<Record<string, string | number | undefined>> = {},
-): Promise<{ readonly user?: string; readonly application?: string; readonly incident: string }> {
+): Promise<SubjectRequest & { readonly incident: string }> {
   const incident = await incidentOf(runtime, id);
-  if (Object.values(given).some((each) => each !== undefined)) return { ...given, incident: incident.id };
   const { scope } = incident;
   const [name, ...others] = scope.kind === 'users' || scope.kind === 'applications' ? scope.names : [];
+  if (Object.values(given).some((each) => each !== undefined)) {
+    const isOfOne = scope.kind === 'users' && others.length === 0;
+    return { ...given, ...(isOfOne && { owner: name }), incident: incident.id };
+  }
   if (name !== undefined && others.length === 0) {
     return { ...(scope.kind === 'users' ? { user: name } : { application: name }), incident: incident.id };
   }

@@ -20,7 +20,7 @@ import { ifReadable } from '../scope/known-settings.ts';
 import { assignedRoleItems } from './assigned-roles.ts';
 import { followChain } from './follow-chain.ts';
 import { GATEWAY_MAY_HAVE_READ, gatewayLimits } from './gateway-limits.ts';
-import { limitsOf, type ReadEvidence } from './limits.ts';
+import { limitsOf, type ReadEvidence, unknownTokenLimit } from './limits.ts';
 import { withMoves, withoutConsequences } from './moves.ts';
 import { readCircumstances } from './read-circumstances.ts';
 import { jobItems } from './read-jobs.ts';
@@ -189,12 +189,15 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
       read: chain.read,
       withoutActor: nameless.count,
     },
-    limits: isGateway
-      ? gatewayLimits(
-          read,
-          deleted.map(({ user }) => user.username),
-        )
-      : limitsOf(read),
+    limits: [
+      ...(found.unknownToken === undefined ? [] : [unknownTokenLimit(found.unknownToken, found.subject)]),
+      ...(isGateway
+        ? gatewayLimits(
+            read,
+            deleted.map(({ user }) => user.username),
+          )
+        : limitsOf(read)),
+    ],
   };
 }
 

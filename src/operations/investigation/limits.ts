@@ -81,6 +81,15 @@ export function limit(name: EvidenceLimit['limit'], text: string): EvidenceLimit
   return { limit: name, text };
 }
 
+/** The token that was asked for is gone, and only the incident says whose it was. */
+export function unknownTokenLimit(token: number, subject: InvestigationSubject): EvidenceLimit {
+  const whose = subject.kind === 'user' ? subject.name : 'the owner';
+  return limit(
+    'token_unknown',
+    `There is no access token ${token}, and no entry says whose it was or when it was made. Taken from the incident, and not checked: it was of ${whose}. All that ${whose} did in the period is included.`,
+  );
+}
+
 /** How many entries name nobody; nothing without any. */
 export function namelessLimit(entries: NamelessEntries): EvidenceLimit | false {
   return entries.count !== 0 && { ...limit('no_actor', namelessText(entries)), entries };

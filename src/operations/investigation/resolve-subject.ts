@@ -10,6 +10,8 @@ export interface SubjectRequest {
   readonly user?: string | undefined;
   readonly token?: number | undefined;
   readonly application?: string | undefined;
+  /** Whom to take for a token that is gone where no entry says whose it was: the one user of its incident. */
+  readonly owner?: string | undefined;
 }
 
 interface ResolvedSubject {
@@ -20,6 +22,8 @@ interface ResolvedSubject {
   readonly since: Date | null;
   /** Who got or gave up the name of the user in the period, in order. */
   readonly names?: readonly NameChange[];
+  /** The token that was asked for, where the owner is who was given as such. */
+  readonly unknownToken?: number;
 }
 
 /**
@@ -30,10 +34,10 @@ interface ResolvedSubject {
  */
 export async function resolveSubject(
   source: Window & { readonly target: Target; readonly evidence: Evidence },
-  { user, token, application }: SubjectRequest,
+  { user, token, application, owner }: SubjectRequest,
 ): Promise<ResolvedSubject> {
   if (user !== undefined) return await userSubject(source, user);
-  if (token !== undefined) return await tokenSubject(source, token);
+  if (token !== undefined) return await tokenSubject(source, { id: token, owner });
   if (application !== undefined) return await applicationSubject(source, application);
   throw new TokenctlError('usage', 'No user, token or application selected', {
     hint: 'Add --user NAME, --token NUMBER or --application NAME.',
@@ -130,9 +134,10 @@ async function deletedUser(
 }
 
 async function tokenSubject(
-  { target, evidence }: Parameters<typeof resolveSubject>[0],
-  id: number,
+  source: Parameters<typeof resolveSubject>[0],
+  { id, owner }: { readonly id: number; readonly owner: string | undefined },
 ): Promise<ResolvedSubject> {
+  const { target, evidence } = source;
   for await (const { user, created } of target.tokens({ ids: [id] })) {
     if (user === null) break;
     const subject = { kind: 'token', id, user: user.username } as const;
@@ -144,6 +149,7 @@ async function tokenSubject(
     const subject = { kind: 'token', id, user: user.username } as const;
     return { subject, actors: [{ user, since: at }], since: at };
   }
+  if (owner !== undefined) return { ...(await userSubject(source, owner)), unknownToken: id };
   throw new TokenctlError('not_found', `No access token ${id}, and no entry that says whose it was`, {
     hint: 'Investigate its owner with --user NAME.',
     details: { kind: 'token', names: [String(id)] },

@@ -471,6 +471,17 @@ test('what the owner of a stolen token did before it was made is listed apart, a
   );
 });
 
+test('of a token that nothing tells of, the user of its incident is investigated, and that is said', async () => {
+  const { evidence, run } = await estate();
+  evidence.write(IVY, 'create', 'schedule:6', { id: 6, name: 'nightly' });
+  const { subject, items, limits } = await run({ user: undefined, token: 4, owner: 'ivy' });
+  expect(subject).toEqual({ kind: 'user', name: 'ivy' });
+  expect(items.map(({ id }) => id)).toContain('schedule:6');
+  expect(limits[0]?.text).toMatch(
+    /^There is no access token 4, .* Taken from the incident, and not checked: it was of ivy\./,
+  );
+});
+
 test.each([{ user: 'nobody' }, { user: undefined, token: 4 }, { user: undefined }])(
   'an unknown subject is refused: %j',
   async (asked) => {
