@@ -245,8 +245,8 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await page.getByLabel('Why others decide').fill('their hosts are in it');
     await takePictures(page, 'console-case-hand-over');
     await bar.getByRole('button', { name: 'Keep 1 as honest, hand 1 over…' }).click();
-    await page.getByRole('button', { name: 'Keep 1 as honest work, hand 1 over' }).waitFor();
-    await page.getByLabel('Type bob to confirm').fill('bob');
+    // Nothing changes at the controller: one key is enough.
+    await page.locator('button:focus', { hasText: 'Keep 1 as honest work, hand 1 over' }).waitFor();
     await page.keyboard.press('Enter');
     await page
       .getByText(/^Recorded: 1 item kept as honest work; 1 item handed over to platform team/)

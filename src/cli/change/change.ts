@@ -18,8 +18,10 @@ export interface ChangeRequest<Flags extends PlanFlags = PlanFlags> {
 export interface Question {
   /** The action as a phrase: `revoke 12 tokens`. */
   readonly act: string;
-  /** The answer to type, which requires reading the plan. */
+  /** The answer to type, which requires reading the plan; empty where a click is enough, since nothing changes at the controller. */
   readonly type: string;
+  /** The name of the one object that is deleted, which is typed then. */
+  readonly object?: string;
   /** Which one of several questions it is, and what it is about: `question 1 of 2: what can be undone later`. */
   readonly part?: string | undefined;
   /** What the answer decides beyond that, and what comes after it, as a sentence. */

@@ -261,13 +261,14 @@ function questionOf(plan: AnyPlan): Question | null {
   if (number === 0) return null;
   const items = countText(number, 'item');
   const all = plan.clean.length;
+  const object = all === 1 && first === 0 ? plan.clean[0]?.item.object.name : null;
   const act = isUndo(plan)
     ? `undo the cleaning of ${items}`
     : `clean ${items}${first === 0 ? ', which cannot be undone' : number < all ? ' that can be undone later' : ''}`;
   const isTwice = !isUndo(plan) && first > 0 && number < all;
   return {
     act,
-    type: String(number),
+    ...(object == null ? { type: String(number) } : { type: object, object }),
     ...(isTwice && {
       part: 'question 1 of 2: what can be undone later',
       note: `Question 2 is about the ${countText(all - number, 'item')} that cannot be undone: you can leave them.`,

@@ -75,7 +75,6 @@ export async function settle(run: Run, settling: Settling): Promise<PlannedChang
   const { runtime } = run;
   const { clean, decisions, incident } = settling;
   const cleaning = clean === null ? null : await cleanFlow({ runtime, flags: clean, isPicked: true });
-  const type = await wordOfCase(runtime, incident);
   if (cleaning === null || cleaning.question === null) {
     // Nothing is left to clean: what is said is recorded all the same.
     const made = await cleaning?.nothing?.();
@@ -84,14 +83,15 @@ export async function settle(run: Run, settling: Settling): Promise<PlannedChang
     return {
       plan: decisions.length === 0 ? nothing.document : planOf(recording, nothing.document),
       isElsewhere: cleaning === null,
-      question: decisions.length === 0 ? null : { act: actText(recording), type },
+      question: decisions.length === 0 ? null : { act: actText(recording), type: '' },
       nothing: () => ended(nothing, { said: [], again: [] }),
       act: async () => ({ said: await recordDecisions(run, settling), cleaned: null, again: [] }),
       ended: ({ said }) => ended(nothing, { said, again: [] }),
       json: (outcome) => cleaning?.json({ ...outcome, done: null }) ?? { run: null },
     };
   }
-  const { act } = cleaning.question;
+  const { act, object } = cleaning.question;
+  const type = object ?? (await wordOfCase(runtime, incident));
   return {
     ...cleaning,
     plan: planOf(settling, cleaning.plan),

@@ -244,6 +244,14 @@ function decide(
   if (object.kind === 'o_auth2_access_token' && object.id !== null && context.ownTokens.includes(object.id)) {
     return keep('own', 'It may be the credential of this context: revoke it last.');
   }
+  const own = context.ways.find(
+    ({ description: { identity } }) => identity.id !== null && identity.id === object.id,
+  );
+  if (object.kind === 'user' && own !== undefined)
+    return keep(
+      'own',
+      `tokenctl signs in as ${own.description.identity.username}: use another account for it.`,
+    );
   if (isShared(item, context.investigation) && !isNamed) {
     return keep('shared', `Perhaps the work of ${whoText(item)}: name it with --item to end it.`);
   }

@@ -25,8 +25,9 @@ export function ConfirmForm({
   readonly onCancel: () => void;
 }): ReactNode {
   const field = useRef<HTMLInputElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
   // The dialog was open before there was anything to type.
-  useEffect(() => field.current?.focus(), []);
+  useEffect(() => (field.current ?? button.current)?.focus(), []);
   const [answer, setAnswer] = useState('');
   const { act, type, digest } = asked;
   const typed = answer.trim();
@@ -41,28 +42,35 @@ export function ConfirmForm({
         confirm.mutate();
       }}
     >
-      <FormGroup label={`Type ${type} to confirm`} fieldId="confirm-answer">
-        <TextInput
-          id="confirm-answer"
-          ref={field}
-          value={answer}
-          autoComplete="off"
-          validated={type.startsWith(typed) ? 'default' : 'error'}
-          onChange={(_event, value) => setAnswer(value)}
-        />
-        <FormHelperText>
-          <HelperText isLiveRegion>
-            {typed !== '' && typed !== type && (
-              <HelperTextItem variant={type.startsWith(typed) ? 'default' : 'error'}>
-                Type exactly: {type}
-              </HelperTextItem>
-            )}
-          </HelperText>
-        </FormHelperText>
-      </FormGroup>
+      {type !== '' && (
+        <FormGroup label={`Type ${type} to confirm`} fieldId="confirm-answer">
+          <TextInput
+            id="confirm-answer"
+            ref={field}
+            value={answer}
+            autoComplete="off"
+            validated={type.startsWith(typed) ? 'default' : 'error'}
+            onChange={(_event, value) => setAnswer(value)}
+          />
+          <FormHelperText>
+            <HelperText isLiveRegion>
+              {typed !== '' && typed !== type && (
+                <HelperTextItem variant={type.startsWith(typed) ? 'default' : 'error'}>
+                  Type exactly: {type}
+                </HelperTextItem>
+              )}
+            </HelperText>
+          </FormHelperText>
+        </FormGroup>
+      )}
       {confirm.error !== null && <Message isLiveRegion variant="danger" title={confirm.error.message} />}
       <div className="buttons">
-        <Button type="submit" variant="danger" isDisabled={typed !== type || confirm.isPending}>
+        <Button
+          ref={button}
+          type="submit"
+          variant={type === '' ? 'primary' : 'danger'}
+          isDisabled={typed !== type || confirm.isPending}
+        >
           {sentence(act)}
         </Button>
         <Button variant="link" onClick={onCancel}>

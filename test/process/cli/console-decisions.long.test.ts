@@ -48,7 +48,7 @@ describe('decisions about the items of a case', () => {
         ],
       },
     });
-    expect(done.asked).toMatchObject({ act: 'hand 2 over', type: 'bob' });
+    expect(done.asked).toMatchObject({ act: 'hand 2 over', type: '' });
     expect(done.asked?.plan).toMatch(/Handed over to carol, .*backdoor.*Handed over to security, .*mole/s);
     expect(done.result?.text).toContain(
       'Recorded: 1 item handed over to carol: tell them; 1 item handed over to security: tell them.',

@@ -330,6 +330,14 @@ test('items can be chosen by id and by rule; unknown ones, and the caller itself
     ownTokens: [50],
   });
   expect(own.keep.find(({ item }) => item.id === 'o_auth2_access_token:50')?.reason).toBe('own');
+  // An intruder that made an account, which tokenctl now signs in as, or gave it a role.
+  const identity = { ...common.description.identity, id: 12, username: 'eve' };
+  const asEve = planCleaning(investigation, {
+    ...{ selection: { items: ['role:9:user:12'] }, ownTokens: [] },
+    ways: [{ ...way, description: { ...common.description, identity } }],
+  });
+  expect(asEve.clean).toEqual([]);
+  expect(asEve.keep).toMatchObject([{ reason: 'own', why: expect.stringContaining('signs in as eve') }]);
   expect(target.alive.has(50)).toBe(true);
 });
 
