@@ -58,6 +58,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
 
   it('goes from a token to the lockdown of its owner, through the better context of the controller', async () => {
     await page.getByRole('navigation').getByRole('link', { name: 'Tokens', exact: true }).click();
+    await page.getByRole('button', { name: 'Charts and more filters' }).click();
     await page.getByRole('button', { pressed: false }).filter({ hasText: 'bob' }).first().click();
     await page.waitForURL(/user=bob/);
     await page

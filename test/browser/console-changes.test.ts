@@ -72,6 +72,7 @@ approval: { approvers: { bob: "${bob}" }, aloneUpTo: 100 }
 
   it('goes on without the connection, and shows the report once it is back', async () => {
     await go('Tokens');
+    await page.getByRole('button', { name: 'Charts and more filters' }).click();
     await page.getByRole('button', { pressed: false }).filter({ hasText: 'backup' }).click();
     await page.waitForURL(/user=backup/);
     await page.getByRole('button', { name: /^Revoke all \d+…$/ }).click();

@@ -101,6 +101,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await go('Tokens');
     const whole = page.getByText('400 tokens', { exact: true });
     await whole.waitFor();
+    await page.getByRole('button', { name: 'Charts and more filters' }).click();
     const expiry = page.getByRole('region', { name: 'Expiry' });
     const bar = (label: string) => expiry.getByRole('button', { name: new RegExp(`^${label}`) });
     const chosen = () =>
@@ -180,7 +181,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await service.database.execute(
       "UPDATE main_oauth2accesstoken SET expires = now() + interval '30 hours' WHERE id = 1",
     );
-    await page.getByRole('button', { name: 'Read again' }).click();
+    await page.getByRole('button', { name: 'Refresh' }).click();
     const tile = page.locator('.tile', { hasText: 'Expire in 30 days' });
     await tile.getByText(/^[1-9]\d* within a week$/).waitFor();
     const counted = (await tile.getByRole('link').textContent()) ?? '';

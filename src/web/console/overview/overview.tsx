@@ -107,7 +107,7 @@ function ReadAgain(): ReactNode {
           .finally(() => setReading(false))
       }
     >
-      Read again
+      Refresh
     </Button>
   );
 }

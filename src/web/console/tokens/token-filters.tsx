@@ -1,5 +1,14 @@
 /** What narrows the list of tokens, and what narrows it now. */
-import { Button, Label, LabelGroup, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
+import {
+  Button,
+  Label,
+  LabelGroup,
+  Toolbar,
+  ToolbarContent,
+  ToolbarItem,
+  ToolbarToggleGroup,
+} from '@patternfly/react-core';
+import FilterIcon from '@patternfly/react-icons/dist/esm/icons/filter-icon';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { localText, numberText } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
@@ -81,43 +90,45 @@ export function Filters({ filter, onChange }: FiltersProps): ReactNode {
               onChange={(next) => onChange({ text: next })}
             />
           </ToolbarItem>
-          {places.length > 1 && (
+          <ToolbarToggleGroup toggleIcon={<FilterIcon />} breakpoint="md">
+            {places.length > 1 && (
+              <ToolbarItem>
+                <Choice
+                  aria-label="Context"
+                  value={place ?? ''}
+                  options={[['', 'All contexts'], ...places]}
+                  onChange={(next) => onChange({ place: next })}
+                />
+              </ToolbarItem>
+            )}
             <ToolbarItem>
               <Choice
-                aria-label="Context"
-                value={place ?? ''}
-                options={[['', 'All contexts'], ...places]}
-                onChange={(next) => onChange({ place: next })}
+                aria-label="Scope"
+                value={scope}
+                options={SCOPES.some(([word]) => word === scope) ? SCOPES : [...SCOPES, scope]}
+                onChange={(next) => onChange({ scope: next })}
               />
             </ToolbarItem>
-          )}
-          <ToolbarItem>
-            <Choice
-              aria-label="Scope"
-              value={scope}
-              options={SCOPES.some(([word]) => word === scope) ? SCOPES : [...SCOPES, scope]}
-              onChange={(next) => onChange({ scope: next })}
-            />
-          </ToolbarItem>
-          <ToolbarItem>
-            <Choice
-              aria-label="Expiry"
-              value={expiry ?? inDays(expiresWithin)}
-              options={EXPIRIES}
-              onChange={(next) => onChange(choiceOf(next, { word: 'expiry', days: 'expiresWithin' }))}
-            />
-          </ToolbarItem>
-          <ToolbarItem>
-            <Choice
-              aria-label="Last use"
-              value={use ?? inDays(unusedFor)}
-              options={LAST_USES}
-              onChange={(next) => onChange(choiceOf(next, { word: 'use', days: 'unusedFor' }))}
-            />
-          </ToolbarItem>
-          <ToolbarItem>
-            <FindingFilter place={place ?? places[0] ?? ''} value={finding} onChange={onChange} />
-          </ToolbarItem>
+            <ToolbarItem>
+              <Choice
+                aria-label="Expiry"
+                value={expiry ?? inDays(expiresWithin)}
+                options={EXPIRIES}
+                onChange={(next) => onChange(choiceOf(next, { word: 'expiry', days: 'expiresWithin' }))}
+              />
+            </ToolbarItem>
+            <ToolbarItem>
+              <Choice
+                aria-label="Last use"
+                value={use ?? inDays(unusedFor)}
+                options={LAST_USES}
+                onChange={(next) => onChange(choiceOf(next, { word: 'use', days: 'unusedFor' }))}
+              />
+            </ToolbarItem>
+            <ToolbarItem>
+              <FindingFilter place={place ?? places[0] ?? ''} value={finding} onChange={onChange} />
+            </ToolbarItem>
+          </ToolbarToggleGroup>
         </ToolbarContent>
       </Toolbar>
       <ActiveFilters filter={filter} onChange={onChange} />

@@ -32,6 +32,7 @@ export function Tokens(): ReactNode {
   if (stillReading !== isReading) setReading(stillReading);
   const [chosen, setChosen] = useState<ReadonlyMap<string, Chosen>>(new Map());
   const [revoked, setRevoked] = useState<Row | null>(null);
+  const [hasCharts, setCharts] = useCharts();
   const { data } = read;
   if (data === undefined) {
     return (
@@ -65,34 +66,15 @@ export function Tokens(): ReactNode {
                 .then(() => queries.invalidateQueries());
             }}
           >
-            Read again
+            Refresh
           </Button>
         }
       />
-      <PageSection>
-        <Readings data={data} />
-        <Filters filter={filter} onChange={change} />
-        <div className="charts">
-          <Histogram
-            title="Expiry"
-            unit="tokens"
-            bars={expiry}
-            chosen={chosenIn(expiry, filter['expiresSince'], filter['expiresBefore'])}
-            onChoose={(range) => {
-              const [expiresSince, expiresBefore] = endsOf(expiry, range);
-              change({ expiresSince, expiresBefore });
-            }}
-          />
-          <UseChart bars={data.lastUse} filter={filter} onChange={change} />
-          <FacetBars title="Owner" name="user" facet={data.facets.users} filter={filter} onChange={change} />
-          <FacetBars
-            title="Application"
-            name="application"
-            facet={data.facets.applications}
-            filter={filter}
-            onChange={change}
-          />
+      <PageSection isFilled hasBodyWrapper={false} className="tokens-page">
+        <div className="readings">
+          <Readings data={data} />
         </div>
+        <Filters filter={filter} onChange={change} />
         <div className="actions">
           <p aria-live="polite">
             {(stillReading || (isNarrowed && data.readings.some(isRead)) || data.total > 0) &&
@@ -110,13 +92,40 @@ export function Tokens(): ReactNode {
             />
           )}
           <OwnerLockdown filter={filter} />
+          <Button variant="link" isInline aria-expanded={hasCharts} onClick={() => setCharts(!hasCharts)}>
+            {hasCharts ? 'Hide charts' : 'Show charts'}
+          </Button>
         </div>
-        <OwnerSources filter={filter} />
-        {data.total > 0 && data.lastUse === null && (
-          <p className="hint">
-            Last use is not shown: the REST API only filters by it. A database context shows it.
-          </p>
+        {hasCharts && (
+          <div className="charts">
+            <Histogram
+              title="Expiry"
+              unit="tokens"
+              bars={expiry}
+              chosen={chosenIn(expiry, filter['expiresSince'], filter['expiresBefore'])}
+              onChoose={(range) => {
+                const [expiresSince, expiresBefore] = endsOf(expiry, range);
+                change({ expiresSince, expiresBefore });
+              }}
+            />
+            <UseChart bars={data.lastUse} filter={filter} onChange={change} />
+            <FacetBars
+              title="Owner"
+              name="user"
+              facet={data.facets.users}
+              filter={filter}
+              onChange={change}
+            />
+            <FacetBars
+              title="Application"
+              name="application"
+              facet={data.facets.applications}
+              filter={filter}
+              onChange={change}
+            />
+          </div>
         )}
+        <OwnerSources filter={filter} />
         {data.total === 0 && !stillReading ? (
           <NoTokens filter={filter} onChange={change} isWhole={data.readings.every(isWhole)} />
         ) : (
@@ -149,6 +158,21 @@ export function Tokens(): ReactNode {
       </PageSection>
     </>
   );
+}
+
+/** Where the browser keeps whether the charts are shown. */
+const CHARTS = 'tokenctl-token-charts';
+
+/** Whether the charts are shown, which are filters as well: not until somebody wants them, since most people come for the list. */
+function useCharts(): [boolean, (next: boolean) => void] {
+  const [isShown, setShown] = useState(() => localStorage.getItem(CHARTS) === 'shown');
+  return [
+    isShown,
+    (next) => {
+      setShown(next);
+      localStorage.setItem(CHARTS, next ? 'shown' : 'hidden');
+    },
+  ];
 }
 
 /** Whether anything of a context is in the list. */
@@ -268,7 +292,8 @@ function progressText({ place, tokens }: TokenPage['readings'][number]): string 
 }
 
 /** What was read of which contexts, and what is missing: without it, a total would look like all there is. */
-function Readings({ data: { readings } }: { readonly data: TokenPage }): ReactNode {
+function Readings({ data }: { readonly data: TokenPage }): ReactNode {
+  const { readings } = data;
   const read = readings.filter(({ state }) => state === 'complete');
   const reading = readings.filter(({ state }) => state === 'reading');
   const failed = readings.filter(({ state }) => state === 'failed');
@@ -276,11 +301,16 @@ function Readings({ data: { readings } }: { readonly data: TokenPage }): ReactNo
   const [oldest] = read.map(({ at }) => at).toSorted();
   const [only, ...others] = read.map(({ place }) => place);
   return (
-    <div className="readings">
+    <>
       {read.length > 0 && (
         <p>
           {others.length === 0 ? only : `${numberText(read.length)} contexts`}: {countText(tokens, 'token')},
-          as of <When at={oldest} />.
+          as of <When at={oldest} />.{' '}
+          {data.total > 0 && data.lastUse === null && (
+            <span className="hint">
+              The REST API only filters by the last use: a database context shows it.
+            </span>
+          )}
         </p>
       )}
       {reading.length > 0 && (
@@ -315,7 +345,7 @@ function Readings({ data: { readings } }: { readonly data: TokenPage }): ReactNo
           incomplete === null ? [] : `${place}: ${incomplete}`,
         )}
       />
-    </div>
+    </>
   );
 }
 
