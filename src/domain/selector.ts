@@ -28,6 +28,8 @@ export interface Selector {
   readonly notApplications?: readonly string[];
   /** Tokens whose scope includes this word. */
   readonly scope?: ScopeWord;
+  /** Whose description is one of these, or matches one as a pattern with `*` and `?`. */
+  readonly descriptions?: readonly string[];
   /** Made before this instant. */
   readonly createdBefore?: Date;
   /** Made at this instant or later. */
@@ -48,11 +50,14 @@ export type Comparison =
   | { readonly column: 'created' | 'expires'; readonly is: '<' | '<=' | '>' | '>='; readonly to: Date }
   | { readonly column: 'used'; readonly is: '<'; readonly to: Date }
   | { readonly column: 'lastUsed'; readonly is: 'null' }
-  | { readonly column: 'scope'; readonly is: 'with'; readonly to: ScopeWord };
+  | { readonly column: 'scope'; readonly is: 'with'; readonly to: ScopeWord }
+  /** To one of these patterns. */
+  | { readonly column: 'description'; readonly is: 'like'; readonly to: readonly string[] };
 
 /** The criteria about the token itself, each by what it compares: targets make their queries from it, pages their filters. */
 const COMPARISONS = {
   scope: (word: ScopeWord) => ({ column: 'scope', is: 'with', to: word }),
+  descriptions: (patterns: readonly string[]) => ({ column: 'description', is: 'like', to: patterns }),
   createdBefore: (at: Date) => ({ column: 'created', is: '<', to: at }),
   createdSince: (at: Date) => ({ column: 'created', is: '>=', to: at }),
   unusedSince: (at: Date) => ({ column: 'used', is: '<', to: at }),
@@ -96,6 +101,8 @@ export function meets(token: Token, comparison: Comparison): boolean {
   switch (comparison.column) {
     case 'scope':
       return { with: token.scope.split(' ').includes(comparison.to) }[comparison.is];
+    case 'description':
+      return { like: matchesAny(token.description, comparison.to) }[comparison.is];
     case 'lastUsed':
       return { null: token.lastUsed === null }[comparison.is];
     case 'used':
@@ -187,7 +194,7 @@ export function validateSelector(selector: Selector | Selection): void {
   const criteria = Object.entries(selector).filter(([, value]) => value !== undefined);
   if (criteria.length === 0) {
     throw new TokenctlError('usage', 'No tokens are selected', {
-      hint: 'Select by --user, --application, --scope, --unused-for, --created-before, --id or --finding, or all with --all.',
+      hint: 'Select by --user, --application, --scope, --description, --unused-for, --created-before, --id or --finding, or all with --all.',
     });
   }
   if (selector.all === true && criteria.length > 1) {
@@ -228,7 +235,7 @@ export function describeSelector(selector: Selector, words: SelectorWords = {}):
   if (selector.all === true) return EVERY_TOKEN;
   if (selector.none === true) return 'no token';
   const { ids, users, applications, notUsers, notApplications, scope, neverUsed } = selector;
-  const { createdBefore, createdSince, unusedSince } = selector;
+  const { descriptions, createdBefore, createdSince, unusedSince } = selector;
   const ofUsers = words.users ?? (users && formatAlternatives(users));
   const ofApplications = words.applications ?? (applications && formatAlternatives(applications));
   const parts = [
@@ -238,6 +245,7 @@ export function describeSelector(selector: Selector, words: SelectorWords = {}):
     ofApplications && `issued to ${ofApplications}`,
     notApplications && `not issued to ${formatAlternatives(notApplications)}`,
     scope && `with scope ${scope}`,
+    descriptions && `with description ${formatAlternatives(descriptions.map((each) => each || '""'))}`,
     createdBefore && `created before ${toTheSecond(createdBefore)}`,
     createdSince && `created since ${toTheSecond(createdSince)}`,
     unusedSince && `not used since ${toTheSecond(unusedSince)}`,

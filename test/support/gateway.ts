@@ -401,6 +401,8 @@ const TOKEN_FILTERS = {
   application__name: 'a.name = ?',
   application__name__in: among('a.name', 'text'),
   scope__contains: 'position(? IN t.scope) > 0',
+  description: 't.description = ?',
+  description__regex: 't.description ~ ?',
   created__lt: 't.created < ?::timestamptz',
   created__gte: 't.created >= ?::timestamptz',
   expires__gt: 't.expires > ?::timestamptz',

@@ -256,6 +256,11 @@ export const selectorFlags = inGroup('SELECTION', {
   scope: option({ options: scopeWords })({
     summary: 'Select tokens with this scope; openid and roles are of recent gateways.',
   }),
+  description: string({
+    ...SEVERAL,
+    summary: "Select tokens with this description, or with one like this: 'nightly *'.",
+    helpValue: 'PATTERN',
+  }),
   'created-before': moment({
     summary: 'Select tokens created before this date, or longer ago than this (30d).',
   }),
@@ -350,6 +355,7 @@ const CRITERIA: { readonly [Name in keyof SelectorFlags]-?: CriteriaOf<Name> } =
   'not-application': (notApplications) => ({ notApplications }),
   'owner-inactive': (ownerInactive) => ownerInactive && { ownerInactive },
   scope: (scope) => ({ scope }),
+  description: (descriptions) => ({ descriptions }),
   'created-before': (moment, now) => ({ createdBefore: timeOf(moment, now) }),
   'created-after': (moment, now) => ({ createdSince: timeOf(moment, now) }),
   'unused-for': (ago, now) => ({ unusedSince: instantOf({ ago }, now()) }),

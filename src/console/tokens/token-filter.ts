@@ -24,6 +24,8 @@ export const filterSchema = z.object({
   /** Names, or patterns with `*` and `?`. */
   user: listed,
   application: listed,
+  /** Descriptions, or patterns. */
+  description: listed,
   /** Personal access tokens only. */
   personal: z.stringbool().optional(),
   scope: z.enum(scopeWords).optional(),
@@ -48,8 +50,15 @@ export const filterSchema = z.object({
 export type TokenFilter = ReturnType<typeof filterOf>;
 
 export function filterOf(query: z.infer<typeof filterSchema>, places: readonly string[]) {
-  const { user, application, finding, place: _place, ...rest } = query;
-  return { ...rest, places, users: user, applications: application, findings: finding };
+  const { user, application, description, finding, place: _place, ...rest } = query;
+  return {
+    ...rest,
+    places,
+    users: user,
+    applications: application,
+    descriptions: description,
+    findings: finding,
+  };
 }
 
 /** A part of the filtered tokens, as a query has it. */
@@ -97,10 +106,10 @@ export function matcher(
 
 /** The criteria of a filter that the command has flags for; several may be about one column. */
 function criteriaOf(filter: TokenFilter, now: Date): TokenCriteria[] {
-  const { scope, createdSince, createdBefore, expiry, expiresWithin, use, unusedFor } = filter;
+  const { scope, descriptions, createdSince, createdBefore, expiry, expiresWithin, use, unusedFor } = filter;
   const inDays = (days: number) => new Date(now.getTime() + days * DAY);
   return [
-    { scope, createdSince, createdBefore, neverUsed: use === 'never' || undefined },
+    { scope, descriptions, createdSince, createdBefore, neverUsed: use === 'never' || undefined },
     { expiredAt: expiry === 'expired' ? now : undefined },
     { expiresAfter: expiry === 'live' ? now : expiry === 'never' ? inDays(NEVER_DAYS) : undefined },
     expiresWithin === undefined ? {} : { expiresAfter: now, expiredAt: inDays(expiresWithin) },
@@ -120,7 +129,7 @@ function hasText({ id, user, application, description }: Token, text: string): b
 /** A filter as the flags that mean the same; null where it has a criterion without a flag. */
 export function flagsOf(filter: TokenFilter): { readonly typed: Typed } | null {
   const { places: _, users, applications, scope, expiry, expiresWithin, use, unusedFor, ...rest } = filter;
-  const { createdSince, createdBefore, findings, ...more } = rest;
+  const { descriptions, createdSince, createdBefore, findings, ...more } = rest;
   const isMore = Object.values(more).some((value) => value !== undefined && value !== false && value !== '');
   // The command takes one flag about the expiry.
   const isBoth = expiry !== undefined && expiresWithin !== undefined;
@@ -129,6 +138,7 @@ export function flagsOf(filter: TokenFilter): { readonly typed: Typed } | null {
     user: users,
     application: applications,
     scope,
+    description: descriptions,
     expired: expiry === 'expired',
     'never-expires': expiry === 'never',
     'expires-within': daysText(expiresWithin),

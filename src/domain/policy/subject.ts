@@ -182,6 +182,17 @@ export function matchesGlob(text: string, pattern: string): boolean {
   return matchesPlain(text, plain);
 }
 
+/** A pattern in another notation: what stands there for any characters, for one, and for text as it is. */
+export function globText(
+  pattern: string,
+  to: { readonly any: string; readonly one: string; readonly plain: (text: string) => string },
+): string {
+  return pattern.replaceAll(/\\([*?])|\*|\?|[^*?\\]+|\\/g, (part, escaped?: string) => {
+    if (escaped !== undefined) return to.plain(escaped);
+    return part === '*' ? to.any : part === '?' ? to.one : to.plain(part);
+  });
+}
+
 function matchesPlain(text: string, pattern: string): boolean {
   let at = 0;
   let inPattern = 0;
@@ -194,7 +205,7 @@ function matchesPlain(text: string, pattern: string): boolean {
       inPattern += 1;
       retryAt = at;
     } else if (wanted !== undefined && isMatch(wanted, text[at])) {
-      at += 1;
+      at += wanted === '?' && (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
       inPattern += 1;
     } else if (lastStar >= 0) {
       // The last star takes one character more, and what follows it is tried again from there.

@@ -53,6 +53,7 @@ export function isAskedForToken(selector: Selector): (token: Token) => boolean {
 function mayMeet(token: Token, comparison: Comparison): boolean {
   switch (comparison.column) {
     case 'scope':
+    case 'description':
       return meets(token, comparison);
     case 'lastUsed':
       return true;

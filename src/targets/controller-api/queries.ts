@@ -1,4 +1,5 @@
-import { type Comparison, comparisonsOf, type Selector } from '../../domain/selector.ts';
+import { globText } from '../../domain/policy/subject.ts';
+import { type Comparison, comparisonsOf, exactName, type Selector } from '../../domain/selector.ts';
 import type { UserSelector } from '../../operations/ports/target-parts.ts';
 import type { Query } from './api.ts';
 
@@ -30,6 +31,8 @@ function filtersOf(comparison: Comparison): Query {
   switch (comparison.column) {
     case 'scope':
       return [[{ with: 'scope__contains' }[comparison.is], comparison.to]];
+    case 'description':
+      return [{ like: descriptionFilter(comparison.to) }[comparison.is]];
     case 'lastUsed':
       return [[{ null: 'last_used__isnull' }[comparison.is], 'true']];
     case 'used': {
@@ -44,6 +47,21 @@ function filtersOf(comparison: Comparison): Query {
     default:
       return [[`${comparison.column}__${LOOKUPS[comparison.is]}`, comparison.to.toISOString()]];
   }
+}
+
+/** One filter for all patterns, since several queries would return a token twice. */
+function descriptionFilter(patterns: readonly string[]): Query[number] {
+  const [only = '', ...others] = patterns;
+  const exact = others.length === 0 ? exactName(only) : null;
+  if (exact !== null) return ['description', exact];
+  const source = patterns.map((pattern) =>
+    globText(pattern, {
+      any: '.*',
+      one: '.',
+      plain: (text) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'),
+    }),
+  );
+  return ['description__regex', `^(${source.join('|')})$`];
 }
 
 /** The filters for what a token belongs to: by ids where they are known, by names otherwise. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { type Sql, shared, sql } from '@tokenctl/common/db/sql.ts';
 import type { Secret } from '@tokenctl/common/secret.ts';
+import { globText } from '../../domain/policy/subject.ts';
 import { Rows } from '../../domain/rows.ts';
 import { type Comparison, comparisonsOf, keptOf, type Selector, whoseOf } from '../../domain/selector.ts';
 import type { PlannedToken, RefreshToken, StoredRefreshTokenState, Token } from '../../domain/token.ts';
@@ -113,11 +114,20 @@ function comparisonSql(comparison: Comparison): Sql {
   switch (comparison.column) {
     case 'scope':
       return { with: sql`${comparison.to}::text = ANY(string_to_array(t.scope, ' '))` }[comparison.is];
+    case 'description': {
+      const patterns = comparison.to.map(likePattern);
+      return { like: sql`t.description LIKE ANY(${patterns}::text[])` }[comparison.is];
+    }
     case 'lastUsed':
       return { null: sql`t.last_used IS NULL` }[comparison.is];
     default:
       return sql`${COLUMNS[comparison.column]} ${OPERATORS[comparison.is]} ${comparison.to}::timestamptz`;
   }
+}
+
+/** A pattern as LIKE has it. */
+function likePattern(pattern: string): string {
+  return globText(pattern, { any: '%', one: '_', plain: (text) => text.replaceAll(/[\\%_]/g, '\\$&') });
 }
 
 /** What a plan counts of an access token's row; instants in milliseconds. */

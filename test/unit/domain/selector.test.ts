@@ -55,6 +55,7 @@ describe('describeSelector', () => {
       { notUsers: ['ci-*'], notApplications: ['CI'], createdSince: day, neverUsed: true },
       `tokens not of ci-*, not issued to CI, created since ${toTheSecond(day)}, never used`,
     ],
+    [{ descriptions: ['nightly *', ''] }, 'tokens with description nightly * or ""'],
     [{ expiresAfter: day }, `tokens expiring after ${toTheSecond(day)}`],
     [
       { expiresAfter: day, expiredAt: day },

@@ -25,6 +25,7 @@ const NAMES: Readonly<Record<string, string>> = {
   text: 'Text',
   user: 'Owner',
   application: 'Application',
+  description: 'Description',
   personal: 'Personal',
   scope: 'Scope',
   expiry: 'Expiry',

@@ -10,6 +10,8 @@ test.each<[string, string, boolean]>([
   ['ci', 'ci-*', false],
   ['backup', 'b?ckup', true],
   ['backup', '?', false],
+  ['🙂', '?', true],
+  ['🙂', '*??', false],
   ['a.c', 'a.c', true],
   ['abc', 'a.c', false],
   ['one two one', '*one', true],

@@ -115,6 +115,28 @@ export function targetContract(
     expect(await among({ none: true })).toEqual([]);
   });
 
+  test('selects by description, exactly or by a pattern', async () => {
+    const { target } = place();
+    const texts = ['nightly build', 'nightly_build', '100% (a+b) \\d', 'two\nlines', '🙂', '*'];
+    const made: number[] = [];
+    for (const description of texts)
+      made.push((await target.createToken({ scope: 'read', description, user: 'admin' })).token.id);
+    const found = async (...descriptions: string[]) => {
+      const ids = await idsOf(target.tokens({ ids: made, descriptions }));
+      return ids.map((id) => texts[made.indexOf(id)]);
+    };
+    expect(await found('nightly build')).toEqual(['nightly build']);
+    expect(await found('nightly_*', 'nightly*')).toEqual(['nightly build', 'nightly_build']);
+    expect(await found('nightly_*')).toEqual(['nightly_build']);
+    expect(await found('100% (a+b) \\d')).toEqual([texts[2]]);
+    expect(await found('*% (a+b) \\d')).toEqual([texts[2]]);
+    expect(await found('two*lines')).toEqual([texts[3]]);
+    expect(await found('?')).toEqual(['🙂', '*']);
+    expect(await found('\\*', 'NIGHTLY*')).toEqual(['*']);
+    expect(await found('')).toEqual([]);
+    await all(target.revoke(made));
+  });
+
   test('selects by last use: used before, or never used and older', async () => {
     const [used = 0, unused = 0, never = 0] = await makeTokens(3);
     await age(used, 1);
