@@ -6,7 +6,11 @@ export default defineCommand({
   summary: 'List tokens',
   description: `Without a selection, lists all tokens that you may see. Different flags narrow the \
 selection; a repeated flag widens it. In names, * stands for any characters and ? for one; put a backslash \
-before them for the character itself. --finding takes every rule about access tokens, and rules about users, \
+before them for the character itself.
+
+--organization and --team select by the owner: its members and administrators, by roles of their own. Who only administers the organization of a team, or has a role by another team, is not of the team. A team that shares its name is ORGANIZATION/TEAM.
+
+--finding takes every rule about access tokens, and rules about users, \
 applications and days for their tokens (see tokenctl docs policy).
 
 The REST API of a controller selects by the last use, but does not show it. --last-used, or the column or \
@@ -17,6 +21,7 @@ them was last used.`,
     '--never-expires --count-by user',
     '--scope write --unused-for 90d --last-used --csv',
     '--owner-inactive',
+    "--organization Eng --description 'nightly *'",
     '--expires-within 30d --sort expires --limit 20',
     '--finding duplicate-purpose --columns user,description,created',
   ],

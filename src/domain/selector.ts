@@ -122,8 +122,17 @@ export interface Selection
   extends Omit<Selector, 'users' | 'userIds' | 'applications' | 'applicationIds' | 'none'> {
   readonly users?: readonly NamePattern[];
   readonly applications?: readonly NamePattern[];
+  /** Tokens of members and administrators of these organizations. */
+  readonly organizations?: readonly NamePattern[];
+  /** The same for teams: `Ops`, or with the organization `Eng/Ops`. */
+  readonly teams?: readonly NamePattern[];
   /** Tokens of deactivated users. */
   readonly ownerInactive?: true;
+}
+
+/** Whether a selection means users by what they are members and administrators of. */
+export function isByGroup({ organizations, teams }: Selection): boolean {
+  return organizations !== undefined || teams !== undefined;
 }
 
 /** A name, or a pattern in which `*` is any characters and `?` one; a backslash before them makes them plain. */
@@ -194,7 +203,7 @@ export function validateSelector(selector: Selector | Selection): void {
   const criteria = Object.entries(selector).filter(([, value]) => value !== undefined);
   if (criteria.length === 0) {
     throw new TokenctlError('usage', 'No tokens are selected', {
-      hint: 'Select by --user, --application, --scope, --description, --unused-for, --created-before, --id or --finding, or all with --all.',
+      hint: 'Select by --user, --organization, --team, --application, --scope, --description, --unused-for, --created-before, --id or --finding, or all with --all.',
     });
   }
   if (selector.all === true && criteria.length > 1) {

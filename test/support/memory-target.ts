@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
+import type { Group } from '../../src/domain/groups.ts';
 import type { Outcome } from '../../src/domain/plan.ts';
 import { Rows } from '../../src/domain/rows.ts';
 import type { Selector } from '../../src/domain/selector.ts';
@@ -74,6 +75,8 @@ export class MemoryTarget implements Target {
   readonly logins = new MemorySessions();
   readonly codes = new Map<number, AuthorizationCode>();
   readonly access = new MemoryAccess(this);
+  /** Its organizations and teams, with the names of their users. */
+  readonly circles: (Group & { readonly users: readonly string[] })[] = [];
   /** Its clock. */
   now = () => new Date('2026-11-20T10:00:00Z');
   /** What it says of itself. */
@@ -202,6 +205,15 @@ export class MemoryTarget implements Target {
   users: Users = {
     list: (selector = {}) => this.#users(selector),
     contacts: (names, organizations) => this.#contacts(names, organizations),
+    groups: async (kind) => {
+      await this.#authenticate();
+      return this.circles.filter((each) => each.kind === kind);
+    },
+    ofGroup: async ({ kind, id }) => {
+      await this.#authenticate();
+      const of = this.circles.find((each) => each.kind === kind && each.id === id)?.users ?? [];
+      return this.people.filter(({ username }) => of.includes(username));
+    },
     identities: () => this.#identities(),
     identified: async () => null,
     setActive: (userId, active) => this.#setActive(userId, active),

@@ -38,6 +38,15 @@ const rowsOf = (table: string): TableList => ({
   },
 });
 
+/** With the ids of the roles of members and administrators, and the organization. */
+const withRoles = ({ sql, columns }: TableList, organization: string): TableList => ({
+  sql: `SELECT jsonb_set(w.body, '{summary_fields}', w.body->'summary_fields' || jsonb_strip_nulls(jsonb_build_object(
+      'organization', ${organization}, 'object_roles', jsonb_build_object(
+        'admin_role', jsonb_build_object('id', w.admin_role_id), 'member_role', jsonb_build_object('id', w.member_role_id)))))
+      AS body, w.id FROM (${sql}) w`,
+  columns: { id: columns['id'] ?? 'id' },
+});
+
 /** Templates have what all of them share in a table of its own. */
 const templatesOf = (table: string): TableList => ({
   ...rowsOf('main_unifiedjobtemplate'),
@@ -57,7 +66,7 @@ const assigned = (holder: 'user' | 'team', holders: string, name: string): Table
       LEFT JOIN auth_user c ON c.id = x.created_by_id`,
   columns: {
     ...{ id: 'id', created: 'created', created_by__id: 'created_by_id', created_by: 'created_by_id' },
-    ...{ user__id: 'user_id', team__id: 'team_id' },
+    ...{ user__id: 'user_id', team__id: 'team_id', object_id: 'object_id' },
   },
 });
 
@@ -101,9 +110,12 @@ const LISTS: Readonly<Record<string, TableList>> = {
   hosts: rowsOf('main_host'),
   inventories: rowsOf('main_inventory'),
   notification_templates: rowsOf('main_notificationtemplate'),
-  organizations: rowsOf('main_organization'),
+  organizations: withRoles(rowsOf('main_organization'), 'NULL'),
   schedules: rowsOf('main_schedule'),
-  teams: rowsOf('main_team'),
+  teams: withRoles(
+    rowsOf('main_team'),
+    `(SELECT jsonb_build_object('id', o.id, 'name', o.name) FROM main_organization o WHERE o.id = w.organization_id)`,
+  ),
   projects: templatesOf('main_project'),
   inventory_sources: templatesOf('main_inventorysource'),
   job_templates: templatesOf('main_jobtemplate'),
@@ -211,6 +223,8 @@ export class RecordedController implements AsyncDisposable {
     const [, name = '', id] = /^\/api\/v2\/(\w+)\/(?:(\d+)\/)?$/.exec(pathname) ?? [];
     if (pathname === `${API}settings/all/`)
       return [200, { ...(this.#recorded('GET', pathname) as object), ...this.#changed }];
+    const [, role] = /^\/api\/v2\/roles\/(\d+)\/users\/$/.exec(pathname) ?? [];
+    if (role !== undefined) return await this.#holders(query, Number(role));
     const list = name === 'users' || name === 'me' ? this.#users : LISTS[name];
     const isThere = Object.keys((this.#recorded('GET', API) as object) ?? {}).includes(name);
     if (list === undefined || !isThere)
@@ -224,6 +238,17 @@ export class RecordedController implements AsyncDisposable {
     if (page === null) return [400, { detail: `No such filter: ${query}` }];
     const next = page.count > page.bodies.length ? `${pathname}?page=2` : null;
     return [200, { count: page.count, next, previous: null, results: page.bodies }];
+  }
+
+  async #holders(query: URLSearchParams, role: number): Promise<readonly [number, unknown]> {
+    const holders = `JOIN main_rbac_roles_members h ON h.user_id = x.id AND h.role_id = ${role}`;
+    const list = {
+      ...this.#users,
+      sql: `${this.#users.sql} ${holders}`.replace('AS body, x.*', 'AS body, x.id'),
+    };
+    const page = await pageOf(this.#database, list, query);
+    if (page === null) return [400, { detail: `No such filter: ${query}` }];
+    return [200, { count: page.count, next: null, previous: null, results: page.bodies }];
   }
 
   /** A version answers a setting that it does not have with its others. */

@@ -27,11 +27,11 @@ const assigned = (table: string, holder: 'user' | 'team', holders: string, name:
       'summary_fields', jsonb_build_object(
         'created_by', CASE WHEN c.id IS NOT NULL THEN jsonb_build_object('id', c.id, 'username', c.username) END,
         'role_definition', jsonb_build_object('id', d.id, 'name', d.name, 'managed', d.managed),
-        '${holder}', jsonb_build_object('id', h.id, '${name}', h.${name}))) AS body, x.id
+        '${holder}', jsonb_build_object('id', h.id, '${name}', h.${name}))) AS body, x.id, x.object_id
     FROM ${table} x JOIN dab_rbac_roledefinition d ON d.id = x.role_definition_id
       JOIN ${holders} h ON h.id = x.${holder}_id LEFT JOIN django_content_type o ON o.id = x.content_type_id
       LEFT JOIN aap_gateway_api_user c ON c.id = x.created_by_id`,
-  columns: { id: 'id' },
+  columns: { id: 'id', object_id: 'object_id' },
 });
 
 const LISTS: Readonly<Record<string, TableList>> = {
@@ -55,6 +55,12 @@ const LISTS: Readonly<Record<string, TableList>> = {
   },
   users: { ...made('aap_gateway_api_user'), columns: { id: 'id', username: 'username' } },
   organizations: made('aap_gateway_api_organization'),
+  teams: {
+    sql: `SELECT to_jsonb(x) || jsonb_build_object('summary_fields', jsonb_build_object(
+        'organization', jsonb_build_object('id', o.id, 'name', o.name))) AS body, x.id
+      FROM aap_gateway_api_team x JOIN aap_gateway_api_organization o ON o.id = x.organization_id`,
+    columns: { id: 'id' },
+  },
   applications: { ...made('dab_oauth2_provider_oauth2application'), columns: { id: 'id', name: 'name' } },
   authenticators: made('dab_authentication_authenticator'),
   authenticator_maps: made('dab_authentication_authenticatormap'),

@@ -242,6 +242,17 @@ export const selectorFlags = inGroup('SELECTION', {
     summary: 'Leave out tokens of this user, or of these: ci-*.',
     helpValue: 'NAME',
   }),
+  organization: string({
+    ...SEVERAL,
+    summary: 'Select tokens of the members and administrators of this organization, or of these.',
+    helpValue: 'NAME',
+  }),
+  team: string({
+    ...SEVERAL,
+    summary:
+      'Select tokens of the members and administrators of this team, or of these; ORGANIZATION/TEAM if several have its name.',
+    helpValue: 'NAME',
+  }),
   application: string({
     ...SEVERAL,
     summary: 'Select tokens of this application, or of these.',
@@ -351,6 +362,8 @@ const CRITERIA: { readonly [Name in keyof SelectorFlags]-?: CriteriaOf<Name> } =
   id: (ids) => ({ ids }),
   user: (patterns) => ({ users: patterns.map((pattern) => ({ pattern })) }),
   'not-user': (notUsers) => ({ notUsers }),
+  organization: (patterns) => ({ organizations: patterns.map((pattern) => ({ pattern })) }),
+  team: (patterns) => ({ teams: patterns.map((pattern) => ({ pattern })) }),
   application: (patterns) => ({ applications: patterns.map((pattern) => ({ pattern })) }),
   'not-application': (notApplications) => ({ notApplications }),
   'owner-inactive': (ownerInactive) => ownerInactive && { ownerInactive },

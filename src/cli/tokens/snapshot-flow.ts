@@ -4,7 +4,7 @@ import { Secret } from '@tokenctl/common/secret.ts';
 import { z } from 'zod';
 import type { Runtime } from '../../app/runtime.ts';
 import { requireNewFile, writeSecretFile } from '../../app/secret-file.ts';
-import { describeSelector, type Selection } from '../../domain/selector.ts';
+import { describeSelector, isByGroup, type Selection } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
 import {
   CHANGES,
@@ -127,7 +127,7 @@ async function taken({ runtime, selection, flags }: SnapshotRequest): Promise<Sn
   return {
     ...{ format: 'tokenctl-tokens', version: 1, at, target: entryTarget(description) },
     selection: describeSelector(selector) + rules,
-    notSeen: unseenPart(description, selector),
+    notSeen: unseenPart(description, isByGroup(selection) ? {} : selector),
     tokens,
   };
 }

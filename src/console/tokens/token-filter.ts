@@ -23,6 +23,9 @@ export const filterSchema = z.object({
   text: z.string().max(200).optional(),
   /** Names, or patterns with `*` and `?`. */
   user: listed,
+  /** Of which the owner is a member or an administrator: names, or patterns. */
+  organization: listed,
+  team: listed,
   application: listed,
   /** Descriptions, or patterns. */
   description: listed,
@@ -50,14 +53,10 @@ export const filterSchema = z.object({
 export type TokenFilter = ReturnType<typeof filterOf>;
 
 export function filterOf(query: z.infer<typeof filterSchema>, places: readonly string[]) {
-  const { user, application, description, finding, place: _place, ...rest } = query;
+  const { user, organization, team, application, description, finding, place: _place, ...rest } = query;
   return {
-    ...rest,
-    places,
-    users: user,
-    applications: application,
-    descriptions: description,
-    findings: finding,
+    ...{ ...rest, places, users: user, organizations: organization, teams: team },
+    ...{ applications: application, descriptions: description, findings: finding },
   };
 }
 
@@ -72,7 +71,7 @@ export const pageSchema = z.object({
 export type Page = z.infer<typeof pageSchema>;
 
 /**
- * A filter as one test of a token. The criteria that the command has as flags mean the same as there.
+ * A filter as one test of a token, without findings, organizations and teams, which its target is asked for. The criteria that the command has as flags mean the same as there.
  *
  * @param clocks.now By the clock of the token's context.
  * @param clocks.laterMs By how much that is later than the time by which ranges were chosen in a chart.
@@ -129,13 +128,15 @@ function hasText({ id, user, application, description }: Token, text: string): b
 /** A filter as the flags that mean the same; null where it has a criterion without a flag. */
 export function flagsOf(filter: TokenFilter): { readonly typed: Typed } | null {
   const { places: _, users, applications, scope, expiry, expiresWithin, use, unusedFor, ...rest } = filter;
-  const { descriptions, createdSince, createdBefore, findings, ...more } = rest;
+  const { organizations, teams, descriptions, createdSince, createdBefore, findings, ...more } = rest;
   const isMore = Object.values(more).some((value) => value !== undefined && value !== false && value !== '');
   // The command takes one flag about the expiry.
   const isBoth = expiry !== undefined && expiresWithin !== undefined;
   if (isMore || isBoth || use === 'used' || expiry === 'live') return null;
   const typed: Typed = {
     user: users,
+    organization: organizations,
+    team: teams,
     application: applications,
     scope,
     description: descriptions,

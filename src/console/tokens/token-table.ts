@@ -3,7 +3,7 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { selectTokens } from '../../cli/tokens/token-selection.ts';
 import { incompleteText } from '../../domain/claims.ts';
-import type { Selector } from '../../domain/selector.ts';
+import { isByGroup, type Selector } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
 import { tokenToJson } from '../../reports/tables/token-view.ts';
 import { type Problem, problemOf } from '../operations.ts';
@@ -190,7 +190,11 @@ export class TokenTable {
         now: own,
         laterMs,
       });
-      const tests = [...(uses ?? []), ...(await this.#findingsIn(reading, filter))];
+      const tests = [
+        ...(uses ?? []),
+        ...(await this.#findingsIn(reading, filter)),
+        ...(await this.#groupsIn(reading, filter)),
+      ];
       let seen = 0;
       for (const token of reading.tokens) {
         if (matches(token) && tests.every((test) => test(token.id))) found.push({ token, place, laterMs });
@@ -232,6 +236,22 @@ export class TokenTable {
       const { tokens } = await selectTokens(runtime, { all: true }, { finding });
       return tokens();
     });
+    return [(id) => found.has(id)];
+  }
+
+  /** A test by the owner's organizations and teams; none without these criteria. */
+  async #groupsIn(
+    reading: Reading,
+    { organizations, teams }: TokenFilter,
+  ): Promise<((id: number) => boolean)[]> {
+    const selection = {
+      ...(organizations && { organizations: organizations.map((pattern) => ({ pattern })) }),
+      ...(teams && { teams: teams.map((pattern) => ({ pattern })) }),
+    };
+    if (!isByGroup(selection)) return [];
+    const found = await this.#idsBy(reading, JSON.stringify(selection), async (runtime) =>
+      (await selectTokens(runtime, selection, {})).tokens(),
+    );
     return [(id) => found.has(id)];
   }
 

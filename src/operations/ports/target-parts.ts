@@ -1,4 +1,5 @@
 import type { Secret } from '@tokenctl/common/secret.ts';
+import type { Group, GroupKind } from '../../domain/groups.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { PolicySettings } from '../../domain/policy/rule.ts';
 import type { Selector } from '../../domain/selector.ts';
@@ -27,6 +28,19 @@ export interface Users {
    * @param names User names, exactly.
    */
   contacts(names: readonly string[], organizations: readonly string[]): Promise<readonly Contact[]>;
+  /**
+   * All organizations or teams that the caller may see, ascending by id.
+   *
+   * @throws TokenctlError `unsupported` where the target has none, `permission_refused`.
+   */
+  groups(kind: GroupKind): Promise<readonly Group[]>;
+  /**
+   * The members and administrators of an organization or team by roles of their own, ascending by id: rights that come by a team, or by
+   * administering the organization of a team, make nobody one.
+   *
+   * @throws TokenctlError `unsupported` where the target does not tell, `permission_refused` where not to this caller.
+   */
+  ofGroup(group: Pick<Group, 'kind' | 'id'>): Promise<readonly UserReference[]>;
   /**
    * How identity providers know the users that the caller may see, ascending by id.
    *

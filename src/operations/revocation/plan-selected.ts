@@ -1,11 +1,11 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { amountsOf, isNothing, type RevocationPlan } from '../../domain/plan.ts';
 import type { Policy, RuleName } from '../../domain/policy/policy.ts';
-import type { Selection, Selector } from '../../domain/selector.ts';
+import { isByGroup, type Selection, type Selector } from '../../domain/selector.ts';
 import type { OpenLog } from '../directories/known-sources.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import { resolveSelection, resolveTokenIds } from '../scope/resolve-names.ts';
-import { fullViewHint } from '../scope/visibility.ts';
+import { fullViewHint, requireFullView } from '../scope/visibility.ts';
 import { type PlanRevocationOptions, planRevocation } from './plan-revocation.ts';
 import { planFromSaved, type SavedPlan } from './saved-plan.ts';
 
@@ -43,6 +43,8 @@ export async function planSelected(options: PlanSelectedOptions): Promise<Select
     requireVisible(plan, description);
     return { plan, saved: selection, selector: undefined };
   }
+  // Who is of a group but not visible would keep its tokens, and nothing would say so.
+  if (isByGroup(selection)) requireFullView(description, 'A revocation by organization or team');
   const selected = await resolveSelection(target, selection);
   const findings = violating && (await findingsOf(options, selected.selector, violating));
   const plan = await planRevocation({ ...planning, ...selected, findings });

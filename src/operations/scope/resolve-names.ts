@@ -14,6 +14,7 @@ import {
   type Whose,
 } from '../../domain/selector.ts';
 import type { Target } from '../ports/target.ts';
+import { type UsersOfGroups, usersOfGroups } from './users-of-groups.ts';
 import { fullViewHint } from './visibility.ts';
 
 export interface ResolvedSelection {
@@ -26,20 +27,26 @@ export interface ResolvedSelection {
  * Finds out which users and applications a selection means at a target: patterns become the names that match them now, so
  * that what is planned is exact. Negations stay patterns, which also match the owners of tokens that are not listed as users.
  *
- * @throws TokenctlError `usage` for an invalid selection, and for one that leaves out all that it names; `not_found` for a
+ * @throws TokenctlError as {@link usersOfGroups}; `usage` for an invalid selection, and for one that leaves out all that it names; `not_found` for a
  * name or a pattern, also a negated one, that nothing matches: it is probably a typing error;
  * `permission_refused` as {@link resolveNames}; and whatever the target throws.
  */
 export async function resolveSelection(target: Target, selection: Selection): Promise<ResolvedSelection> {
   validateSelector(selection);
-  const { users, applications, notUsers, notApplications, ownerInactive, ...criteria } = selection;
+  const { users, applications, notUsers, notApplications, ownerInactive, ...others } = selection;
+  const { organizations, teams, ...criteria } = others;
   const userNames = names(target, 'user', () => allNames(target, 'user'));
   const applicationNames = names(target, 'application', () => allNames(target, 'application'));
   await userNames.require(notUsers);
   await applicationNames.require(notApplications);
-  const meantUsers = ownerInactive
+  const named = ownerInactive
     ? await inactiveNames(target, { users, notUsers, names: userNames })
     : users && (await userNames.matching(users, notUsers));
+  const groups = [
+    ...(organizations === undefined ? [] : [await usersOfGroups(target, 'organization', organizations)]),
+    ...(teams === undefined ? [] : [await usersOfGroups(target, 'team', teams)]),
+  ];
+  const meantUsers = amongGroups(named, groups, notUsers);
   const meantApplications = applications && (await applicationNames.matching(applications, notApplications));
   if (meantUsers?.names.length === 0)
     return { selector: { none: true }, words: `tokens of ${meantUsers.words}` };
@@ -58,6 +65,25 @@ export async function resolveSelection(target: Target, selection: Selection): Pr
 interface MeantNames {
   readonly names: readonly string[];
   readonly words: string;
+}
+
+/** Those of the users that each selection by group also means; all of these if no users are named. */
+function amongGroups(
+  named: MeantNames | undefined,
+  groups: readonly UsersOfGroups[],
+  notUsers: readonly string[] = [],
+): MeantNames | undefined {
+  const [first] = groups;
+  if (first === undefined) return named;
+  const kept = (named?.names ?? [...first.names]).filter(
+    (name) => groups.every(({ names }) => names.has(name)) && !matchesAny(name, notUsers),
+  );
+  const words = [...(named === undefined ? [] : [named.words]), ...groups.map((group) => group.words)];
+  const except =
+    named !== undefined || notUsers.length === 0 ? '' : ` without ${formatAlternatives(notUsers)}`;
+  const counted = `${kept.length} user${kept.length === 1 ? '' : 's'}`;
+  const which = kept.length === 0 ? 'no user' : `${counted}: ${formatAlternatives(kept)}`;
+  return { names: kept, words: `${words.join(', among ')}${except} (${which})` };
 }
 
 /** Looks up names of one kind; all names of the target are read once at most. */

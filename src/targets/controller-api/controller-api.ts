@@ -32,6 +32,7 @@ import { isAskedForToken, isAskedForUser, onlyAskedFor } from './asked-for.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { controllerDialect } from './controller-dialect.ts';
 import { gatewayDialect } from './gateway-dialect.ts';
+import { listGroups, readUsersOfGroup } from './groups.ts';
 import { identifyBySending } from './identify.ts';
 import { ownTokenIds } from './last-use.ts';
 import { lastChanges, listActivity, listItems } from './listing.ts';
@@ -158,6 +159,8 @@ class ControllerApi implements ControllerApiTarget {
   readonly users: Users = {
     list: (selector = {}) => this.#stream((api) => listUsers(api, selector)),
     contacts: async (names, organizations) => await readContacts(await this.#api(), { names, organizations }),
+    groups: async (kind) => await listGroups(await this.#api(), kind),
+    ofGroup: async (group) => await readUsersOfGroup(await this.#api(), group),
     identities: () => this.#stream((api) => listIdentities(api)),
     identified: async (by) => await identifiedUsers(await this.#api(), by),
     setActive: async (userId, active) => await setUserActive(await this.#api(), userId, active),

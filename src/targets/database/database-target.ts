@@ -30,6 +30,7 @@ import { type Connection, openConnection } from './connection.ts';
 import { countTokens } from './counted-tokens.ts';
 import { createPersonalToken } from './create-token.ts';
 import { describeDatabase, findParts, type PartsWithRights } from './describe.ts';
+import { listGroups, readUsersOfGroup } from './groups.ts';
 import { deleteRefreshTokens, revokeAccessTokens, revokeRefreshTokens } from './revocation.ts';
 import { SessionCache, type SessionCacheOptions } from './session-cache.ts';
 import { cacheProblem, endSessions, listSessions, type SessionStore } from './sessions.ts';
@@ -224,6 +225,8 @@ class DatabaseTarget implements Target {
   readonly users: Users = {
     list: (selector = {}) => listUsers(this.#connection, selector),
     contacts: (names, organizations) => readContacts(this.#connection, { names, organizations }),
+    groups: (kind) => listGroups(this.#connection, kind),
+    ofGroup: (group) => readUsersOfGroup(this.#connection, group),
     identities: () => listIdentities(this.#connection),
     identified: (by) => identifiedUsers(this.#connection, by),
     setActive: (userId, active, options) => setUserActive(this.#connection, { userId, active, ...options }),

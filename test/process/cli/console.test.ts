@@ -314,6 +314,7 @@ describe('what a console reads', () => {
       ['&use=never', ['--never-used']],
       ['&unusedFor=90', ['--unused-for', '90d']],
       ['&user=*a*', ['--user', '*a*']],
+      ['&organization=*&scope=read', ['--organization', '*', '--scope', 'read']],
       ['&description=*e*', ['--description', '*e*']],
       ['&finding=never-expires&scope=write', ['--finding', 'never-expires', '--scope', 'write']],
     ] as const) {

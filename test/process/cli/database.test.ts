@@ -597,3 +597,79 @@ test('a change over REST and in the database of one controller says that it revo
   expect(again.stderr).toContain('does not accept the token');
   expect(again.stderr).not.toContain('Run the same command again');
 });
+
+test('an organization and a team select the tokens of their users, over REST as in the database', async () => {
+  const [member, administrator, other] = [await addUser(), await addUser(), await addUser()];
+  const admin = `Basic ${btoa('admin:correct horse')}`;
+  const post = async (path: string, body: object, authorization = admin) => {
+    const answer = await fetch(`${service()}/api/v2/${path}`, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return answer.status === 204 ? {} : await answer.json();
+  };
+  const idOf = async ({ name }: { readonly name: string }) =>
+    (await database().query<{ id: number }>('SELECT id FROM auth_user WHERE username = $1', [name]))[0]?.id;
+  const organization = (await post('organizations/', { name: 'Eng' })).id;
+  await post(`organizations/${organization}/users/`, { id: await idOf(member) });
+  await post(`organizations/${organization}/admins/`, { id: await idOf(administrator) });
+  const team = (await post('teams/', { name: 'Ops', organization })).id;
+  await post(`teams/${team}/users/`, { id: await idOf(other) });
+
+  const { folder, run } = home();
+  const secret = join(folder, 'secret');
+  writeFileSync(secret, 'correct horse\n', { mode: 0o600 });
+  const viewer = join(folder, 'viewer');
+  writeFileSync(viewer, 'a password of nobody else\n', { mode: 0o600 });
+  await post(`organizations/${organization}/users/`, {
+    username: 'viewer',
+    password: 'a password of nobody else',
+  });
+  const add = (name: string, user: string, file: string) =>
+    run(['context', 'add', name, '--url', service(), '--username', user, '--password-file', file]);
+  expect((await add('rest', 'admin', secret)).code).toBe(0);
+  expect((await add('part', 'viewer', viewer)).code).toBe(0);
+
+  const owners = async (context: string, ...flags: string[]) => {
+    const listed = await run(['tokens', 'list', '--context', context, ...flags, '--json']);
+    expect(listed.stderr).toBe('');
+    const tokens: { user: { username: string } }[] = parsed(listed);
+    return [...new Set(tokens.map(({ user }) => user.username))].sort();
+  };
+  for (const context of ['rest', 'db']) {
+    expect(await owners(context, '--organization', 'Eng')).toEqual([member.name, administrator.name].sort());
+    expect(await owners(context, '--team', 'Eng/Ops')).toEqual([other.name]);
+    expect(await owners(context, '--team', 'Ops', '--organization', 'Eng')).toEqual([]);
+    const dry = await run(['tokens', 'revoke', '--context', context, '--team', 'Ops', '--dry-run', '--json']);
+    expect(parsed(dry).plan).toMatchObject({
+      selection: `tokens of members and administrators of the team Eng/Ops (1 user: ${other.name})`,
+      accessTokens: 2,
+    });
+    const wrong = await run(['tokens', 'revoke', '--context', context, '--organization', 'Engg', '--yes']);
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('Did you mean "Eng"?')]);
+  }
+  // Some of the tokens may be hidden, and who is of the organization as well.
+  const refused = await run(['tokens', 'revoke', '--context', 'part', '--organization', 'Eng', '--yes']);
+  expect(refused.code).toBe(4);
+  expect(refused.stderr).toContain('A revocation by organization or team needs an account that sees all');
+  const seen = await run(['tokens', 'list', '--context', 'part', '--organization', 'Eng']);
+  expect(seen.stderr).toContain('Not all tokens are included');
+  expect(await left(other.name)).toEqual([2, 2, 1]);
+  expect((await run(['tokens', 'revoke', '--organization', 'Eng', '--yes'])).code).toBe(0);
+  expect([await left(member.name), await left(administrator.name), await left(other.name)]).toEqual([
+    [0, 0, 1],
+    [0, 0, 1],
+    [2, 2, 1],
+  ]);
+  const hidden = await addRole([
+    'GRANT SELECT ON ALL TABLES IN SCHEMA public TO ROLE',
+    'REVOKE SELECT ON service_team_role FROM ROLE',
+  ]);
+  const untold = await home(hidden).run(['tokens', 'list', '--team', 'Ops']);
+  expect([untold.code, untold.stderr]).toEqual([
+    4,
+    expect.stringContaining('may not read who is of which team'),
+  ]);
+});

@@ -15,6 +15,14 @@ function target(): MemoryTarget {
     user(7, 'gone', { isActive: false }),
   );
   at.people.push(user(8, 'ci-*'), user(9, 'ci-left', { isActive: false }));
+  at.circles.push(
+    { kind: 'organization', id: 1, name: 'Eng', organization: null, users: ['alice', 'bob', 'ci-a', 'gone'] },
+    { kind: 'organization', id: 2, name: 'Sales', organization: null, users: ['bob', 'ci-b'] },
+    { kind: 'team', id: 1, name: 'Ops', organization: 'Eng', users: ['alice', 'ci-b'] },
+    { kind: 'team', id: 2, name: 'Ops', organization: 'Sales', users: [] },
+    { kind: 'team', id: 3, name: 'Empty', organization: 'Sales', users: [] },
+    { kind: 'team', id: 4, name: 'Edge', organization: 'Sales', users: ['bob'] },
+  );
   at.programs.push(application(1, 'CI'), application(2, 'CI nightly'));
   return at;
 }
@@ -67,6 +75,42 @@ describe('resolveSelection', () => {
       { applications: ['CI nightly'] },
       'tokens issued to CI* without CI (1 application: CI nightly)',
     ],
+    [
+      'an organization',
+      { organizations: named('Eng') },
+      { users: ['alice', 'bob', 'ci-a', 'gone'] },
+      'tokens of members and administrators of the organization Eng (4 users: alice or bob or ci-a or gone)',
+    ],
+    [
+      'several, without some',
+      { organizations: named('Eng', 'S*'), notUsers: ['ci-*'], scope: 'read' },
+      { users: ['alice', 'bob', 'gone'], scope: 'read' },
+      'tokens of members and administrators of the organizations Eng or Sales without ci-* (3 users: alice or bob or gone), with scope read',
+    ],
+    [
+      'a team by its organization, among named users',
+      { teams: named('Eng/Ops'), users: named('alice', 'bob') },
+      { users: ['alice'] },
+      'tokens of alice or bob, among members and administrators of the team Eng/Ops (1 user: alice)',
+    ],
+    [
+      'a pattern of teams, which is not one of their organizations',
+      { teams: named('E*') },
+      { users: ['bob'] },
+      'tokens of members and administrators of the teams Sales/Empty or Sales/Edge (1 user: bob)',
+    ],
+    [
+      'all teams of an organization and deactivated users of another',
+      { teams: named('Eng/*'), organizations: named('Eng'), ownerInactive: true },
+      { none: true },
+      'tokens of deactivated users (gone or ci-left), among members and administrators of the organization Eng, among members and administrators of the team Eng/Ops (no user)',
+    ],
+    [
+      'a team of nobody: no token, and not those of all',
+      { teams: named('Sales/Ops'), scope: 'write' },
+      { none: true },
+      'tokens of members and administrators of the team Sales/Ops (no user)',
+    ],
   ])('%s', async (_, selection, selector, words) => {
     expect(await resolveSelection(target(), selection)).toEqual({ selector, words });
   });
@@ -82,6 +126,10 @@ describe('resolveSelection', () => {
     ['such a pattern that is left out', { notUsers: ['svc-*'] }, 'not_found'],
     ['an unknown application', { notApplications: ['CD'] }, 'not_found'],
     ['a selection that leaves out all', { users: named('ci-a'), notUsers: ['ci-*'] }, 'usage'],
+    ['an unknown organization', { organizations: named('Engg') }, 'not_found'],
+    ['an unknown one beside a known one', { organizations: named('Eng', 'Enh') }, 'not_found'],
+    ['a pattern of teams that matches none', { teams: named('X*') }, 'not_found'],
+    ['a name that several teams have', { teams: named('Ops') }, 'usage'],
     ['nothing', {}, 'usage'],
   ])('refuses %s', async (_, selection, code) => {
     await expect(resolveSelection(target(), selection)).rejects.toMatchObject({ code });
@@ -100,6 +148,19 @@ describe('resolveSelection', () => {
     });
     await expect(resolveSelection(at, { notUsers: ['svc-*'] })).rejects.toMatchObject({
       code: 'permission_refused',
+    });
+    await expect(resolveSelection(at, { organizations: named('Engg') })).rejects.toMatchObject({
+      code: 'permission_refused',
+      message: 'No organization named "Engg" is visible to admin',
+    });
+  });
+
+  test('names of organizations and teams: the nearest, and how to tell several of one name apart', async () => {
+    await expect(resolveSelection(target(), { organizations: named('Engg') })).rejects.toMatchObject({
+      hint: 'Did you mean "Eng"?',
+    });
+    await expect(resolveSelection(target(), { teams: named('Ops') })).rejects.toMatchObject({
+      hint: 'Name it with its organization: "Eng/Ops" or "Sales/Ops".',
     });
   });
 });

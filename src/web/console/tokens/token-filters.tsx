@@ -24,6 +24,8 @@ const NAMES: Readonly<Record<string, string>> = {
   place: 'Context',
   text: 'Text',
   user: 'Owner',
+  organization: 'Organization',
+  team: 'Team',
   application: 'Application',
   description: 'Description',
   personal: 'Personal',
@@ -134,6 +136,22 @@ export function Filters({ filter, onChange }: FiltersProps): ReactNode {
       </Toolbar>
       <ActiveFilters filter={filter} onChange={onChange} />
     </>
+  );
+}
+
+/** The owners of the tokens, by where they are members or administrators. */
+export function OwnerFilters({ filter, onChange }: FiltersProps): ReactNode {
+  return (
+    <div className="actions">
+      {(['organization', 'team'] as const).map((name) => (
+        <TextSearch
+          label={NAMES[name] ?? name}
+          key={`${name} ${filter[name]}`}
+          value={filter[name] ?? ''}
+          onChange={(next) => onChange({ [name]: next })}
+        />
+      ))}
+    </div>
   );
 }
 

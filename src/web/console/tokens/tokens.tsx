@@ -9,7 +9,7 @@ import { call, patternOf, query, useAddress, useFacts, useRead } from '../api.ts
 import { Bars, Heading, OneMessage, When } from '../parts.tsx';
 import { Histogram } from './charts.tsx';
 import { RevokeButton, RevokeDialog } from './revoke.tsx';
-import { type Change, Filters, filterIn, NoTokens } from './token-filters.tsx';
+import { type Change, Filters, filterIn, NoTokens, OwnerFilters } from './token-filters.tsx';
 import { type Bar, CHUNK, keyOf, LockdownLink, type Row, Rows, type TokenPage } from './token-rows.tsx';
 
 /** A selected row, and when its context was read: after a change of it, or another reading, it is no longer selected. */
@@ -38,7 +38,14 @@ export function Tokens(): ReactNode {
     return (
       <>
         <Heading title="Tokens" />
-        {read.error === null ? <Loading /> : <Failed error={read.error} retry={() => void read.refetch()} />}
+        {read.error === null ? (
+          <Loading />
+        ) : (
+          <>
+            <Filters filter={filter} onChange={change} />
+            <Failed error={read.error} retry={() => void read.refetch()} />
+          </>
+        )}
       </>
     );
   }
@@ -93,9 +100,10 @@ export function Tokens(): ReactNode {
           )}
           <OwnerLockdown filter={filter} />
           <Button variant="link" isInline aria-expanded={hasCharts} onClick={() => setCharts(!hasCharts)}>
-            {hasCharts ? 'Hide charts' : 'Show charts'}
+            {hasCharts ? 'Hide charts and more filters' : 'Charts and more filters'}
           </Button>
         </div>
+        {hasCharts && <OwnerFilters filter={filter} onChange={change} />}
         {hasCharts && (
           <div className="charts">
             <Histogram
