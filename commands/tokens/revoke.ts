@@ -7,7 +7,7 @@ export default defineCommand({
   description: `Shows a plan, asks for confirmation, revokes, and verifies the result. Confirm by typing the \
 number of access tokens. Over a database connection, refresh tokens are revoked as well: those that belong \
 to the access tokens, expired and orphaned ones of the selected users and applications, and their \
-authorization codes. Over REST this is not possible. Each change is recorded in the audit log before it is \
+authorization codes. Over REST this is not possible: what the context that databaseContext names lists of them, and of sessions, is in the plan and in the result. Each change is recorded in the audit log before it is \
 made. Ctrl-C begins nothing further, and records what is in flight; over REST that takes about a second. Run \
 the same command again to finish; tokens that are already revoked count as unchanged.
 

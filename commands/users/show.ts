@@ -4,7 +4,7 @@ import { requiredArgument } from '../../src/cli/flags/flags.ts';
 export default defineCommand({
   summary: 'Show a user with tokens and sessions',
   description: `Shows state, role, identity provider, last login, last change by the activity stream, and \
-the number of access tokens; in a database context also of refresh tokens and sessions.`,
+the number of access tokens; in a database context also of refresh tokens and sessions. Over REST these are read in the context that databaseContext names, if it answers within five seconds.`,
   examples: ['alice'],
   args: {
     name: requiredArgument('The name of the user.'),
@@ -12,10 +12,11 @@ the number of access tokens; in a database context also of refresh tokens and se
   async run({ args, flags }) {
     const runtime = await this.runtime(flags);
     const { showUser } = await import('../../src/operations/users/users.ts');
+    const { linkedDatabase } = await import('../../src/app/linked-database.ts');
     const { noteLimit } = await import('../../src/cli/output/streams.ts');
     const { shownUserResult } = await import('../../src/cli/users/user-view.ts');
     const read = await runtime.readTarget();
-    const shown = await showUser({ ...read, name: args.name });
+    const shown = await showUser({ ...read, name: args.name, linked: await linkedDatabase(runtime) });
     await noteLimit(runtime);
     return shownUserResult(shown, read.description);
   },

@@ -44,7 +44,7 @@ function linesOf(each: AccessPath): Lines {
 
 /** What a plan does not cover, in one line; empty without any. */
 export function notCovered(paths: readonly AccessPath[]): Part {
-  const left = paths.filter(({ covered }) => !covered);
+  const left = paths.filter(({ covered, state }) => !covered && state !== 'closed');
   return lines(
     left.length > 0 && `Not covered: ${left.map((each) => nameText(each).toLowerCase()).join(', ')}.`,
   );

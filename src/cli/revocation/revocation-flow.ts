@@ -1,9 +1,11 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { linkedDatabase } from '../../app/linked-database.ts';
 import { sentenceOf } from '../../domain/access.ts';
 import { amountsOf, isNothing, type RevocationPlan, type SavedPlanReference } from '../../domain/plan.ts';
 import type { Selection } from '../../domain/selector.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { planSelected } from '../../operations/revocation/plan-selected.ts';
+import { readLinked } from '../../operations/revocation/read-linked.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
 import {
   requireMayRevoke,
@@ -72,8 +74,10 @@ export async function revocationFlow(
   const { 'include-own': includeOwn = false } = flags;
   const read = await runtime.readTarget();
   const { description } = read;
+  const linked = await linkedDatabase(runtime);
   const { plan, saved, selector } = await planSelected({
     ...read,
+    linked,
     selection,
     includeOwn,
     accessOnly: flags['access-only'] === true,
@@ -86,7 +90,12 @@ export async function revocationFlow(
   return {
     ...revocationChange(plan, { description, saved }),
     save: (path) => writePlanFile(runtime, { path, plan, includeOwn, flags }),
-    act: async (begin) => revokeTokens({ ...(await begin()), plan, selector }),
+    act: async (begin) => {
+      const done = await revokeTokens({ ...(await begin()), plan, selector });
+      if (linked === undefined) return done;
+      const accessPaths = await readLinked(done.accessPaths, linked, { plan, selector, isDone: true });
+      return { ...done, accessPaths };
+    },
   };
 }
 

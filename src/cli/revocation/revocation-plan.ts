@@ -1,3 +1,4 @@
+import type { AccessPath } from '../../domain/access.ts';
 import {
   type Amounts,
   amountsOf,
@@ -31,8 +32,13 @@ export function planDocument(plan: RevocationPlan, description: TargetDescriptio
     tally('scope', byScope),
     lines(keptLines(plan)),
     lines(notSeen !== null && warning`Not the whole selection: ${notSeen}.`),
-    ...(nothing && unseen !== undefined ? accessParts([unseen]) : []),
+    ...(nothing ? accessParts([...(unseen === undefined ? [] : [unseen]), ...foundLeft(plan)]) : []),
   ];
+}
+
+/** What a linked database lists although there is no access token to revoke. */
+function foundLeft({ accessPaths }: RevocationPlan): readonly AccessPath[] {
+  return accessPaths.filter(({ covered, count = 0 }) => !covered && count > 0);
 }
 
 /** The saved plan that is applied, and what is gone of it. */

@@ -101,9 +101,10 @@ export function shownUserResult(
   description: Pick<TargetDescription, 'visibility' | 'sessionCache' | 'credential'>,
 ): Report<ShownUserJson> {
   const { visibility } = description;
-  const notListed = description.credential === 'database_role' ? NOT_ALLOWED : NOT_LISTED;
+  const notListed = notListedText(description, shown.database);
+  const from = shown.database === null ? '' : ` (read in the database context ${shown.database.context})`;
   const unread = unreadSessions(description);
-  const { user, lastChange, accessTokens, refreshTokens, sessions } = shown;
+  const { user, lastChange, accessTokens, refreshTokens, sessions, database } = shown;
   return report({
     json: {
       user: userToJson(user),
@@ -111,6 +112,7 @@ export function shownUserResult(
       accessTokens,
       refreshTokens,
       sessions,
+      database,
       visibility,
     },
     document: [
@@ -123,8 +125,11 @@ export function shownUserResult(
           ['Last change', lastChangeText(lastChange)],
           ['Access tokens', accessTokensText(accessTokens)],
           ['Issued to', issuedText(accessTokens.byApplication)],
-          ['Refresh tokens', refreshTokens === null ? notListed : statesText(refreshTokens)],
-          ['Sessions', sessions === null ? notListed : sessionsText(sessions, unread !== undefined)],
+          ['Refresh tokens', refreshTokens === null ? notListed : `${statesText(refreshTokens)}${from}`],
+          [
+            'Sessions',
+            sessions === null ? notListed : `${sessionsText(sessions, unread !== undefined)}${from}`,
+          ],
         ],
         `User ${user.username} (id ${user.id})`,
       ),
@@ -135,6 +140,15 @@ export function shownUserResult(
 
 function sessionsText(count: number, isPart: boolean): string {
   return isPart ? `${numberText(count)} in the database; the session cache was not read` : numberText(count);
+}
+
+function notListedText(
+  { credential }: Pick<TargetDescription, 'credential'>,
+  database: ShownUser['database'],
+): string {
+  if (database === null) return credential === 'database_role' ? NOT_ALLOWED : NOT_LISTED;
+  const { context, problem } = database;
+  return `not read in the database context ${context}: ${problem ?? 'the role there lacks rights, or its tables do not tell'}`;
 }
 
 const NOT_LISTED = 'not listed by this target; use a database context';

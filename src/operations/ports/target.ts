@@ -319,3 +319,14 @@ export interface ReadTarget {
   /** Opens what the target keeps of names. Without it, names count as not read. */
   readonly openNames?: OpenNames | undefined;
 }
+
+/** What was read in a database, or why nothing was, as a sentence without a full stop. */
+type Answer<Found> = { readonly found: Found } | { readonly problem: string };
+
+/** The database of the controller that a context reaches over REST: what that API does not list is read there. */
+export interface LinkedDatabase {
+  /** The database context. */
+  readonly context: string;
+  /** Reads in the database, for a few seconds at most. One that cannot be used is no error. */
+  ask<Found>(read: (at: ReadTarget) => Promise<Found>): Promise<Answer<Found>>;
+}

@@ -3,10 +3,11 @@ import { amountsOf, isNothing, type RevocationPlan } from '../../domain/plan.ts'
 import type { Policy, RuleName } from '../../domain/policy/policy.ts';
 import { isByGroup, type Selection, type Selector } from '../../domain/selector.ts';
 import type { OpenLog } from '../directories/known-sources.ts';
-import type { TargetDescription } from '../ports/target.ts';
+import type { LinkedDatabase, TargetDescription } from '../ports/target.ts';
 import { resolveSelection, resolveTokenIds } from '../scope/resolve-names.ts';
 import { fullViewHint, requireFullView } from '../scope/visibility.ts';
 import { type PlanRevocationOptions, planRevocation } from './plan-revocation.ts';
+import { readLinked } from './read-linked.ts';
 import { planFromSaved, type SavedPlan } from './saved-plan.ts';
 
 export interface PlanSelectedOptions extends Omit<PlanRevocationOptions, 'selector' | 'words' | 'findings'> {
@@ -15,6 +16,8 @@ export interface PlanSelectedOptions extends Omit<PlanRevocationOptions, 'select
   readonly selection: Selection | SavedPlan;
   /** Of a saved plan: whether names have to be those that the approver read. */
   readonly sameNames: boolean;
+  /** Over REST: where what that API does not list is read. */
+  readonly linked?: LinkedDatabase | undefined;
   /** Only tokens that violate one of these rules. */
   readonly violating?:
     | { readonly rules: readonly RuleName[]; readonly policy: Policy; readonly openLog?: OpenLog }
@@ -36,7 +39,16 @@ export interface SelectedPlan {
  * {@link planFromSaved}
  */
 export async function planSelected(options: PlanSelectedOptions): Promise<SelectedPlan> {
-  const { selection, sameNames, violating, ...planning } = options;
+  const selected = await planVisible(options);
+  const { linked } = options;
+  if (linked === undefined) return selected;
+  const { plan, selector } = selected;
+  const accessPaths = await readLinked(plan.accessPaths, linked, { plan, selector, isDone: false });
+  return { ...selected, plan: { ...plan, accessPaths } };
+}
+
+async function planVisible(options: PlanSelectedOptions): Promise<SelectedPlan> {
+  const { selection, sameNames, violating, linked: _, ...planning } = options;
   const { target, description } = planning;
   if ('format' in selection) {
     const plan = await planFromSaved({ ...planning, saved: selection, sameNames });

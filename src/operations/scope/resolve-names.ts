@@ -212,6 +212,26 @@ export async function resolveNames(
 }
 
 /**
+ * The ids of users at another place of the same controller.
+ *
+ * @param known The ids of some of them, by name.
+ * @throws TokenctlError as {@link resolveNames}; `usage` if a user has another id there: it is another controller.
+ */
+export async function requireSameUsers(
+  target: Target,
+  names: readonly string[],
+  known: Readonly<Record<string, number>>,
+): Promise<number[]> {
+  const ids = await idsOf(target, names);
+  for (const [name, id] of ids) {
+    if ((known[name] ?? id) !== id) {
+      throw new TokenctlError('usage', `"${name}" is the user ${id} there and ${known[name]} here`);
+    }
+  }
+  return [...ids.values()];
+}
+
+/**
  * Makes sure that tokens that are named by id existed: an id that the target does not list must at least be known from
  * its activity stream, as that of a token that was deleted.
  *

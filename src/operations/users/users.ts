@@ -4,10 +4,12 @@ import { expiresNever } from '../../domain/policy/lifetime-rules.ts';
 import { hasExpired } from '../../domain/policy/rule.ts';
 import { type NamePattern, patternOf } from '../../domain/selector.ts';
 import type { Application, RefreshTokenState, User } from '../../domain/token.ts';
+import { unreadSessions } from '../access/cached-sessions.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { ReadTarget, Target } from '../ports/target.ts';
+import type { LinkedDatabase, ReadTarget, Target } from '../ports/target.ts';
 import { readRefreshLifetime } from '../scope/known-settings.ts';
-import { resolveNames, resolveSelection } from '../scope/resolve-names.ts';
+import { requireSameUsers, resolveNames, resolveSelection } from '../scope/resolve-names.ts';
+import { countSessions } from '../scope/user-sessions.ts';
 import { isRefusal } from '../token-audit/audit-facts.ts';
 import { listRefreshTokens } from '../tokens/list-refresh-tokens.ts';
 
@@ -125,6 +127,13 @@ export interface ShownUser {
   /** Of refresh tokens that are not revoked. */
   readonly refreshTokens: Readonly<Record<Exclude<RefreshTokenState, 'revoked'>, number>> | null;
   readonly sessions: number | null;
+  /** The linked database where refresh tokens and sessions were read, over REST; null without one. */
+  readonly database: {
+    /** The database context. */
+    readonly context: string;
+    /** Why they were not read; null if they were. */
+    readonly problem: string | null;
+  } | null;
 }
 
 /**
@@ -136,6 +145,8 @@ export interface ShownUser {
 export async function showUser(
   options: ReadTarget & {
     readonly name: string;
+    /** Over REST: where what that API does not list is read. */
+    readonly linked?: LinkedDatabase | undefined;
   },
 ): Promise<ShownUser> {
   const { target, name, clock } = options;
@@ -143,13 +154,33 @@ export async function showUser(
   const [user] = await Array.fromAsync(listUsers({ target, users: [{ pattern: patternOf(name) }] }));
   // It was deleted since.
   if (user === undefined) throw new TokenctlError('not_found', `No user named "${name}"`);
-  const { refreshTokens, sessions } = target;
+  const known = { user, lastChange: await lastChangeOf(target, user.id) };
+  const accessTokens = await countAccessTokens(target, name, clock.now());
+  const { linked } = options;
+  if (linked === undefined)
+    return { ...known, accessTokens, ...(await countOthers(options, user)), database: null };
+  const { context } = linked;
+  const answer = await linked.ask(async (at) => {
+    await requireSameUsers(at.target, [name], { [name]: user.id });
+    const unread = unreadSessions(at.description);
+    const counted = await countOthers(at, user);
+    return unread === undefined
+      ? { ...counted, problem: null }
+      : { ...counted, sessions: null, problem: unread.message };
+  });
+  const { problem, ...others } =
+    'found' in answer ? answer.found : { refreshTokens: null, sessions: null, ...answer };
+  return { ...known, accessTokens, ...others, database: { context, problem } };
+}
+
+/** What a target lists beside access tokens. */
+async function countOthers(
+  { target, clock }: Pick<ReadTarget, 'target' | 'clock'>,
+  { id, username }: User,
+): Promise<Pick<ShownUser, 'refreshTokens' | 'sessions'>> {
   return {
-    user,
-    lastChange: await lastChangeOf(target, user.id),
-    accessTokens: await countAccessTokens(target, name, clock.now()),
-    refreshTokens: refreshTokens ? await countRefreshTokens(target, name, clock) : null,
-    sessions: sessions ? (await Array.fromAsync(sessions.list({ userIds: [user.id] }))).length : null,
+    refreshTokens: target.refreshTokens ? await countRefreshTokens(target, username, clock) : null,
+    sessions: target.sessions ? await countSessions(target, [id]) : null,
   };
 }
 

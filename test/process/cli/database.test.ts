@@ -673,3 +673,63 @@ test('an organization and a team select the tokens of their users, over REST as 
     expect.stringContaining('may not read who is of which team'),
   ]);
 });
+
+test('over REST, the linked database tells what that API does not list; without an answer, all goes on', async () => {
+  const user = await addUser();
+  const { folder, run } = home();
+  const secret = join(folder, 'secret');
+  writeFileSync(secret, 'correct horse\n', { mode: 0o600 });
+  const add = (name: string, database: string) =>
+    run([
+      ...['context', 'add', name, '--url', service(), '--username', 'admin', '--password-file', secret],
+      ...['--database-context', database],
+    ]);
+  const gone = join(folder, 'gone.database');
+  writeFileSync(gone, 'postgres://nobody@127.0.0.1:1/none\n', { mode: 0o600 });
+  expect((await run(['context', 'add', 'gone', '--database-file', gone])).code).toBe(0);
+  expect((await add('rest', 'db')).code).toBe(0);
+  expect((await add('alone', 'gone')).code).toBe(0);
+
+  const show = async (context: string) => await run(['users', 'show', user.name, '--context', context]);
+  expect((await show('rest')).stdout).toMatch(
+    /Refresh tokens: +1 live, 1 orphaned \(read in the database context db\)\n *Sessions: +1 \(read in the database context db\)/,
+  );
+  expect(await show('alone')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/Refresh tokens: +not read in the database context gone: .*127\.0\.0\.1:1/),
+  });
+  const shown = parsed(await run(['users', 'show', user.name, '--context', 'rest', '--json']));
+  expect(shown).toMatchObject({
+    refreshTokens: { live: 1, expired: 0, orphaned: 1 },
+    sessions: 1,
+    database: { context: 'db', problem: null },
+  });
+
+  const paths = async (context: string, ...flags: string[]) => {
+    const done = await run(['tokens', 'revoke', '--context', context, '--json', ...flags]);
+    expect([done.code, done.stderr]).toEqual([0, expect.any(String)]);
+    const { accessPaths, plan } = parsed(done);
+    const found: { path: string; state: string; count?: number; how: string }[] =
+      accessPaths ?? plan.accessPaths;
+    return Object.fromEntries(found.map(({ path, state, count }) => [path, [state, count]]));
+  };
+  const ofUser = ['--user', user.name];
+  const one = ['--id', String(user.personal.id), '--dry-run'];
+  expect(await paths('rest', ...one)).toMatchObject({
+    refresh_tokens: ['closed', undefined],
+    sessions: ['open', 1],
+  });
+  expect(await paths('rest', ...ofUser, '--dry-run')).toMatchObject({
+    refresh_tokens: ['open', 2],
+    authorization_codes: ['closed', undefined],
+    sessions: ['open', 1],
+  });
+  expect(await paths('alone', ...ofUser, '--yes')).toMatchObject({
+    refresh_tokens: ['not_checked', 1],
+    sessions: ['not_checked', undefined],
+  });
+  expect(await left(user.name)).toEqual([0, 2, 1]);
+  const text = await run(['tokens', 'revoke', '--context', 'rest', ...ofUser, '--dry-run']);
+  expect(text.stdout).toContain('Nothing to revoke');
+  expect(text.stdout).toContain(`\`tokenctl tokens revoke --context db --user ${user.name}\``);
+});
