@@ -36,6 +36,7 @@ const CATEGORIES: readonly (readonly [string, string])[] = [
   [MISCELLANEOUS, 'Miscellaneous Authentication'],
   ['google-oauth2', 'Google'],
   ['azuread-oauth2', 'Microsoft Entra ID'],
+  ['oidc', 'OpenID Connect'],
   ['github', 'GitHub'],
   ['saml', 'SAML'],
 ];

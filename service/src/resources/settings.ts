@@ -8,7 +8,7 @@ import { jsonObject } from '../request.ts';
 import { changeSettings, resetSettings } from '../settings/change-settings.ts';
 import type { SettingCategory, SettingDefinition } from '../settings/checks.ts';
 import { ALL_DEFINITIONS, currentSettings, shown } from '../settings/settings.ts';
-import { BACKENDS, PREFIXES } from '../sso/backends.ts';
+import { BACKENDS, OPENID_BACKENDS, PREFIXES } from '../sso/backends.ts';
 import { ssoConfiguration } from '../sso/configuration.ts';
 import { callbackUrl } from '../sso/login.ts';
 import { EVENT_PATHS } from '../sso/provider-events.ts';
@@ -20,6 +20,7 @@ const CATEGORY_NAMES: Readonly<Record<SettingCategory, string>> = {
   'azuread-oauth2': 'Azure AD OAuth2',
   github: 'GitHub OAuth2',
   'google-oauth2': 'Google OAuth2',
+  oidc: 'Generic OIDC',
   saml: 'SAML',
   system: 'System',
 };
@@ -106,7 +107,7 @@ async function derivedSettings({ service, request }: Exchange): Promise<Record<s
     `${PREFIXES[backend]}_CALLBACK_URL`,
     callbackUrl(request, backend),
   ]);
-  const eventUrls = (['google-oauth2', 'azuread-oauth2'] as const).flatMap((backend) => [
+  const eventUrls = OPENID_BACKENDS.flatMap((backend) => [
     [`${PREFIXES[backend]}_BACKCHANNEL_LOGOUT_URL`, `${request.issuer}${EVENT_PATHS.logout}`],
     [`${PREFIXES[backend]}_EVENTS_URL`, `${request.issuer}${EVENT_PATHS.events}`],
     [`${PREFIXES[backend]}_TOKEN_REVOCATION_URL`, `${request.issuer}${EVENT_PATHS.revocation}`],

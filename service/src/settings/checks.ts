@@ -176,7 +176,7 @@ export function checkSetting(definition: SettingDefinition, value: unknown, curr
 const TRUE: readonly unknown[] = [true, 'true', 'True', 'TRUE', 't', 'T', 'yes', 'on', '1', 1];
 const FALSE: readonly unknown[] = [false, 'false', 'False', 'FALSE', 'f', 'F', 'no', 'off', '0', 0];
 
-function checkBoolean(value: unknown): Checked {
+export function checkBoolean(value: unknown): Checked {
   if (TRUE.includes(value)) return { value: true };
   if (FALSE.includes(value)) return { value: false };
   return { problem: ['Must be a valid boolean.'] };

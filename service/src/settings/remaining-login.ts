@@ -43,9 +43,12 @@ function vouchesFor(configuration: BackendConfiguration, uid: string): boolean {
       return Object.keys(configuration.idps).some((idp) => uid.startsWith(`${idp}:`));
     case 'github':
       return configuration.url === GITHUB ? !uid.includes('|') : under(configuration.url);
+    case 'oidc':
     case 'google-oauth2': {
       const issuer = configuration.issuer.replace(/\/+$/, '');
-      return issuer === GOOGLE ? !uid.includes('|') : under(issuer) || under(`${issuer}/`);
+      return configuration.backend !== 'oidc' && issuer === GOOGLE
+        ? !uid.includes('|')
+        : under(issuer) || under(`${issuer}/`);
     }
     case 'azuread-oauth2': {
       const { tenants } = configuration;

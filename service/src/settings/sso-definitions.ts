@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { BACKENDS, type Backend, LABELS, PREFIXES } from '../sso/backends.ts';
 import {
+  type Checked,
   checkAddress,
+  checkBoolean,
   checkCertificate,
   checkedBy,
   checkIssuer,
@@ -202,6 +204,37 @@ const AZURE: Parts = {
   ...events('azuread-oauth2'),
 };
 
+/** A provider whose certificate nobody verifies could be anybody. */
+function checkVerified(value: unknown): Checked {
+  const checked = checkBoolean(value);
+  if ('problem' in checked || checked.value === true) return checked;
+  const authority = 'Name its authority in NODE_EXTRA_CA_CERTS of the service.';
+  return { problem: [`The certificate of the provider is always verified. ${authority}`] };
+}
+
+const OIDC: Parts = {
+  ...client(
+    'oidc',
+    {
+      ...line('Client ID', 'The client ID that the provider gave this service.'),
+      defaultValue: null,
+      nullable: true,
+    },
+    'The client secret that goes with it.',
+  ),
+  OIDC_ENDPOINT: line(
+    'Issuer',
+    'The address of the provider, without /.well-known/openid-configuration: https://keycloak.example.org/realms/staff.',
+    { check: checkIssuer },
+  ),
+  VERIFY_SSL: {
+    ...flag('Verify the certificate', 'The certificate of the provider is always verified.'),
+    defaultValue: true,
+    check: checkVerified,
+  },
+  ...events('oidc'),
+};
+
 const GITHUB: Parts = {
   ...client(
     'github',
@@ -264,7 +297,13 @@ const SAML: Parts = {
   ),
 };
 
-const OF_BACKENDS = { 'google-oauth2': GOOGLE, 'azuread-oauth2': AZURE, github: GITHUB, saml: SAML };
+const OF_BACKENDS = {
+  'google-oauth2': GOOGLE,
+  'azuread-oauth2': AZURE,
+  oidc: OIDC,
+  github: GITHUB,
+  saml: SAML,
+};
 
 /** The settings of single sign-on, backend by backend. */
 export const SSO_DEFINITIONS: readonly SettingDefinition[] = BACKENDS.flatMap((backend) =>

@@ -1,5 +1,5 @@
 /** The ways to log in through an identity provider, by the controller's names (python-social-auth's backends). */
-export const BACKENDS = ['google-oauth2', 'azuread-oauth2', 'github', 'saml'] as const;
+export const BACKENDS = ['google-oauth2', 'azuread-oauth2', 'oidc', 'github', 'saml'] as const;
 
 export type Backend = (typeof BACKENDS)[number];
 
@@ -10,6 +10,7 @@ export const CLOCK_TOLERANCE_S = 60;
 export const PREFIXES: Readonly<Record<Backend, string>> = {
   'google-oauth2': 'SOCIAL_AUTH_GOOGLE_OAUTH2',
   'azuread-oauth2': 'SOCIAL_AUTH_AZUREAD_OAUTH2',
+  oidc: 'SOCIAL_AUTH_OIDC',
   github: 'SOCIAL_AUTH_GITHUB',
   saml: 'SOCIAL_AUTH_SAML',
 };
@@ -18,9 +19,13 @@ export const PREFIXES: Readonly<Record<Backend, string>> = {
 export const LABELS: Readonly<Record<Backend, string>> = {
   'google-oauth2': 'Google',
   'azuread-oauth2': 'Microsoft',
+  oidc: 'OpenID Connect',
   github: 'GitHub',
   saml: 'SAML',
 };
+
+/** Those that are OpenID providers. */
+export const OPENID_BACKENDS = ['google-oauth2', 'azuread-oauth2', 'oidc'] as const;
 
 export function backendOf(name: string | undefined): Backend | null {
   return BACKENDS.find((backend) => backend === name) ?? null;

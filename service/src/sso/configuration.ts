@@ -14,6 +14,8 @@ export const GITHUB = 'https://github.com';
 export type GoogleConfiguration = NonNullable<ReturnType<typeof google>>;
 /** Microsoft Entra ID. */
 export type AzureConfiguration = NonNullable<ReturnType<typeof azure>>;
+/** Any OpenID provider: Keycloak, Okta, … */
+export type OidcConfiguration = NonNullable<ReturnType<typeof oidc>>;
 /** GitHub or GitHub Enterprise. */
 export type GithubConfiguration = NonNullable<ReturnType<typeof github>>;
 /** SAML and its identity providers. */
@@ -22,6 +24,7 @@ export type SamlConfiguration = NonNullable<ReturnType<typeof saml>>;
 export type BackendConfiguration =
   | GoogleConfiguration
   | AzureConfiguration
+  | OidcConfiguration
   | GithubConfiguration
   | SamlConfiguration;
 
@@ -35,7 +38,7 @@ export async function ssoConfiguration(
 ) {
   const values = await ssoSettings(service, database);
   const of = (backend: Backend) => (name: string) => values.get(`${PREFIXES[backend]}_${name}`);
-  const read = { 'google-oauth2': google, 'azuread-oauth2': azure, github, saml };
+  const read = { 'google-oauth2': google, 'azuread-oauth2': azure, oidc, github, saml };
   return {
     /** The configured backends, in the order of their buttons. */
     backends: BACKENDS.flatMap(
@@ -119,6 +122,12 @@ function azure(value: Values) {
     tenants: value('WHITELISTED_TENANTS') as readonly string[],
     extra: value('AUTH_EXTRA_ARGUMENTS') as Record<string, string>,
   };
+}
+
+function oidc(value: Values) {
+  const credentials = client(value);
+  const issuer = text(value, 'OIDC_ENDPOINT');
+  return credentials === null || issuer === '' ? null : { backend: 'oidc' as const, ...credentials, issuer };
 }
 
 function github(value: Values) {

@@ -140,6 +140,7 @@ async function identify(
   const { rules } = await ssoConfiguration(service, service.database);
   const openId = { ...callback, mapped: mappedAttributes(rules(configuration.backend)) };
   switch (configuration.backend) {
+    case 'oidc':
     case 'google-oauth2': {
       const claims = await completeOpenId(service, configuration, openId);
       const session = openIdSession(configuration.backend, claims);

@@ -67,6 +67,7 @@ async function providerLogout(
       );
       return { label: idp.label ?? name, url };
     }
+    case 'oidc':
     case 'google-oauth2':
     case 'azuread-oauth2': {
       const late = new Promise<null>((resolve) => setTimeout(resolve, DISCOVERY_TIMEOUT_MS, null).unref());

@@ -3,10 +3,15 @@ import type { ServiceContext } from '../context.ts';
 import type { ProviderSession } from '../store/sessions.ts';
 import type { LoginDetails } from '../store/sso-logins.ts';
 import { attributesOf, type Identity, isTrue, MAX_UID_LENGTH, SsoFailure, withheldBy } from './backends.ts';
-import { type AzureConfiguration, GOOGLE, type GoogleConfiguration } from './configuration.ts';
+import {
+  type AzureConfiguration,
+  GOOGLE,
+  type GoogleConfiguration,
+  type OidcConfiguration,
+} from './configuration.ts';
 import { libraryFailure } from './provider-client.ts';
 
-export type OpenIdConfiguration = GoogleConfiguration | AzureConfiguration;
+export type OpenIdConfiguration = GoogleConfiguration | AzureConfiguration | OidcConfiguration;
 
 /** What the service sends to the provider. */
 export interface LoginRequest {
@@ -44,7 +49,7 @@ export async function beginOpenId(
   const nonce = library.randomNonce();
   const url = library.buildAuthorizationUrl(provider, {
     ...domainHint(configuration),
-    ...configuration.extra,
+    ...('extra' in configuration ? configuration.extra : {}),
     response_type: 'code',
     redirect_uri: redirectUri,
     scope: 'openid profile email',
@@ -131,7 +136,7 @@ export function openIdSession(
 }
 
 /**
- * The identity in a verified ID token from Google.
+ * The identity in a verified ID token from Google, or from an OpenID provider that is no Google and no Entra.
  *
  * The `hd` claim says which domain an account belongs to. An address does not: it may be that of a private
  * account, except under gmail.com, which is Google's own domain.
@@ -139,21 +144,22 @@ export function openIdSession(
  * @throws SsoFailure `not_allowed`.
  */
 export function googleIdentity(
-  configuration: GoogleConfiguration,
+  configuration: GoogleConfiguration | OidcConfiguration,
   claims: IDToken,
   mapped: ReadonlySet<string> = new Set(),
 ): Identity {
   const email = isTrue(claims['email_verified']) ? text(claims, 'email').toLowerCase() : '';
-  const { domains } = configuration;
+  const { backend } = configuration;
+  const domains = 'domains' in configuration ? configuration.domains : [];
   const domain = text(claims, 'hd').toLowerCase() || (email.endsWith('@gmail.com') ? 'gmail.com' : '');
   if (domains.length > 0 && !domains.includes(domain)) {
     throw new SsoFailure('not_allowed', `accounts of ${domain || 'no domain'} may not log in`);
   }
-  const uid = openIdUid('google-oauth2', claims);
+  const uid = openIdUid(backend, claims);
   const username = localPart(text(claims, 'preferred_username') || email);
   const attributes = attributesOf({ ...claims, email });
   const parts = { uid, email, username, names: [email], attributes, withheld: withheldBy(claims, mapped) };
-  return identity('google-oauth2', claims, parts);
+  return identity(backend, claims, parts);
 }
 
 /**

@@ -256,7 +256,7 @@ export class ProviderEvents {
     const { backends } = await ssoConfiguration(this.#service, this.#service.database);
     let refusal = new SignalRefusal('invalid_issuer', 'The issuer is not a configured OpenID provider');
     for (const configuration of backends) {
-      if (configuration.backend !== 'google-oauth2' && configuration.backend !== 'azuread-oauth2') continue;
+      if (configuration.backend === 'github' || configuration.backend === 'saml') continue;
       // An issuer of several tenants is a template, and signs for all of them.
       if (configuration.backend === 'azuread-oauth2' && configuration.severalTenants) continue;
       if (!isSameIssuer(issuer, configuration.issuer)) continue;

@@ -232,7 +232,7 @@ async function orErrorPage(
 
 const BEGIN: RouteDescription = {
   summary: 'Log in through an identity provider',
-  description: 'Starts a login with google-oauth2, azuread-oauth2, github or saml.',
+  description: 'Starts a login with google-oauth2, azuread-oauth2, oidc, github or saml.',
   produces: 'text/html',
   anonymous: true,
   query: {

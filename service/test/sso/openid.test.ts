@@ -42,7 +42,17 @@ describe('OpenID Connect', () => {
       clientSecret: SECRET,
       redirectUris: [`${service.url}/sso/complete/${backend}/`],
     });
-    google = await startOpenIdProvider({ clients: [client('google-oauth2')], accounts: ACCOUNTS });
+    google = await startOpenIdProvider({
+      clients: [
+        client('google-oauth2'),
+        {
+          ...client('oidc'),
+          clientId: 'generic',
+          logout: { uri: `${service.url}/sso/backchannel-logout/`, bySession: false },
+        },
+      ],
+      accounts: ACCOUNTS,
+    });
     entra = await startOpenIdProvider({
       clients: [client('azuread-oauth2')],
       accounts: ACCOUNTS,
@@ -225,6 +235,47 @@ describe('OpenID Connect', () => {
       const stop = await browser.open(`${service.url}/sso/login/${backend}/`);
       await expectRefused(service, { browser, stop }, 'not_configured');
     }
+  });
+
+  it('logs in through any provider by the generic settings, beside another client of the same issuer', async () => {
+    const unset = await admin().get('/api/v2/settings/oidc/');
+    expect(unset.json).toMatchObject({
+      SOCIAL_AUTH_OIDC_KEY: null,
+      SOCIAL_AUTH_OIDC_SECRET: '',
+      SOCIAL_AUTH_OIDC_OIDC_ENDPOINT: '',
+      SOCIAL_AUTH_OIDC_VERIFY_SSL: true,
+      SOCIAL_AUTH_OIDC_CALLBACK_URL: `${service.url}/sso/complete/oidc/`,
+    });
+    await set(service, 'oidc', {
+      SOCIAL_AUTH_OIDC_KEY: 'generic',
+      SOCIAL_AUTH_OIDC_SECRET: SECRET,
+      SOCIAL_AUTH_OIDC_OIDC_ENDPOINT: google.url,
+      SOCIAL_AUTH_OIDC_VERIFY_SSL: true,
+      SOCIAL_AUTH_OIDC_LABEL: 'Keycloak',
+      SOCIAL_AUTH_OIDC_ORGANIZATION_MAP: { Ops: { admins: { groups: 'leads' } } },
+    });
+    const unverified = await admin().patch('/api/v2/settings/oidc/', { SOCIAL_AUTH_OIDC_VERIFY_SSL: false });
+    expect([unverified.status, unverified.text]).toEqual([
+      400,
+      expect.stringContaining('NODE_EXTRA_CA_CERTS'),
+    ]);
+    expect((await admin().get('/api/v2/auth/')).json).toMatchObject({
+      oidc: { login_url: expect.stringMatching(/\/sso\/login\/oidc\/$/) },
+    });
+    expect((await new Browser().open(`${service.url}/api/login/`)).text).toContain('Keycloak');
+    const { browser } = await logInThrough(service, { backend: 'oidc', account: 'g-1' });
+    const user = await whoIs(service, browser);
+    expect(user).toMatchObject({
+      auth: [{ provider: 'oidc', uid: `${google.url}|g-1` }],
+      email: 'ada@example.org',
+    });
+    const administered = await admin().get(`/api/v2/users/${user?.id}/admin_of_organizations/`);
+    expect(administered.json.results).toMatchObject([{ name: 'Ops' }]);
+    await google.logOut('generic', 'g-1');
+    expect(await whoIs(service, browser)).toBeNull();
+    await set(service, 'oidc', { SOCIAL_AUTH_OIDC_SECRET: '' });
+    const stop = await browser.open(`${service.url}/sso/login/oidc/`);
+    await expectRefused(service, { browser, stop }, 'not_configured');
   });
 
   it('takes an answer once: the same address is worth nothing after it', async () => {

@@ -130,6 +130,7 @@ describe.each(DATABASES)('the settings of single sign-on on %s', (kind) => {
       'azuread-oauth2',
       'github',
       'google-oauth2',
+      'oidc',
       'saml',
       'system',
       'changed',
