@@ -1,9 +1,11 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
+import { fullName, type GroupKind } from '../../domain/groups.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
 import { Rows } from '../../domain/rows.ts';
 import type { Selection } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
+import type { Target } from '../../operations/ports/target.ts';
 import { lastUseDays, MAX_LAST_USES } from '../../operations/tokens/last-use-days.ts';
 import { type Listing, listing } from '../../reports/tables/listing.ts';
 import { countText, numberText } from '../../reports/tables/text.ts';
@@ -18,7 +20,7 @@ import type { ListFlags } from './token-flags.ts';
 import { selectTokens } from './token-selection.ts';
 
 /** By what tokens can be counted. */
-type CountBy = 'user' | 'application' | 'scope';
+type CountBy = NonNullable<ListFlags['count-by']>;
 
 /** The most tokens that are held to be sorted. */
 const MAX_SORTED = 200_000;
@@ -39,7 +41,13 @@ export async function tokenListFlow(options: {
   const { tokens: read } = await selectTokens(runtime, selection, flags);
   const tokens = notingLimit(runtime, read());
   const { limit, 'count-by': by } = flags;
-  if (by !== undefined) return countListing(limited(counted(tokens, by), limit), by);
+  if (by !== undefined) {
+    const namesOf =
+      by === 'organization' || by === 'team'
+        ? await groupsByOwner(await runtime.target(), by)
+        : (token: Token) => [nameOf(token, by)];
+    return countListing(limited(counted(tokens, namesOf), limit), by);
+  }
   const needsUse =
     flags['last-used'] === true || sort?.name === 'last_used' || columns?.includes('last_used');
   const rows = needsUse
@@ -175,14 +183,12 @@ export interface Counted {
   readonly tokens: number;
 }
 
-function counted(tokens: Rows<Token>, by: CountBy): Rows<Counted> {
+function counted(tokens: Rows<Token>, namesOf: (token: Token) => readonly (string | null)[]): Rows<Counted> {
   return Rows.once(async () => {
     const counts = new Map<string | null, number>();
     await tokens.each((page) => {
-      for (const token of page) {
-        const name = nameOf(token, by);
-        counts.set(name, (counts.get(name) ?? 0) + 1);
-      }
+      for (const token of page)
+        for (const name of namesOf(token)) counts.set(name, (counts.get(name) ?? 0) + 1);
     });
     return Array.from(counts, ([name, number]) => ({ name, tokens: number })).sort(
       (one, other) => other.tokens - one.tokens || ((one.name ?? '') < (other.name ?? '') ? -1 : 1),
@@ -190,7 +196,21 @@ function counted(tokens: Rows<Token>, by: CountBy): Rows<Counted> {
   });
 }
 
-function nameOf({ user, application, scope }: Token, by: CountBy): string | null {
+/** The organizations or teams of a token's owner, of which there may be several; null for none. */
+async function groupsByOwner(
+  target: Target,
+  kind: GroupKind,
+): Promise<(token: Token) => readonly (string | null)[]> {
+  const names = new Map<number, string[]>();
+  for (const group of await target.users.groups(kind)) {
+    for (const { id } of await target.users.ofGroup(group)) {
+      names.set(id, [...(names.get(id) ?? []), fullName(group)]);
+    }
+  }
+  return ({ user }) => (user === null ? [null] : (names.get(user.id) ?? [null]));
+}
+
+function nameOf({ user, application, scope }: Token, by: Exclude<CountBy, GroupKind>): string | null {
   if (by === 'scope') return scope;
   return by === 'user' ? (user?.username ?? null) : (application?.name ?? null);
 }

@@ -25,8 +25,9 @@ export const listFlags = {
     helpValue: 'NAMES',
     exclusive: ['json'],
   }),
-  'count-by': option({ options: ['user', 'application', 'scope'] as const })({
-    summary: 'Count the tokens of each user, application or scope, the most first.',
+  'count-by': option({ options: ['user', 'organization', 'team', 'application', 'scope'] as const })({
+    summary:
+      'Count the tokens by their users, by the organizations or teams of these, or by what else; the most first.',
     exclusive: ['columns', 'sort', 'last-used'],
   }),
   ...csvFlag,

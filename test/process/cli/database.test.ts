@@ -642,6 +642,14 @@ test('an organization and a team select the tokens of their users, over REST as 
     expect(await owners(context, '--organization', 'Eng')).toEqual([member.name, administrator.name].sort());
     expect(await owners(context, '--team', 'Eng/Ops')).toEqual([other.name]);
     expect(await owners(context, '--team', 'Ops', '--organization', 'Eng')).toEqual([]);
+    const counted = await run([
+      ...['tokens', 'list', '--context', context, '--count-by', 'organization', '--json'],
+      ...[member, administrator, other].flatMap(({ name }) => ['--user', name]),
+    ]);
+    expect(parsed(counted)).toEqual([
+      { name: 'Eng', tokens: 4 },
+      { name: null, tokens: 2 },
+    ]);
     const dry = await run(['tokens', 'revoke', '--context', context, '--team', 'Ops', '--dry-run', '--json']);
     expect(parsed(dry).plan).toMatchObject({
       selection: `tokens of members and administrators of the team Eng/Ops (1 user: ${other.name})`,
