@@ -1,6 +1,7 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { managementCommands } from '../../domain/dialect.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
+import { shellWord } from '../../domain/remedies.ts';
 import type { Session } from '../../domain/token.ts';
 import { unseenSessions } from '../access/cached-sessions.ts';
 import { missingSessionRights } from '../access/not-covered.ts';
@@ -37,15 +38,17 @@ export async function planSessions(
 
 /** Sessions were asked for at a target that has none to show: over REST, or a database that cannot. */
 export function noSessions(
-  description: Pick<TargetDescription, 'dialect' | 'credential' | 'missingRights'>,
+  description: Pick<TargetDescription, 'dialect' | 'credential' | 'missingRights' | 'databaseContext'>,
 ): TokenctlError {
   if (description.credential === 'database_role') return noSessionsInTables(description);
-  const { dialect } = description;
+  const { dialect, databaseContext } = description;
+  const other =
+    databaseContext === undefined ? 'a database context' : `--context ${shellWord(databaseContext)}`;
   const { endSessions } = managementCommands(dialect);
   const hint =
     endSessions === null
-      ? `Use a database context.${dialect === 'gateway' ? ' This needs a recent release of the gateway.' : ''}`
-      : `Use a database context, or run \`${endSessions}\` on the server.`;
+      ? `Use ${other}.${dialect === 'gateway' ? ' This needs a recent release of the gateway.' : ''}`
+      : `Use ${other}, or run \`${endSessions}\` on the server.`;
   return notPossible('This target can neither list nor end sessions', hint);
 }
 

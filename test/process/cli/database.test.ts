@@ -722,6 +722,16 @@ test('over REST, the linked database tells what that API does not list; without 
     return Object.fromEntries(found.map(({ path, state, count }) => [path, [state, count]]));
   };
   const ofUser = ['--user', user.name];
+  const sessions = await run([
+    'tokens',
+    'revoke',
+    '--context',
+    'rest',
+    ...ofUser,
+    '--with-sessions',
+    '--yes',
+  ]);
+  expect([sessions.code, sessions.stderr]).toEqual([4, expect.stringContaining('Use --context db')]);
   const one = ['--id', String(user.personal.id), '--dry-run'];
   expect(await paths('rest', ...one)).toMatchObject({
     refresh_tokens: ['closed', undefined],
