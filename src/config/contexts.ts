@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Secret } from '@tokenctl/common/secret.ts';
 import type { ApprovalRule } from '../domain/approval.ts';
@@ -200,7 +202,11 @@ export type ContextCredential =
  * @throws TokenctlError `configuration` if it has none, or if the secret cannot be read safely
  */
 export function credentialOf(context: NamedRestContext, environment: Environment): ContextCredential {
-  const { name, token, username, password } = context;
+  const { name, url, token, username, password } = context;
+  if (token !== undefined && 'file' in token && isLoggedOut(name, token.file))
+    throw new TokenctlError('configuration', `The context "${name}" has no token: ${token.file} is missing`, {
+      hint: `Log in: tokenctl login ${url}`,
+    });
   if (token !== undefined) return { kind: 'token', token: readSecret(token, environment) };
   if (password !== undefined && username !== undefined) {
     return { kind: 'password', username, password: readSecret(password, environment) };
@@ -211,4 +217,9 @@ export function credentialOf(context: NamedRestContext, environment: Environment
         ? 'Set CONTROLLER_OAUTH_TOKEN, or CONTROLLER_USERNAME and CONTROLLER_PASSWORD; with AAP_HOSTNAME, AAP_TOKEN.'
         : `Add one: tokenctl context add ${name} --replace --url URL --token-file FILE`,
   });
+}
+
+/** Whether the file in which `login` stores the token of a context is missing. */
+function isLoggedOut(name: string, file: string): boolean {
+  return file.endsWith(join('secrets', `${name}.token`)) && !existsSync(file);
 }

@@ -16,7 +16,7 @@ export interface LogoutJson {
   readonly context: string;
   /** The tokens that it revoked, or would revoke. */
   readonly tokenIds: readonly number[];
-  /** Whether the controller refused the token: then it was not valid any more. */
+  /** Whether the token was not accepted, so that nothing was revoked. Why is not known. */
   readonly refused: boolean;
   /** The file of the token. */
   readonly tokenFile: string;
@@ -24,7 +24,7 @@ export interface LogoutJson {
 
 /**
  * Revokes the token that a context stores, and those of its earlier logins, then deletes its file. The file stays where the token
- * may still be valid. Interrupted between the two, the next one finds that the token is refused, and deletes the file.
+ * may still be valid. Interrupted between the two, the next one finds that the token is not accepted, and deletes the file.
  *
  * @throws TokenctlError `usage` for a context that stores no token; `unsupported` where the token cannot be told from others;
  * `partly_done` where it was not revoked; and as the target and the audit log do. The file is left then.
@@ -46,13 +46,14 @@ export async function logoutFlow(
           : `Its tokens may still be valid. Log in again, then: ${revokeCommand(loginTokens)}`,
     });
   }
-  const known = await tokensOf(runtime, loginTokens);
-  const tokenIds = known ?? [];
+  const found = await tokensOf(runtime, loginTokens);
+  const refused = found instanceof TokenctlError;
+  const tokenIds = refused ? [] : found;
   const json = {
     dryRun: flags['dry-run'] === true,
     context: name,
     tokenIds,
-    refused: known === null,
+    refused,
     tokenFile,
   };
   if (json.dryRun) {
@@ -78,11 +79,11 @@ export async function logoutFlow(
     json: { ...json, tokenIds: ended.ended },
     document: [
       lines(
-        known === null
-          ? 'The controller refuses the token of this context: it was not valid any more.'
+        refused
+          ? `${found.message}. Nothing was revoked: whether the token has expired or was revoked is not known.`
           : `Revoked ${ended.ended.length === 1 ? 'token' : 'tokens'} ${ended.ended.join(', ')}.`,
         unseenText(ended),
-        known === null &&
+        refused &&
           loginTokens.length > 1 &&
           `Its earlier tokens may still be valid. To revoke them: ${revokeCommand(loginTokens)}`,
         `Deleted ${tokenFile}. The context "${name}" stays: tokenctl login ${'url' in settings ? settings.url : ''}`,
@@ -91,13 +92,16 @@ export async function logoutFlow(
   });
 }
 
-/** The tokens of a context: of its logins, and the one it uses. Null if the controller refuses that one. */
-async function tokensOf(runtime: Runtime, made: readonly number[]): Promise<readonly number[] | null> {
+/** The tokens of a context: of its logins, and the one it uses. The error of a controller that does not accept that one. */
+async function tokensOf(
+  runtime: Runtime,
+  made: readonly number[],
+): Promise<readonly number[] | TokenctlError> {
   let own: readonly number[];
   try {
     own = await (await runtime.target()).ownTokenIds();
   } catch (error) {
-    if (error instanceof TokenctlError && error.code === 'credentials_refused') return null;
+    if (error instanceof TokenctlError && error.code === 'credentials_refused') return error;
     throw error;
   }
   const used = own.filter((id) => made.includes(id));

@@ -177,9 +177,10 @@ describe('login', () => {
     const again = await run(['logout']);
     expect([again.code, again.stdout, secrets()]).toEqual([
       0,
-      expect.stringContaining('was not valid any more'),
+      expect.stringMatching(/does not accept the token\. Nothing was revoked: .*not known/),
       [],
     ]);
+    expect((await run(['whoami'])).stderr).toContain(`Log in: tokenctl login ${url()}`);
   });
 
   test('context remove revokes the token of a login, and names the one that it cannot', async () => {
