@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import type { Database } from '@tokenctl/common/db/database.ts';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { LOG_LINES } from '@tokenctl/common/log-lines.ts';
+import { tryListening } from '@tokenctl/common/network/try-listening.ts';
 import { isLoopback } from '@tokenctl/common/network-address.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
 import { type Logger, pino } from 'pino';
@@ -108,6 +109,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     if (failures.length > 0) throw failures[0];
   };
   try {
+    await tryListening(options).catch((cause: unknown) => {
+      throw listenFailure(options, cause);
+    });
     const database = await openDatabase(options.database);
     opened.push(() => database.close());
     const generatedAdminPassword = await firstStart(database, options, now);

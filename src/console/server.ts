@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import cookie from '@fastify/cookie';
 import { TokenctlError, type TokenctlErrorCode } from '@tokenctl/common/errors.ts';
+import { tryListening } from '@tokenctl/common/network/try-listening.ts';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { ZodError } from 'zod';
 import type { RuntimeOptions } from '../app/runtime.ts';
@@ -20,6 +21,7 @@ import { openPlaces, type PlacesOptions } from './places.ts';
 import { type ConsoleParts, serveConsole } from './routes.ts';
 import { TokenTable } from './tokens/token-table.ts';
 
+const HOST = '127.0.0.1';
 /** The largest body: a few thousand ids. */
 const BODY_LIMIT = 128 * 1024;
 /** Without a request for so long, the console ends. */
@@ -192,6 +194,9 @@ export async function runConsole(request: ConsoleRequest): Promise<void> {
     now: () => performance.now(),
     checkEveryMs: CHECK_IDLE_MS,
   };
+  await tryListening({ host: HOST, port: request.port }).catch((cause: unknown) => {
+    throw listenFailure(request.port, cause);
+  });
   const places = await openPlaces({ flags, allContexts, environment, version });
   const access = new ConsoleAccess(() => performance.now());
   const { signal, release } = catchSignals(() =>
@@ -248,16 +253,20 @@ function endText({ kind, place, result, failure }: OperationState): string {
 
 async function listen(app: FastifyInstance, port: number): Promise<string> {
   try {
-    await app.listen({ host: '127.0.0.1', port });
+    await app.listen({ host: HOST, port });
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    const why = code === 'EADDRINUSE' ? 'it is in use' : (code ?? 'unknown reason');
-    throw new TokenctlError('usage', `Cannot listen on port ${port} of 127.0.0.1: ${why}`, {
-      hint: 'Choose another port with --port.',
-      cause,
-    });
+    throw listenFailure(port, cause);
   }
-  return `127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  return `${HOST}:${(app.server.address() as AddressInfo).port}`;
+}
+
+function listenFailure(port: number, cause: unknown): TokenctlError {
+  const { code } = cause as NodeJS.ErrnoException;
+  const why = code === 'EADDRINUSE' ? 'it is in use' : (code ?? 'unknown reason');
+  return new TokenctlError('usage', `Cannot listen on port ${port} of ${HOST}: ${why}`, {
+    hint: 'Choose another port with --port.',
+    cause,
+  });
 }
 
 function endOf(

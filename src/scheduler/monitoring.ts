@@ -57,11 +57,16 @@ export async function serveHealth(
     return { url, close: () => app.close() };
   } catch (cause) {
     await app.close();
-    throw new TokenctlError('usage', `Cannot listen on ${host}:${port}: ${reasonOf(cause)}`, {
-      hint: 'Choose another port with scheduler.healthPort.',
-      cause,
-    });
+    throw healthFailure({ host, port }, cause);
   }
+}
+
+/** The error of an address at which {@link serveHealth} cannot listen. */
+export function healthFailure({ host, port }: HealthAddress, cause: unknown): TokenctlError {
+  return new TokenctlError('usage', `Cannot listen on ${host}:${port}: ${reasonOf(cause)}`, {
+    hint: 'Choose another port with scheduler.healthPort.',
+    cause,
+  });
 }
 
 /** Whether jobs can run, and what prevents it, with the head of the audit log. */

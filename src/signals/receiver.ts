@@ -108,16 +108,18 @@ export async function startReceiver(
     return { url, close: () => app.close() };
   } catch (cause) {
     await app.close();
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error';
-    throw new TokenctlError(
-      'usage',
-      `Cannot listen on ${fd === undefined ? `${host}:${port}` : `socket ${fd}`}: ${code}`,
-      {
-        hint: 'Choose another port with signals.port.',
-        cause,
-      },
-    );
+    throw receiverFailure({ host, port, fd }, cause);
   }
+}
+
+/** The error of an address at which {@link startReceiver} cannot listen. */
+export function receiverFailure({ host, port, fd }: ReceiverAddress, cause: unknown): TokenctlError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error';
+  const where = fd === undefined ? `${host}:${port}` : `socket ${fd}`;
+  return new TokenctlError('usage', `Cannot listen on ${where}: ${code}`, {
+    hint: 'Choose another port with signals.port.',
+    cause,
+  });
 }
 
 /** The statuses of requests that somebody sends who is not known here. */

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { LOG_LINES } from '@tokenctl/common/log-lines.ts';
+import { tryListening } from '@tokenctl/common/network/try-listening.ts';
 import { pino } from 'pino';
 import { type Configuration, loadConfiguration, type SettingFlags } from '../../config/configuration.ts';
 import type { Environment } from '../../config/paths.ts';
@@ -10,7 +11,7 @@ import { incidentOperations } from '../../domain/incident/incident.ts';
 import type { AuditLog, Entry, EntrySelection } from '../../operations/ports/audit-log.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
 import type { JobStore } from '../../operations/ports/scheduler.ts';
-import { SchedulerMetrics, serveHealth } from '../../scheduler/monitoring.ts';
+import { healthFailure, SchedulerMetrics, serveHealth } from '../../scheduler/monitoring.ts';
 import { Scheduler } from '../../scheduler/scheduler.ts';
 import { createRuntime } from '../runtime.ts';
 import { EventReporter, Recipients } from './job-events.ts';
@@ -49,6 +50,10 @@ export async function startScheduler(options: StartOptions): Promise<void> {
   const configuration = loadConfiguration(flags, environment, jobKinds);
   const runtime = createRuntime({ flags, configuration, environment, version, notify });
   const logger = pino(LOG_LINES, pino.destination(2));
+  const { healthAddress: host, healthPort: port, grace } = configuration.scheduler;
+  await tryListening({ host, port }).catch((cause: unknown) => {
+    throw healthFailure({ host, port }, cause);
+  });
   const store = await openLedger(configuration, environment);
   const auditLog = await runtime.auditLog();
   const jobLog = cachedAuditLog(auditLog, { operations: incidentOperations });
@@ -92,7 +97,6 @@ export async function startScheduler(options: StartOptions): Promise<void> {
   });
   const jobsOf = (settings: Configuration, { notifiers }: Recipients) =>
     scheduledJobs({ ...common(options, jobLog), configuration: settings, notifiers });
-  const { healthAddress: host, healthPort: port, grace } = configuration.scheduler;
   const jobs = jobsOf(configuration, current.recipients);
   const health = await serveHealth(
     { store, log: auditLog, metrics, stuck: () => watch.stuck, draining: () => draining },

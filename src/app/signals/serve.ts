@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { LOG_LINES } from '@tokenctl/common/log-lines.ts';
+import { tryListening } from '@tokenctl/common/network/try-listening.ts';
 import { requireKeysIn, TransmitterKeys } from '@tokenctl/common/security-events/transmitter-keys.ts';
 import { pino } from 'pino';
 import { loadConfiguration } from '../../config/configuration.ts';
@@ -8,7 +9,7 @@ import type { Environment } from '../../config/paths.ts';
 import { readSecret } from '../../config/secrets.ts';
 import type { AuditLog } from '../../operations/ports/audit-log.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
-import { startReceiver } from '../../signals/receiver.ts';
+import { receiverFailure, startReceiver } from '../../signals/receiver.ts';
 import { openNotifier } from '../jobs/job-events.ts';
 import { jobKinds } from '../jobs/job-kinds.ts';
 import type { StartOptions } from '../jobs/start.ts';
@@ -58,6 +59,11 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
     .map(([name, recipient]) => ({ name, notifier: openNotifier(recipient, environment) }));
   for (const { jwks } of Object.values(settings.transmitters))
     if (typeof jwks !== 'string') await requireKeysIn(jwks.file);
+  const address = { host: settings.address, port: settings.port, fd: socketOf(environment) };
+  if (address.fd === undefined)
+    await tryListening(address).catch((cause: unknown) => {
+      throw receiverFailure(address, cause);
+    });
   const store = await (options.openQueue ?? openQueue)(settings, environment);
   const wake = { up: Promise.withResolvers<void>() };
   const { withLog = (log) => log } = options;
@@ -85,7 +91,7 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
           },
         ),
     },
-    { host: settings.address, port: settings.port, fd: socketOf(environment) },
+    address,
   );
   const stop = () => {
     stopping.abort();

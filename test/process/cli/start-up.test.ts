@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, globSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -145,4 +146,36 @@ jobs:
   expect(running).toBe(false);
   const since = lastSeen.replace(/\.\d+/, '');
   expect(stderr).toContain(`The scheduler is not running since ${since}`);
+});
+
+test('what keeps running refuses a port that is taken before it opens anything', async () => {
+  const folder = temporaryFolder();
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const port = String((taken.address() as AddressInfo).port);
+  const config = join(folder, 'tokenctl.yaml');
+  // Nobody listens there: what asks for the database first would say so.
+  const nowhere = `postgres://127.0.0.1:1/none`;
+  writeFileSync(
+    config,
+    `scheduler: { healthPort: ${port}, ledger: { database: "${nowhere}" } }
+signals:
+  port: ${port}
+  queue: { database: "${nowhere}" }
+  transmitters: { idp: { issuer: https://idp.example.com, jwks: https://idp.example.com/keys } }
+contexts: { lab: { database: "${nowhere}" } }
+`,
+  );
+  const env = { HOME: folder, XDG_STATE_HOME: join(folder, 'state') };
+  for (const args of [
+    ['jobs', 'start', '--config', config],
+    ['signals', 'serve', '--config', config],
+    ['console', '--port', port, '--context', 'none', '--config', config],
+    ['service', 'start', '--port', port, '--data', join(folder, 'data')],
+  ]) {
+    const { code, stderr } = await tokenctl(args, { env });
+    expect([args, code, stderr]).toEqual([args, 2, expect.stringMatching(new RegExp(`listen.*${port}`))]);
+  }
+  taken.close();
+  expect([existsSync(join(folder, 'state')), existsSync(join(folder, 'data'))]).toEqual([false, false]);
 });
