@@ -1,9 +1,11 @@
-import { dirname } from 'node:path';
+import { accessSync, constants, existsSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import { contextOf, credentialOf, expandGroups } from '../../config/contexts.ts';
 import type { JobSettings } from '../../config/jobs.ts';
-import type { Environment } from '../../config/paths.ts';
+import { MACHINE } from '../../config/machine-place.ts';
+import { type Environment, stateFolderIfKnown } from '../../config/paths.ts';
 import { databaseConnection } from '../../config/secrets.ts';
 import { Schedule } from '../../scheduler/schedule.ts';
 import type { ScheduledJob } from '../../scheduler/scheduled-job.ts';
@@ -82,6 +84,53 @@ export function unreadableCredentials(
       unreadable(`directory "${name}"`, () => openDirectory(name, configuration.directories, environment)),
     ),
   ];
+}
+
+/** The parameters of jobs that name a file which is written. */
+const WRITTEN = ['report', 'baseline', 'keepIn'] as const;
+
+/**
+ * Warnings of files that jobs cannot write here, or that the service of this machine cannot write: the folder of its
+ * configuration is read-only to it, and what is relative begins there. Nothing is written.
+ *
+ * @param service The configuration of the service.
+ */
+export function unwritableFiles(
+  { jobs, file }: Pick<Configuration, 'jobs' | 'file'>,
+  environment: Environment,
+  service = MACHINE.configuration,
+): readonly string[] {
+  return Object.entries(jobs).flatMap(([name, { parameters }]) =>
+    WRITTEN.flatMap((parameter) => {
+      // As the kind of the job has checked.
+      const path = (parameters as { readonly [name in typeof parameter]?: string })[parameter];
+      if (path === undefined) return [];
+      const isReadOnly = file === service && `${path}/`.startsWith(`${dirname(service)}/`);
+      const why = isReadOnly
+        ? `the unit of the packages can only read ${dirname(service)}`
+        : refusal(path, parameter);
+      if (why === null) return [];
+      const state = stateFolderIfKnown(environment);
+      const instead = state === null ? '' : `, such as ${join(state, basename(path))}`;
+      return [
+        `Warning: the job "${name}" cannot write its ${parameter} to ${path}: ${why}. Name a file in a folder that it can write${instead}.`,
+      ];
+    }),
+  );
+}
+
+/** Why a file cannot be written here; null if nothing speaks against it. Only for a report, the folder has to be there. */
+function refusal(path: string, parameter: (typeof WRITTEN)[number]): string | null {
+  let folder = dirname(path);
+  const isMade = parameter !== 'report' || folder.includes('{context}');
+  while (isMade && !existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return null;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' ? `${folder} does not exist` : `${folder} cannot be written here (${code})`;
+  }
 }
 
 /** The directory that a job asks. */

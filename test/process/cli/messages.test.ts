@@ -70,6 +70,32 @@ test.each([
   },
 );
 
+test('jobs check warns of files that cannot be written, and says where to', async () => {
+  const folder = temporaryFolder();
+  const file = join(folder, 'tokenctl.yaml');
+  const check = async (...jobs: string[]) => {
+    writeFileSync(
+      file,
+      `contexts: { lab: { url: "https://lab.example.org", token: { env: T } } }\ncurrentContext: lab\njobs:\n${jobs.join('\n')}\n`,
+    );
+    const env = { HOME: folder, XDG_STATE_HOME: '/var/lib' };
+    return (await tokenctl(['jobs', 'check', '--config', file], { env })).stdout;
+  };
+  const wrong = await check(
+    '  a: { job: token-audit, parameters: { report: { file: none/a.html } } }',
+    '  b: { job: token-audit, parameters: { baseline: { file: tokenctl.yaml/b.txt } } }',
+  );
+  expect(wrong).toContain(
+    `Warning: the job "a" cannot write its report to ${folder}/none/a.html: ${folder}/none does not exist. Name a file in a folder that it can write, such as /var/lib/tokenctl/a.html.`,
+  );
+  expect(wrong).toMatch(/the job "b" cannot write its baseline .*tokenctl\.yaml cannot be written here/);
+  const right = await check(
+    '  a: { job: token-audit, parameters: { report: { file: a.html }, baseline: { file: none/b.txt } } }',
+    '  c: { job: token-audit, parameters: { report: { file: "{context}/a.html" } } }',
+  );
+  expect(right).not.toContain('cannot write');
+});
+
 test('jobs check says of a directory what it checked, and that it was not asked', async () => {
   const file = join(temporaryFolder(), 'tokenctl.yaml');
   const check = async (directory: string) => {

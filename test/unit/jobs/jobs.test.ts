@@ -3,6 +3,8 @@ import { offboarding } from '../../../jobs/offboarding.ts';
 import { revocationSweep } from '../../../jobs/revocation-sweep.ts';
 import { settingsGuard } from '../../../jobs/settings-guard.ts';
 import { tokenAudit } from '../../../jobs/token-audit.ts';
+import { unwritableFiles } from '../../../src/app/jobs/scheduled-jobs.ts';
+import type { JobSettings } from '../../../src/config/jobs.ts';
 import { Baseline } from '../../../src/domain/policy/judge.ts';
 import { defaultPolicy } from '../../../src/domain/policy/policy.ts';
 import type { JobFiles, TargetJobContext } from '../../../src/operations/jobs/job.ts';
@@ -326,4 +328,14 @@ describe('an audit', () => {
       notices: [{ text: expect.stringContaining('token 11') }],
     });
   });
+});
+
+it('warns of a report beside the configuration of the service, which root can write and the service cannot', () => {
+  const report = '/tmp/a.html';
+  const settings = { job: 'token-audit', parameters: { report } } as unknown as JobSettings;
+  const configuration = { file: '/tmp/tokenctl.yaml', jobs: { audit: settings } };
+  expect(unwritableFiles(configuration, { XDG_STATE_HOME: '/var/lib' }, '/tmp/tokenctl.yaml')).toEqual([
+    'Warning: the job "audit" cannot write its report to /tmp/a.html: the unit of the packages can only read /tmp. Name a file in a folder that it can write, such as /var/lib/tokenctl/a.html.',
+  ]);
+  expect(unwritableFiles(configuration, {})).toEqual([]);
 });
