@@ -69,6 +69,7 @@ export const tokenAudit = defineJob({
       message: limit === null ? message : `${message}. ${limit}`,
       summary: { ...summary, told: grave, visibility: description.visibility },
       findings: summary.bySeverity,
+      findingsByRule: summary.byRule,
       notices:
         grave === 0 ? [] : [notice(description.context, { grave, told, fresh: known !== null, notifyAt })],
     };

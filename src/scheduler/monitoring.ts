@@ -145,6 +145,8 @@ export class SchedulerMetrics {
     labelNames: ['job', 'severity'],
     registers: this.#registers,
   });
+  /** Of the last audit of each job. */
+  readonly #byRule = new Map<string, Readonly<Record<string, number>>>();
   readonly #errors = new Counter({
     name: 'tokenctl_scheduler_errors_total',
     help: 'Errors outside of runs that are retried, such as an unavailable ledger, by job.',
@@ -169,6 +171,18 @@ export class SchedulerMetrics {
   constructor(sources: MetricsSources) {
     this.#jobs = sources.jobs;
     addGauges(this.#registry, sources);
+    const byRule = this.#byRule;
+    new Gauge({
+      name: 'tokenctl_scheduler_findings_by_rule',
+      help: 'Findings of the last audit, by job and rule; omitted for rules that were not checked.',
+      labelNames: ['job', 'rule'],
+      registers: this.#registers,
+      collect() {
+        this.reset();
+        for (const [job, counts] of byRule)
+          for (const [rule, count] of Object.entries(counts)) this.set({ job, rule }, count);
+      },
+    });
   }
 
   count(event: SchedulerEvent): void {
@@ -204,6 +218,7 @@ export class SchedulerMetrics {
     if (retryAt === null && state !== 'lost') this.#ticks.inc({ job, result: 'run' });
     this.#durations.observe({ job }, seconds);
     if (report?.revoked !== undefined) this.#revoked.inc({ job }, report.revoked);
+    if (report?.findingsByRule !== undefined) this.#byRule.set(job, report.findingsByRule);
     for (const [severity, count] of Object.entries(report?.findings ?? {})) {
       this.#findings.set({ job, severity }, count);
     }

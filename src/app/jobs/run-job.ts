@@ -193,12 +193,13 @@ function joined(parts: readonly Part[]): JobReport {
     });
   }
   const findings = reports.flatMap((report) => report.findings ?? []);
+  const byRule = reports.map(({ findingsByRule = {} }) => findingsByRule);
   return {
     message,
     summary,
     interrupted: reports.some(({ interrupted }) => interrupted === true),
     revoked: reports.reduce((sum, { revoked = 0 }) => sum + revoked, 0),
-    ...(findings.length > 0 && { findings: sumOf(findings) }),
+    ...(findings.length > 0 && { findings: sumOf(findings), findingsByRule: sumOfRules(byRule) }),
     notices: reports.flatMap(({ notices = [] }) => notices),
   };
 }
@@ -211,6 +212,14 @@ function sumOf(findings: readonly Readonly<Record<Severity, number>>[]): Record<
   const sum = zeroBySeverity();
   for (const each of findings) for (const severity of severities) sum[severity] += each[severity];
   return sum;
+}
+
+/** Only of the rules that were checked everywhere: the rest would be taken for all. */
+function sumOfRules(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const rules = Object.keys(all[0] ?? {}).filter((rule) => all.every((each) => rule in each));
+  return Object.fromEntries(
+    rules.map((rule) => [rule, all.reduce((sum, each) => sum + (each[rule] ?? 0), 0)]),
+  );
 }
 
 /** Where a run of a job works. */

@@ -113,6 +113,8 @@ export interface JobReport {
   readonly revoked?: number;
   /** How many findings there are, for the metrics. */
   readonly findings?: Readonly<Record<Severity, number>>;
+  /** The same by each rule that was checked, those that found nothing included. */
+  readonly findingsByRule?: Readonly<Record<string, number>>;
   /** Notices to send although the run succeeded. */
   readonly notices?: readonly JobNotice[];
 }

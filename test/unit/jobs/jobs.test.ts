@@ -9,6 +9,7 @@ import { Baseline } from '../../../src/domain/policy/judge.ts';
 import { defaultPolicy } from '../../../src/domain/policy/policy.ts';
 import type { JobFiles, TargetJobContext } from '../../../src/operations/jobs/job.ts';
 import type { Clock } from '../../../src/operations/ports/clock.ts';
+import { SchedulerMetrics } from '../../../src/scheduler/monitoring.ts';
 import { dryRun } from '../../../src/targets/dry-run.ts';
 import { databaseFixture, entriesOf, fixture } from '../../support/fixture.ts';
 import { refreshToken } from '../../support/memory-refresh-tokens.ts';
@@ -313,6 +314,7 @@ describe('an audit', () => {
     const first = await tokenAudit.run(context, { ...parameters, baseline: 'known' });
     expect(first).toMatchObject({
       findings: { medium: 2 },
+      findingsByRule: { 'unused-for': 2 },
       summary: { told: 2 },
       notices: [{ severity: 'warning' }],
     });
@@ -338,4 +340,30 @@ it('warns of a report beside the configuration of the service, which root can wr
     'Warning: the job "audit" cannot write its report to /tmp/a.html: the unit of the packages can only read /tmp. Name a file in a folder that it can write, such as /var/lib/tokenctl/a.html.',
   ]);
   expect(unwritableFiles(configuration, {})).toEqual([]);
+});
+
+it('counts the findings of the last audit by rule, and says nothing of rules that were not checked', async () => {
+  const metrics = new SchedulerMetrics({
+    store: {
+      lastSuccesses: async () => new Map(),
+      sighting: async () => ({ running: true, lastSeen: null }),
+    },
+    log: { head: async () => ({ size: 0, hash: '' }) },
+    clock: { now: () => new Date() } as never,
+    jobs: () => [],
+    version: '1',
+  });
+  const audited = async (findingsByRule: Record<string, number>) => {
+    const ended = { kind: 'run_ended', state: 'completed', seconds: 1, retryAt: null };
+    metrics.count({ ...ended, job: { name: 'audit' }, report: { findingsByRule } } as never);
+    const { body } = await metrics.text();
+    return body.match(/^tokenctl_scheduler_findings_by_rule.*/gm);
+  };
+  expect(await audited({ 'never-used': 2, 'unused-for': 0 })).toEqual([
+    'tokenctl_scheduler_findings_by_rule{job="audit",rule="never-used"} 2',
+    'tokenctl_scheduler_findings_by_rule{job="audit",rule="unused-for"} 0',
+  ]);
+  expect(await audited({ 'unused-for': 1 })).toEqual([
+    'tokenctl_scheduler_findings_by_rule{job="audit",rule="unused-for"} 1',
+  ]);
 });
