@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Queryable } from '@tokenctl/common/db/database.ts';
-import { literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
+import { identifier, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { Exchange } from '../endpoint.ts';
 import { badRequest, notFound } from '../failure.ts';
 import { outsideTurn, signalOf } from '../limits/request-shares.ts';
@@ -16,11 +16,15 @@ const MAX_PAGE_SIZE = 200;
 export interface Listing<R extends object, T = unknown> {
   readonly fields: FieldSet;
   readonly columns: Sql;
+  /** Begins with the own table of the rows and its alias. What is joined to it has exactly one row for each, or none in a LEFT JOIN. */
   readonly from: Sql;
-  /** The table of `from` that the others are joined to, at most one row for each of its own: `main_activitystream s`. */
-  readonly own?: Sql;
   /** Which rows this caller sees here. */
   readonly visible: Sql;
+  /**
+   * The ids among which the rows are. They are found once, before the rows: to try each row, or to join, takes several times as
+   * long.
+   */
+  readonly among?: Sql;
   /**
    * The rows on which the caller has a role, by the name of its field, for `role_level`; null if there is no such role.
    * Without it the rows have no roles.
@@ -28,6 +32,14 @@ export interface Listing<R extends object, T = unknown> {
   readonly withRole?: (field: string) => Sql | null;
   /** The rows of the page as the API shows them. */
   readonly render: (rows: readonly R[]) => readonly T[] | Promise<readonly T[]>;
+}
+
+/** A condition that rows meet, or the ids among which they are: see {@link Listing.among}. */
+export type Condition = Sql | Required<Pick<Listing<never>, 'among'>>;
+
+/** The rows that a caller sees and that meet a condition. */
+export function seenAnd(visible: Sql, condition: Condition): Pick<Listing<never>, 'visible' | 'among'> {
+  return 'among' in condition ? { visible, ...condition } : { visible: allOf(visible, condition) };
 }
 
 /** A page of results, as the controller wraps them; `count_disabled` leaves all but the results out. */
@@ -55,8 +67,9 @@ export async function list<R extends object, T = unknown>(
   const filters = compileFilters(rows.fields, query);
   const order = compileOrder(rows.fields, query);
   return inShare(exchange, filters, async (signal) => {
-    const where = await condition(exchange.service.database, rows, filters, signal);
-    return page({ database: exchange.service.database, listing: rows, where, order, path, query });
+    const { database } = exchange.service;
+    const found = await rowsThatMatch(database, rows, filters, signal);
+    return page({ database, listing: rows, ...found, order, path, query });
   });
 }
 
@@ -84,47 +97,65 @@ async function inShare<T>(
   return outsideTurn(request, () => share.run(caller.user.id, signalOf(reply), work));
 }
 
-/** The rows that the caller sees and that meet the filters. */
-async function condition(
+/** The rows that the caller sees and that meet the filters, and how many where that is known by then. */
+async function rowsThatMatch(
   database: Queryable,
-  { fields, from, visible }: Pick<Listing<never>, 'fields' | 'from' | 'visible'>,
+  { fields, from, visible, among }: Pick<Listing<never>, 'fields' | 'from' | 'visible' | 'among'>,
   filters: Filters,
   signal: AbortSignal,
-): Promise<Sql> {
-  const where = allOf(visible, filters.condition);
-  if (filters.scan === null) return where;
-  const id = fields.fields['id']?.column;
-  if (id === undefined) throw new Error(`the rows of ${fields.type} have no id`);
+): Promise<{ readonly where: Sql; readonly count: number | null }> {
+  const id = idOf(fields);
+  let where = allOf(visible, filters.condition);
+  let count: number | null = null;
+  if (among !== undefined) {
+    // The ids as a text that goes back as a parameter: thousands of them are neither parsed nor written here.
+    const found = await sql`SELECT count(*) AS count, array_agg(${id})::text AS ids
+      FROM ${withoutJoins(from, where)} WHERE ${where} AND ${id} = ANY(ARRAY(${among}))`.first<{
+      count: number;
+      ids: string | null;
+    }>(database);
+    count = found?.count ?? 0;
+    where = sql`${id} = ANY(${found?.ids}::integer[])`;
+  }
+  if (filters.scan === null) return { where, count };
   const ids = await scanIds(database, { id, from, where }, filters.scan, signal);
-  return allOf(where, sql`${id} = ANY(${ids}::bigint[])`);
+  return { where: allOf(where, sql`${id} = ANY(${ids}::bigint[])`), count: ids.length };
+}
+
+function idOf({ type, fields }: FieldSet): Sql {
+  const id = fields['id']?.column;
+  if (id === undefined) throw new Error(`the rows of ${type} have no id`);
+  return id;
 }
 
 async function page<R extends object, T>(request: {
   readonly database: Queryable;
   readonly listing: Listing<R, T>;
   readonly where: Sql;
+  readonly count: number | null;
   readonly order: Sql;
   readonly path: string;
   readonly query: URLSearchParams;
 }): Promise<Page<T>> {
   const { database, listing, where, order, path, query } = request;
-  const { from, columns, own = from } = listing;
+  const { from, columns } = listing;
   const size = pageSize(query);
-  const counted = namesOnly(where, own) ? own : from;
+  const counting = sql`SELECT count(*) AS count FROM ${withoutJoins(from, where)} WHERE ${where}`;
   // Without a count the controller knows of one page only.
   const count = query.has('count_disabled')
     ? null
-    : await countRows(database, often(sql`SELECT count(*) AS count FROM ${counted} WHERE ${where}`, query));
+    : (request.count ?? (await countRows(database, often(counting, query))));
   const last = Math.max(1, Math.ceil((count ?? 0) / size));
   const number = pageNumber(query, last);
   // Numbers, and not parameters: without any parameter PostgreSQL plans a prepared statement once.
   const part = sql`ORDER BY ${order} LIMIT ${literal(size)} OFFSET ${literal((number - 1) * size)}`;
-  const id = listing.own && listing.fields.fields['id']?.column;
-  // Where many tables are joined, only the rows of the page are: of all of them, the joins take most of the time.
-  const rows = id
-    ? sql`${id} = ANY(ARRAY(SELECT ${id} FROM ${namesOnly(order, own) ? counted : from} WHERE ${where} ${part})) ORDER BY ${order}`
-    : sql`${where} ${part}`;
-  const statement = often(sql`SELECT ${columns} FROM ${from} WHERE ${rows}`, query);
+  const id = idOf(listing.fields);
+  // Tables are joined to the rows of the page only: to all rows, the joins take most of the time.
+  const ids = sql`SELECT ${id} FROM ${withoutJoins(from, sql`${where} ${order}`)} WHERE ${where} ${part}`;
+  const statement = often(
+    sql`SELECT ${columns} FROM ${from} WHERE ${id} = ANY(ARRAY(${ids})) ORDER BY ${order}`,
+    query,
+  );
   const results = [...(await listing.render(await statement.rows<R>(database)))];
   if (count === null) return { results };
   const link = (to: number) => `${path}?${linkQuery(query, to, size)}`;
@@ -136,12 +167,15 @@ async function page<R extends object, T>(request: {
   };
 }
 
-/** Whether a condition names no table but one: `main_activitystream s`. */
-function namesOnly({ text }: Sql, table: Sql): boolean {
-  const [, alias] = table.text.split(' ');
-  return (
-    !text.includes('SELECT') && [...text.matchAll(/\b([a-z_]+)"?\./g)].every(([, name]) => name === alias)
-  );
+/** The own table of the rows alone, if a condition on them names nothing that is joined to it; else all. */
+function withoutJoins(from: Sql, condition: Sql): Sql {
+  const [, table, alias] = /^(\w+) (\w+)\s/.exec(from.text) ?? [];
+  if (table === undefined || alias === undefined) return from;
+  const joins = new Set(from.text.match(/\w+/g));
+  const names = [...condition.text.matchAll(/(\w+)"?\./g)].map(([, name = '']) => name);
+  return names.some((name) => name !== alias && joins.has(name))
+    ? from
+    : sql`${identifier(table)} ${identifier(alias)}`;
 }
 
 /** Prepared, if it has no values and nothing of the request is in its text: each place of a list then has few texts. */
@@ -175,7 +209,7 @@ export async function requireMatch(
   if (entries.length === 0) return;
   const filters = compileFilters(rows.fields, new URLSearchParams(entries.map(([...entry]) => entry)));
   const isFound = await inShare(exchange, filters, async (signal) => {
-    const where = await condition(database, rows, filters, signal);
+    const { where } = await rowsThatMatch(database, rows, filters, signal);
     return sql`SELECT FROM ${rows.from} WHERE ${where}`.exists(database);
   });
   if (!isFound) throw notFound('The resource does not match the filters.');

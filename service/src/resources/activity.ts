@@ -10,7 +10,6 @@ import { list } from '../listing/listing.ts';
 import {
   ACTIVITY_COLUMNS,
   ACTIVITY_FROM,
-  ACTIVITY_TABLE,
   type ActivityRecord,
   findActivity,
   type LinkedResource,
@@ -70,7 +69,6 @@ function listActivity(exchange: Exchange, condition = EVERY_ROW): Promise<unknow
     fields: activityFields,
     columns: ACTIVITY_COLUMNS,
     from: ACTIVITY_FROM,
-    own: ACTIVITY_TABLE,
     visible: allOf(visibleActivity(exchange.caller.user), condition),
     render: (entries) => entries.map(activityJson),
   });

@@ -15,6 +15,7 @@ import {
   type GroupRecord,
   type GroupRelation,
   groupsAround,
+  groupsOfHost,
   lockGroups,
   membersOf,
   wouldBeCyclical,
@@ -103,8 +104,7 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenResource(exchange, HOST);
-        const held = sql`x.id IN (SELECT l.group_id FROM main_group_hosts l WHERE l.host_id = ${id})`;
-        return listKind(exchange, GROUP, held);
+        return listKind(exchange, GROUP, { among: groupsOfHost(id) });
       },
       POST: changeGroupsOfHost,
     },
@@ -114,11 +114,7 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     description: 'The groups that hold this host, directly or through other groups.',
     list: async (exchange) => {
       const { id } = await seenResource(exchange, HOST);
-      const held = sql`x.id IN (WITH RECURSIVE near (id) AS (
-          SELECT l.group_id FROM main_group_hosts l WHERE l.host_id = ${id}
-          UNION SELECT p.to_group_id FROM main_group_parents p JOIN near n ON p.from_group_id = n.id)
-        SELECT id FROM near)`;
-      return listKind(exchange, GROUP, held);
+      return listKind(exchange, GROUP, { among: groupsOfHost(id, 'all') });
     },
   });
   listOnly(app, service, `${GROUP.path}:id/all_hosts/`, {
@@ -127,9 +123,9 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     fields: HOST.fields,
     list: async (exchange) => {
       const { id } = await seenResource(exchange, GROUP);
-      const held = sql`x.id IN (
-        SELECT l.host_id FROM main_group_hosts l WHERE l.group_id IN ${groupsAround(id, 'below')})`;
-      return listKind(exchange, HOST, held);
+      const among = sql`SELECT l.host_id FROM main_group_hosts l
+        WHERE l.group_id = ANY(ARRAY${groupsAround(id, 'below')})`;
+      return listKind(exchange, HOST, { among });
     },
   });
   listOnly(app, service, `${GROUP.path}:id/potential_children/`, {
@@ -187,7 +183,7 @@ function serveMembers(app: FastifyInstance, service: ServiceContext, relation: G
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenResource(exchange, GROUP);
-        return listKind(exchange, kind, sql`x.id IN ${membersOf(relation, id)}`);
+        return listKind(exchange, kind, { among: membersOf(relation, id) });
       },
       POST: (exchange) => changeMembers(exchange, relation, kind),
     },

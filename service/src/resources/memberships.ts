@@ -1,11 +1,10 @@
 import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, canAssignRole, hasRole, visibleUsers } from '../access.ts';
+import { administersOrganization, canAssignRole, hasRole } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
-import { allOf } from '../listing/filters.ts';
 import { jsonObject } from '../request.ts';
 import { heldRoles } from '../store/object-roles.ts';
 import {
@@ -72,25 +71,22 @@ export type Held = Pick<RoleRecord, 'role' | 'resource_type' | 'resource_id' | '
 
 /** Lists the users with a role, among those that the caller may see. */
 export function listHolders(exchange: Exchange, held: Held): Promise<unknown> {
-  const visible = visibleUsers(exchange.caller.user);
   if (!isMembership(held)) {
-    const granted = sql`EXISTS (
-      SELECT FROM service_role_grant g WHERE g.user_id = u.id AND g.role_id = ${held.id})`;
-    return listUsers(exchange, allOf(visible, granted));
+    const granted = sql`SELECT user_id FROM service_role_grant WHERE role_id = ${held.id} AND user_id IS NOT NULL`;
+    return listUsers(exchange, { among: granted });
   }
   const rows =
     held.resource_type === 'team'
-      ? sql`service_team_role h WHERE h.team_id = ${held.resource_id}`
-      : sql`service_role h WHERE h.organization_id = ${held.resource_id}`;
-  const holds = sql`EXISTS (SELECT FROM ${rows} AND h.user_id = u.id AND h.role = ${held.role})`;
-  return listUsers(exchange, allOf(visible, holds));
+      ? sql`service_team_role WHERE team_id = ${held.resource_id}`
+      : sql`service_role WHERE organization_id = ${held.resource_id}`;
+  return listUsers(exchange, { among: sql`SELECT user_id FROM ${rows} AND role = ${held.role}` });
 }
 
 async function listHeld(exchange: Exchange, roles: readonly OrganizationRole[]): Promise<unknown> {
   const { id: userId } = await seenUser(exchange);
-  const holds = sql`EXISTS (SELECT FROM service_role h
-    WHERE h.organization_id = x.id AND h.user_id = ${userId} AND h.role = ANY(${roles}::text[]))`;
-  return listKind(exchange, ORGANIZATION, holds);
+  const among = sql`SELECT organization_id FROM service_role
+    WHERE user_id = ${userId} AND role = ANY(${roles}::text[])`;
+  return listKind(exchange, ORGANIZATION, { among });
 }
 
 /**

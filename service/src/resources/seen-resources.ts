@@ -1,8 +1,8 @@
 import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { Exchange } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
-import { allOf, EVERY_ROW } from '../listing/filters.ts';
-import { type Listing, list, requireMatch } from '../listing/listing.ts';
+import { EVERY_ROW } from '../listing/filters.ts';
+import { type Condition, type Listing, list, requireMatch, seenAnd } from '../listing/listing.ts';
 import { type HeldRole, heldRoles } from '../store/object-roles.ts';
 import { findResource, findResourceId, type ResourceRow, resourceColumns } from '../store/resources.ts';
 import type { UserRecord } from '../store/users.ts';
@@ -11,21 +11,21 @@ import { namesIn, pathId } from './request-values.ts';
 import { roleOfField } from './role-texts.ts';
 
 /**
- * Lists the resources that meet a condition.
+ * Lists the resources that meet a condition, or are among these ids.
  *
  * @param visible Those that the caller sees here, if not all that the caller sees elsewhere.
  */
 export async function listKind<R extends ResourceRow>(
   exchange: Exchange,
   kind: Kind<R>,
-  condition = EVERY_ROW,
+  condition: Condition = EVERY_ROW,
   visible?: Sql,
 ): Promise<unknown> {
   const { service, caller } = exchange;
   const { user } = caller;
   const held = await heldRoles(service.database, user);
   return list<R>(exchange, {
-    ...rows(kind, { user, held }, allOf(visible ?? kind.visible(user, held), condition)),
+    ...rows(kind, { user, held }, condition, visible),
     columns: resourceColumns(kind.storage),
     withRole: (field) => {
       const role = kind.storage.roles === undefined ? null : roleOfField(kind.storage.roles, field);
@@ -39,10 +39,11 @@ export async function listKind<R extends ResourceRow>(
 function rows<R extends ResourceRow>(
   kind: Kind<R>,
   { user, held }: { readonly user: UserRecord; readonly held: readonly HeldRole[] },
-  visible: Sql,
-): Pick<Listing<never>, 'fields' | 'from' | 'visible'> {
+  condition: Condition,
+  visible = kind.visible(user, held),
+): Pick<Listing<never>, 'fields' | 'from' | 'visible' | 'among'> {
   const from = sql`${kind.storage.from} ${kind.joined?.(user, held) ?? sql``}`;
-  return { fields: kind.fields, from, visible };
+  return { fields: kind.fields, from, ...seenAnd(visible, condition) };
 }
 
 /** The resource that the path names. Throws 404, or 403 if the caller may not see it. */

@@ -26,7 +26,6 @@ import {
   lockToken,
   TOKEN_COLUMNS,
   TOKEN_FROM,
-  TOKEN_TABLE,
   type TokenRecord,
   updateToken,
 } from '../store/tokens.ts';
@@ -79,7 +78,6 @@ function tokenListing({ caller }: Exchange, visible: Sql): Listing<TokenRecord> 
     from: sql`${TOKEN_FROM}
       LEFT JOIN main_oauth2application g ON g.id = t.application_id AND (${seen})
       LEFT JOIN main_organization o ON o.id = g.organization_id`,
-    own: TOKEN_TABLE,
     visible,
     render: (tokens) => tokens.map((token) => tokenJson(token)),
   };

@@ -12,7 +12,8 @@ import {
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
-import { type Listing, list, requireMatch } from '../listing/listing.ts';
+import { EVERY_ROW } from '../listing/filters.ts';
+import { type Condition, type Listing, list, requireMatch, seenAnd } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { viewerRow } from '../role-levels.ts';
 import { requireSuperuserLogin } from '../settings/remaining-login.ts';
@@ -42,7 +43,7 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
     description: 'The users that you may see.',
     fields: userFields,
     allows: ({ caller }) => canCreate(caller.user, 'user'),
-    handlers: { GET: (exchange) => listUsers(exchange, visibleUsers(exchange.caller.user)), POST: create },
+    handlers: { GET: (exchange) => listUsers(exchange), POST: create },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/users/:id/',
@@ -104,20 +105,22 @@ async function me(exchange: Exchange): Promise<unknown> {
   return { count: 1, next: null, previous: null, results: [userJson(user, caller)] };
 }
 
-export function listUsers(exchange: Exchange, visible: Sql): Promise<unknown> {
+/** Lists the users that the caller sees and that meet a condition. */
+export function listUsers(exchange: Exchange, condition: Condition = EVERY_ROW): Promise<unknown> {
   return list<UserRecord>(exchange, {
-    ...userRows(exchange, visible),
+    ...userRows(exchange, condition),
     columns: USER_COLUMNS,
     render: (users) => users.map((user) => userJson(user, exchange.caller)),
   });
 }
 
-/** The users that meet a condition, for lists and filters. */
+/** The same as rows, for lists and filters. */
 export function userRows(
-  { caller }: Exchange,
-  visible: Sql,
-): Pick<Listing<never>, 'fields' | 'from' | 'visible'> {
-  return { fields: userFields, from: sql`auth_user u ${viewerRow(caller.user)}`, visible };
+  { caller: { user } }: Exchange,
+  condition: Condition,
+): Pick<Listing<never>, 'fields' | 'from' | 'visible' | 'among'> {
+  const from = sql`auth_user u ${viewerRow(user)}`;
+  return { fields: userFields, from, ...seenAnd(visibleUsers(user), condition) };
 }
 
 /** Superusers only. An organization's admin creates users in the organization (`/organizations/N/users/`). */

@@ -115,15 +115,12 @@ export interface ActivityRecord extends Person<'actor'>, Person<'about'> {
   }[];
 }
 
-/** The entries `s` themselves. */
-export const ACTIVITY_TABLE = sql`main_activitystream s`;
-
 /**
  * Rows `s` of main_activitystream with the actor `u` and their objects: the token `t` (of the
  * application `ta`), the application `a`, the user `b`, the organization `o`, or
  * resources; at most one of each kind.
  */
-export const ACTIVITY_FROM = sql`${ACTIVITY_TABLE}
+export const ACTIVITY_FROM = sql`main_activitystream s
   LEFT JOIN auth_user u ON u.id = s.actor_id
   LEFT JOIN main_activitystream_o_auth2_access_token st ON st.activitystream_id = s.id
   LEFT JOIN main_oauth2accesstoken t ON t.id = st.oauth2accesstoken_id

@@ -26,7 +26,18 @@ const LINKS = {
 /** The ids of what a group holds directly, in SQL. */
 export function membersOf(relation: GroupRelation, group: number): Sql {
   const [table, groups, members] = LINKS[relation].map(identifier);
-  return sql`(SELECT ${members} FROM ${table} WHERE ${groups} = ${group})`;
+  return sql`SELECT ${members} FROM ${table} WHERE ${groups} = ${group}`;
+}
+
+/** The ids of the groups that hold a host, in SQL; of all, also through other groups. */
+export function groupsOfHost(host: number, which: 'direct' | 'all' = 'direct'): Sql {
+  const direct = sql`SELECT l.group_id FROM main_group_hosts l WHERE l.host_id = ${host}`;
+  if (which === 'direct') return direct;
+  // Those of many groups first, all at once: most have none.
+  return sql`${direct} UNION ALL (WITH RECURSIVE near (id) AS (
+      SELECT p.to_group_id FROM main_group_parents p WHERE p.from_group_id = ANY(ARRAY(${direct}))
+      UNION SELECT p.to_group_id FROM main_group_parents p JOIN near n ON p.from_group_id = n.id)
+    SELECT id FROM near)`;
 }
 
 /** A group and a host or another group. */
@@ -53,10 +64,13 @@ export function changeMember(
 export function groupsAround(id: number, direction: 'below' | 'above'): Sql {
   const [from, to] =
     direction === 'below' ? [sql`to_group_id`, sql`from_group_id`] : [sql`from_group_id`, sql`to_group_id`];
+  // Group by group only where it goes on: most groups hold none.
   return sql`(WITH RECURSIVE near (id) AS (
       SELECT ${id}::integer
-      UNION SELECT p.${to} FROM main_group_parents p JOIN near n ON p.${from} = n.id)
-    SELECT id FROM near)`;
+      UNION SELECT p.${to} FROM main_group_parents p JOIN near n ON p.${from} = n.id
+      WHERE p.${to} IN (SELECT q.${from} FROM main_group_parents q))
+    SELECT id FROM near UNION ALL
+    SELECT p.${to} FROM main_group_parents p WHERE p.${from} = ANY(ARRAY(SELECT id FROM near)))`;
 }
 
 /** Whether a group would be below itself if it had another one as a child. */

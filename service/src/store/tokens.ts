@@ -22,11 +22,8 @@ export interface TokenRecord {
   readonly last_used: Date | null;
 }
 
-/** The tokens `t` themselves. */
-export const TOKEN_TABLE = sql`main_oauth2accesstoken t`;
-
 /** Rows `t` of main_oauth2accesstoken with the owner `u` and the application `a`. */
-export const TOKEN_FROM = sql`${TOKEN_TABLE}
+export const TOKEN_FROM = sql`main_oauth2accesstoken t
   LEFT JOIN auth_user u ON u.id = t.user_id
   LEFT JOIN main_oauth2application a ON a.id = t.application_id
   LEFT JOIN oauth2_provider_refreshtoken f ON f.access_token_id = t.id`;
