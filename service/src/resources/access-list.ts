@@ -1,13 +1,17 @@
-import type { Sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, hasRole, visibleUsers } from '../access.ts';
+import { administersOrganization, hasRole } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { allOf } from '../listing/filters.ts';
-import { list } from '../listing/listing.ts';
+import { type Condition, list } from '../listing/listing.ts';
 import { rolesGivenBy } from '../role-levels.ts';
-import { type AccessedObject, type AccessRole, hasAccess, rolesOn, SEES_ALL } from '../store/access-list.ts';
+import {
+  type AccessedObject,
+  type AccessRole,
+  rolesOn,
+  SEES_ALL,
+  usersWithAccess,
+} from '../store/access-list.ts';
 import { type HeldRole, heldRoles, type ResourceWithRoles, type RoleName } from '../store/object-roles.ts';
 import type { RoleRecord } from '../store/roles.ts';
 import { teamsAdministeredBy } from '../store/teams.ts';
@@ -75,14 +79,18 @@ function listAccess(
     type === 'organization' || rolesGivenBy(type, roles, { role, on: 'organization' }).length > 0;
   const organizationRoles = roleNames('organization').filter(gives);
   const object = { type, id, organization, organizationRoles };
-  return listUsersWithAccess(exchange, hasAccess(object), { type, object, roles });
+  return listUsersWithAccess(exchange, { among: usersWithAccess(object) }, { type, object, roles });
 }
 
-async function listUsersWithAccess(exchange: Exchange, condition: Sql, accessed: Accessed): Promise<unknown> {
+async function listUsersWithAccess(
+  exchange: Exchange,
+  condition: Condition,
+  accessed: Accessed,
+): Promise<unknown> {
   const { service, caller } = exchange;
   const { object } = accessed;
   return list<UserRecord>(exchange, {
-    ...userRows(exchange, allOf(visibleUsers(caller.user), condition)),
+    ...userRows(exchange, condition),
     columns: USER_COLUMNS,
     async render(users) {
       const ids = users.map(({ id }) => id);

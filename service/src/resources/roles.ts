@@ -5,13 +5,13 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid, notFound } from '../failure.ts';
 import { declared, type FieldSet } from '../listing/fields.ts';
-import { allOf, EVERY_ROW } from '../listing/filters.ts';
-import { list } from '../listing/listing.ts';
+import { EVERY_ROW } from '../listing/filters.ts';
+import { type Condition, list, seenAnd } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { changeGrant, heldRoles } from '../store/object-roles.ts';
 import {
   findRole,
-  holdsRole,
+  HELD_FROM,
   isMembership,
   ROLE_COLUMNS,
   ROLE_FROM,
@@ -100,9 +100,8 @@ function serveTeamRoles(app: FastifyInstance, service: ServiceContext): void {
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenRole(exchange);
-        const granted = sql`EXISTS (
-          SELECT FROM service_role_grant g WHERE g.team_id = x.id AND g.role_id = ${id})`;
-        return listKind(exchange, TEAM, granted);
+        const among = sql`SELECT team_id FROM service_role_grant WHERE role_id = ${id} AND team_id IS NOT NULL`;
+        return listKind(exchange, TEAM, { among });
       },
       POST: async (exchange) => {
         const role = await seenRole(exchange);
@@ -123,9 +122,7 @@ function serveTeamRoles(app: FastifyInstance, service: ServiceContext): void {
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenResource(exchange, TEAM);
-        const granted = sql`EXISTS (
-          SELECT FROM service_role_grant g WHERE g.role_id = x.id AND g.team_id = ${id})`;
-        return listHeld(exchange, granted);
+        return listHeld(exchange, sql`SELECT g.role_id FROM service_role_grant g WHERE g.team_id = ${id}`);
       },
       POST: async (exchange) => {
         const team = await seenResource(exchange, TEAM);
@@ -221,14 +218,14 @@ function roleLeadingFields(): FieldSet['fields'] {
 
 function listRoles(
   exchange: Exchange,
-  condition = EVERY_ROW,
+  condition: Condition = EVERY_ROW,
   render: (role: RoleRecord) => unknown = (role) => roleJson(role),
 ): Promise<unknown> {
   return list<RoleRecord>(exchange, {
     fields: roleFields,
     columns: ROLE_COLUMNS,
     from: ROLE_FROM,
-    visible: allOf(visibleRoles(exchange.caller.user), condition),
+    ...seenAnd(visibleRoles(exchange.caller.user), condition),
     render: (roles) => roles.map(render),
   });
 }
@@ -242,13 +239,13 @@ async function seenRole({ service, caller, params }: Exchange): Promise<RoleReco
   return role;
 }
 
-/** Lists roles that somebody has, each with whether the caller may take it from them. */
-async function listHeld(exchange: Exchange, condition: Sql): Promise<unknown> {
+/** Lists the roles of these ids, which somebody has, each with whether the caller may take it from them. */
+async function listHeld(exchange: Exchange, among: Sql): Promise<unknown> {
   const { service, caller } = exchange;
   const { user } = caller;
   const teams = await teamsAdministeredBy(service.database, user.id);
   const held = await heldRoles(service.database, user);
-  return listRoles(exchange, condition, (role) => {
+  return listRoles(exchange, { among }, (role) => {
     const unattach = caller.mayWrite && administersRole(user, role, { teams, held });
     return roleJson(role, { user_capabilities: { unattach } });
   });
@@ -256,7 +253,10 @@ async function listHeld(exchange: Exchange, condition: Sql): Promise<unknown> {
 
 async function rolesOfUser(exchange: Exchange): Promise<unknown> {
   const { id } = await seenUser(exchange);
-  return listHeld(exchange, holdsRole(sql`${id}::integer`));
+  return listHeld(
+    exchange,
+    sql`SELECT a.role_id FROM ${HELD_FROM} WHERE a.user_id = ${id} AND a.team_id IS NULL`,
+  );
 }
 
 async function changeRoleOfUser(exchange: Exchange): Promise<undefined> {

@@ -1,7 +1,7 @@
 import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { ResourceWithRoles, RoleName } from './object-roles.ts';
-import { holdsRole, ROLE_COLUMNS, ROLE_FROM, type RoleRecord } from './roles.ts';
+import { HELD_FROM, ROLE_COLUMNS, ROLE_FROM, type RoleRecord } from './roles.ts';
 
 /** An object to which users have access, with its organization (itself for one). */
 export interface AccessedObject {
@@ -19,18 +19,20 @@ export interface AccessRole extends RoleRecord {
   readonly team_name: string | null;
 }
 
-/** The users `u` with a role on an object or one that gives it, with superusers and system auditors. */
-export function hasAccess({ type, id, organization, organizationRoles }: AccessedObject): Sql {
+/** The ids of the users with a role on an object or one that gives it, with superusers and system auditors. */
+export function usersWithAccess({ type, id, organization, organizationRoles }: AccessedObject): Sql {
   const roles = sql`ANY(${organizationRoles}::text[])`;
-  const granted = sql`service_role_grant g JOIN service_object_role r ON r.id = g.role_id
-    AND (r.resource_type = ${type} AND r.resource_id = ${id}::integer
-      OR r.resource_type = 'organization' AND r.resource_id = ${organization}::integer AND r.role = ${roles})`;
-  // One list of ids, since to look for each of many users takes seconds.
-  return sql`(${SEES_ALL} OR u.id IN (
-    SELECT h.user_id FROM service_role h WHERE h.organization_id = ${organization}::integer AND h.role = ${roles}
+  const granted = sql`service_role_grant g WHERE g.role_id = ANY(ARRAY(SELECT r.id FROM service_object_role r
+    WHERE r.resource_type = ${type} AND r.resource_id = ${id}::integer
+      OR r.resource_type = 'organization' AND r.resource_id = ${organization}::integer AND r.role = ${roles}))`;
+  return sql`SELECT u.id FROM auth_user u WHERE u.is_superuser
+    UNION ALL SELECT s.user_id FROM service_role s WHERE s.organization_id IS NULL AND s.role = 'system_auditor'
+    UNION ALL SELECT h.user_id FROM service_role h
+      WHERE h.organization_id = ${organization}::integer AND h.role = ${roles}
     UNION ALL SELECT h.user_id FROM service_team_role h WHERE ${type} = 'team' AND h.team_id = ${id}::integer
-    UNION ALL SELECT g.user_id FROM ${granted} WHERE g.user_id IS NOT NULL
-    UNION ALL SELECT h.user_id FROM ${granted} JOIN service_team_role h ON h.team_id = g.team_id))`;
+    UNION ALL SELECT g.user_id FROM ${granted} AND g.user_id IS NOT NULL
+    UNION ALL SELECT h.user_id FROM service_team_role h
+      WHERE h.team_id = ANY(ARRAY(SELECT g.team_id FROM ${granted} AND g.team_id IS NOT NULL))`;
 }
 
 /** Superusers and system auditors among users `u`. */
@@ -45,13 +47,8 @@ export async function rolesOn(
 ): Promise<readonly AccessRole[]> {
   const here = sql`(x.resource_type = ${type} AND x.resource_id = ${id}
     OR x.resource_type = 'organization' AND x.resource_id = ${organization})`;
-  return sql`SELECT u.id AS user_id, NULL::integer AS team_id, NULL::text AS team_name, ${ROLE_COLUMNS}
-    FROM ${ROLE_FROM} CROSS JOIN auth_user u
-    WHERE u.id = ANY(${users}::integer[]) AND ${here} AND ${holdsRole(sql`u.id`)}
-    UNION ALL
-    SELECT DISTINCT h.user_id, t.id, t.name, ${ROLE_COLUMNS}
-    FROM ${ROLE_FROM} JOIN service_role_grant g ON g.role_id = x.id JOIN main_team t ON t.id = g.team_id
-      JOIN service_team_role h ON h.team_id = t.id
-    WHERE h.user_id = ANY(${users}::integer[]) AND ${here}
-    ORDER BY id, team_id`.rows<AccessRole>(database);
+  return sql`SELECT DISTINCT a.user_id, t.id AS team_id, t.name AS team_name, ${ROLE_COLUMNS}
+    FROM ${ROLE_FROM} JOIN ${HELD_FROM} ON a.role_id = x.id LEFT JOIN main_team t ON t.id = a.team_id
+    WHERE a.user_id = ANY(${users}::integer[]) AND ${here}
+    ORDER BY x.id, t.id`.rows<AccessRole>(database);
 }

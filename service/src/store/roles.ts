@@ -1,5 +1,5 @@
 import type { Queryable } from '@tokenctl/common/db/database.ts';
-import { identifier, type Sql, sql } from '@tokenctl/common/db/sql.ts';
+import { identifier, joined, literal, sql } from '@tokenctl/common/db/sql.ts';
 import { insertActivity } from './activity.ts';
 import { changeGrant, grantedTo, type ResourceWithRoles, type RoleName } from './object-roles.ts';
 import type { UserRecord } from './users.ts';
@@ -119,40 +119,66 @@ export interface RoleRecord {
   readonly organization_id: number | null;
 }
 
-/** Rows `x` of the roles of all objects. Each column has one type in all parts: else PostgreSQL filters after it has read all. */
+/** The kinds of objects with the tables of their names and organizations. */
+const OBJECTS = [
+  ['organization', 'main_organization'],
+  ['team', 'main_team'],
+  ['project', 'service_project'],
+  ['inventory', 'main_inventory'],
+  ['credential', 'main_credential'],
+  ['job_template', 'service_job_template'],
+] as const;
+
+/** The memberships, whose roles have columns of their own for their ids. */
+const MEMBERSHIPS = [
+  ['organization', 'admin'],
+  ['organization', 'auditor'],
+  ['organization', 'member'],
+  ['team', 'admin'],
+  ['team', 'member'],
+] as const;
+
+const nameOf = (type: ResourceWithRoles) => identifier(`n_${type}.name`);
+const organizationOf = (type: ResourceWithRoles) =>
+  identifier(`n_${type}.${type === 'organization' ? 'id' : 'organization_id'}`);
+
+/**
+ * Rows `x` of the roles of all objects. Each part has one table and the same types, so that its index finds a role by id, or the
+ * first ones; the names are joined last, and not at all where they are not asked for.
+ */
 export const ROLE_FROM = sql`(
-  SELECT r.id, r.role, 'organization'::text AS resource_type, o.id AS resource_id, o.name AS resource_name,
-    o.id AS organization_id
-  FROM main_organization o CROSS JOIN LATERAL (VALUES
-    (o.admin_role_id, 'admin'), (o.auditor_role_id, 'auditor'), (o.member_role_id, 'member')) AS r (id, role)
-  UNION ALL
-  SELECT r.id, r.role, 'team'::text, t.id, t.name, t.organization_id
-  FROM main_team t CROSS JOIN LATERAL (VALUES
-    (t.admin_role_id, 'admin'), (t.member_role_id, 'member')) AS r (id, role)
-  UNION ALL
-  SELECT r.id, r.role::text, r.resource_type::text, r.resource_id, n.name, n.organization_id
-  FROM service_object_role r JOIN (
-    SELECT 'organization' AS type, id, name, id AS organization_id FROM main_organization
-    UNION ALL SELECT 'team', id, name, organization_id FROM main_team
-    UNION ALL SELECT 'project', id, name, organization_id FROM service_project
-    UNION ALL SELECT 'inventory', id, name, organization_id FROM main_inventory
-    UNION ALL SELECT 'credential', id, name, organization_id FROM main_credential
-    UNION ALL SELECT 'job_template', id, name, organization_id FROM service_job_template
-  ) n ON n.type = r.resource_type AND n.id = r.resource_id
-) x`;
+  SELECT r.id, r.role, r.resource_type, r.resource_id, COALESCE(${joined(OBJECTS.map(([type]) => nameOf(type)))})
+      AS resource_name, COALESCE(${joined(OBJECTS.map(([type]) => organizationOf(type)))}) AS organization_id
+  FROM (SELECT id, role::text, resource_type::text, resource_id FROM service_object_role ${joined(
+    MEMBERSHIPS.map(
+      ([type, role]) => sql`
+    UNION ALL SELECT ${identifier(`${role}_role_id`)}, ${literal(role)}::text, ${literal(type)}::text, id
+    FROM ${identifier(`main_${type}`)}`,
+    ),
+    ' ',
+  )}) r ${joined(
+    OBJECTS.map(
+      ([type, table]) => sql`
+  LEFT JOIN ${identifier(table)} ${identifier(`n_${type}`)}
+    ON r.resource_type = ${literal(type)} AND ${identifier(`n_${type}.id`)} = r.resource_id`,
+    ),
+    ' ',
+  )}) x`;
 
 /** The columns of a {@link RoleRecord} over {@link ROLE_FROM}. */
 export const ROLE_COLUMNS = sql`x.id, x.role, x.resource_type, x.resource_id, x.resource_name,
   x.organization_id`;
 
-/** Whether a user has a role `x`, in SQL, by the SQL expression of the user's id. */
-export function holdsRole(user: Sql): Sql {
-  return sql`(EXISTS (SELECT FROM service_role_grant g WHERE g.role_id = x.id AND g.user_id = ${user})
-    OR x.resource_type = 'team' AND EXISTS (SELECT FROM service_team_role h
-      WHERE h.user_id = ${user} AND h.role = x.role AND h.team_id = x.resource_id)
-    OR x.resource_type = 'organization' AND EXISTS (SELECT FROM service_role h
-      WHERE h.user_id = ${user} AND h.role = x.role AND h.organization_id = x.resource_id))`;
-}
+/** Rows `a`: the roles `role_id` that users `user_id` have by themselves, or as members or admins of a team `team_id`. */
+export const HELD_FROM = sql`(
+  SELECT g.user_id, g.role_id, NULL::integer AS team_id FROM service_role_grant g WHERE g.user_id IS NOT NULL
+  UNION ALL SELECT h.user_id, CASE h.role WHEN 'admin' THEN t.admin_role_id ELSE t.member_role_id END, NULL
+  FROM service_team_role h JOIN main_team t ON t.id = h.team_id
+  UNION ALL SELECT h.user_id, CASE h.role WHEN 'admin' THEN o.admin_role_id WHEN 'auditor' THEN o.auditor_role_id
+    ELSE o.member_role_id END, NULL
+  FROM service_role h JOIN main_organization o ON o.id = h.organization_id
+  UNION ALL SELECT h.user_id, g.role_id, h.team_id
+  FROM service_team_role h JOIN service_role_grant g ON g.team_id = h.team_id) a`;
 
 /**
  * Whether a role is one of an organization's admins, auditors and members, or of a team's, which are kept
