@@ -26,6 +26,7 @@ import { groups } from './migrations/013-groups.ts';
 import { providerEvents } from './migrations/014-provider-events.ts';
 import { oneScope } from './migrations/015-one-scope.ts';
 import { nameShapes } from './migrations/016-name-shapes.ts';
+import { listIndexes } from './migrations/017-list-indexes.ts';
 import { DEMO_PLAYBOOK, DEMO_PROJECT } from './playbooks/projects-folder.ts';
 import { insertActivity } from './store/activity.ts';
 import { ORGANIZATIONS } from './store/organizations.ts';
@@ -51,6 +52,7 @@ export const migrations: readonly Migration[] = [
   providerEvents,
   oneScope,
   nameShapes,
+  listIndexes,
 ];
 
 const STATEMENT_TIMEOUT_MS = 30_000;

@@ -86,11 +86,11 @@ export const HOSTS: Storage = {
   from: sql`main_host x JOIN main_inventory i ON i.id = x.inventory_id
     LEFT JOIN main_organization o ON o.id = i.organization_id`,
   columns: sql`${ORGANIZATION_OF}, x.variables, x.enabled, x.inventory_id AS inventory,
-    i.name AS inventory_name, (SELECT json_build_object('count', count(*),
-        'results', COALESCE(json_agg(json_build_object('id', g.id, 'name', g.name)
-        ORDER BY g.id) FILTER (WHERE g.place <= 5), '[]'))
-      FROM (SELECT g.id, g.name, row_number() OVER (ORDER BY g.id) AS place
-        FROM main_group_hosts l JOIN main_group g ON g.id = l.group_id WHERE l.host_id = x.id) g) AS groups`,
+    i.name AS inventory_name, json_build_object(
+      'count', (SELECT count(*) FROM main_group_hosts l WHERE l.host_id = x.id),
+      'results', COALESCE((SELECT json_agg(json_build_object('id', f.id, 'name', f.name) ORDER BY f.id)
+        FROM (SELECT g.id, g.name FROM main_group_hosts l JOIN main_group g ON g.id = l.group_id
+          WHERE l.host_id = x.id ORDER BY l.group_id LIMIT 5) f), '[]')) AS groups`,
   written: ['name', 'description', 'variables', 'enabled', 'inventory'],
   owner: 'inventory_id',
 };

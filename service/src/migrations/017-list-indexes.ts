@@ -1,0 +1,15 @@
+import type { Migration } from '@tokenctl/common/db/migrate.ts';
+
+/** The ids of what is in a list are read from an index alone. */
+export const listIndexes: Migration = {
+  number: 17,
+  name: 'list-indexes',
+  sql: `
+CREATE INDEX ON main_group_hosts (host_id, group_id);
+DROP INDEX main_group_hosts_host_id_idx;
+CREATE INDEX ON service_role (organization_id, role, user_id);
+DROP INDEX service_role_organization_id_idx;
+CREATE INDEX ON service_role_grant (role_id, user_id);
+DROP INDEX service_role_grant_role_id_idx;
+`,
+};
