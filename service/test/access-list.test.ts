@@ -1,4 +1,7 @@
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { visibleRoles } from '../src/access.ts';
+import { findUserByName } from '../src/store/users.ts';
 import { projectsForRights } from './rights-world.ts';
 import { type Body, basic, bearer, Client, useService } from './support/service.ts';
 
@@ -168,4 +171,56 @@ describe('access lists', () => {
     const found = await admin.get(`${list}?username__startswith=b`);
     expect(found.json.results.map(({ username }) => username)).toEqual(['boss']);
   });
+
+  /** The roles of all objects and who has them, each tried by itself: what the lists say faster. */
+  const ROLES_ONE_BY_ONE = sql`(
+    SELECT r.id, r.role, 'organization' AS resource_type, o.id AS resource_id, o.id AS organization_id
+    FROM main_organization o CROSS JOIN LATERAL (VALUES
+      (o.admin_role_id, 'admin'), (o.auditor_role_id, 'auditor'), (o.member_role_id, 'member')) r (id, role)
+    UNION ALL
+    SELECT r.id, r.role, 'team', t.id, t.organization_id FROM main_team t CROSS JOIN LATERAL (VALUES
+      (t.admin_role_id, 'admin'), (t.member_role_id, 'member')) r (id, role)
+    UNION ALL
+    SELECT r.id, r.role, r.resource_type, r.resource_id, n.organization_id FROM service_object_role r JOIN (
+      SELECT 'organization' AS type, id, id AS organization_id FROM main_organization
+      UNION ALL SELECT 'team', id, organization_id FROM main_team
+      UNION ALL SELECT 'project', id, organization_id FROM service_project
+      UNION ALL SELECT 'inventory', id, organization_id FROM main_inventory
+      UNION ALL SELECT 'credential', id, organization_id FROM main_credential
+      UNION ALL SELECT 'job_template', id, organization_id FROM service_job_template
+    ) n ON n.type = r.resource_type AND n.id = r.resource_id) x`;
+  const holds = (
+    user: Sql,
+  ) => sql`(EXISTS (SELECT FROM service_role_grant g WHERE g.role_id = x.id AND g.user_id = ${user})
+    OR x.resource_type = 'team' AND EXISTS (SELECT FROM service_team_role h
+      WHERE h.user_id = ${user} AND h.role = x.role AND h.team_id = x.resource_id)
+    OR x.resource_type = 'organization' AND EXISTS (SELECT FROM service_role h
+      WHERE h.user_id = ${user} AND h.role = x.role AND h.organization_id = x.resource_id))`;
+
+  it.each([...['admin', 'auditor', 'boss', 'mate', 'manager', 'runner', 'stranger']])(
+    'and lists of roles have for %s what each role tried by itself has',
+    async (viewer) => {
+      const { database } = service;
+      const user = await findUserByName(database, viewer);
+      if (user === null) throw new Error(`no user ${viewer}`);
+      const client = people[viewer]?.client ?? admin;
+      const listed = async (path: string) =>
+        (await client.get(`/api/v2/${path}?page_size=200&order_by=id`)).json.results.map(({ id }) => id);
+      const seen = sql`SELECT x.id FROM ${ROLES_ONE_BY_ONE} WHERE (${visibleRoles(user)})`;
+      expect(await listed('roles/')).toEqual(await sql`${seen} ORDER BY x.id`.ids(database));
+      const users = await listed('users/');
+      expect(users).toContain(user.id);
+      for (const id of users) {
+        const held = sql`${seen} AND ${holds(sql`${id}::integer`)} ORDER BY x.id`;
+        expect([id, await listed(`users/${id}/roles/`)]).toEqual([id, await held.ids(database)]);
+      }
+      for (const id of await listed('teams/')) {
+        const held = sql`${seen} AND EXISTS (SELECT FROM service_role_grant g WHERE g.role_id = x.id AND g.team_id = ${id})`;
+        expect([id, await listed(`teams/${id}/roles/`)]).toEqual([
+          id,
+          await sql`${held} ORDER BY x.id`.ids(database),
+        ]);
+      }
+    },
+  );
 });
