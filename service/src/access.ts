@@ -2,6 +2,7 @@ import { identifier, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { EVERY_ROW } from './listing/filters.ts';
 import { RESOURCE_ORGANIZATION } from './store/activity.ts';
 import { grantedTo, type HeldRole, type ResourceWithRoles, type RoleName } from './store/object-roles.ts';
+import { isRoleIn } from './store/roles.ts';
 import type { TokenRecord } from './store/tokens.ts';
 import type { UserRecord } from './store/users.ts';
 
@@ -146,15 +147,12 @@ export function visibleTeamsOfOthers(user: UserRecord): Sql {
  */
 export function visibleRoles(user: UserRecord): Sql {
   if (canSeeEverything(user)) return EVERY_ROW;
-  const watched = [...user.admin_of, ...user.auditor_of];
-  return sql`x.organization_id = ANY(${watched}::integer[])
-    OR (x.resource_type IN ('organization', 'team')
-      AND x.organization_id = ANY(${[...watched, ...user.member_of]}::integer[]))
+  return sql`${isRoleIn([...user.admin_of, ...user.auditor_of])} OR ${isRoleIn(user.member_of, ['organization', 'team'])}
     OR (x.resource_type = 'team' AND (${user.admin_of.length > 0}::boolean
       OR EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.resource_id AND h.user_id = ${user.id})))
-    OR EXISTS (SELECT FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
-      WHERE ${grantedTo(sql`${user.id}::integer`)}
-        AND r.resource_type = x.resource_type AND r.resource_id = x.resource_id)`;
+    OR (x.resource_type, x.resource_id) IN (SELECT r.resource_type, r.resource_id
+      FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
+      WHERE ${grantedTo(sql`${user.id}::integer`)})`;
 }
 
 /** A role that gives another one on an object: one on the object itself, or one in its organization. */

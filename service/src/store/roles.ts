@@ -1,5 +1,5 @@
 import type { Queryable } from '@tokenctl/common/db/database.ts';
-import { identifier, joined, literal, sql } from '@tokenctl/common/db/sql.ts';
+import { identifier, joined, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { insertActivity } from './activity.ts';
 import { changeGrant, grantedTo, type ResourceWithRoles, type RoleName } from './object-roles.ts';
 import type { UserRecord } from './users.ts';
@@ -168,6 +168,18 @@ export const ROLE_FROM = sql`(
 /** The columns of a {@link RoleRecord} over {@link ROLE_FROM}. */
 export const ROLE_COLUMNS = sql`x.id, x.role, x.resource_type, x.resource_id, x.resource_name,
   x.organization_id`;
+
+/** Whether roles `x` are those of these organizations or of objects in them, of these kinds: without the joins of the rows. */
+export function isRoleIn(organizations: readonly number[], types = OBJECTS.map(([type]) => type)): Sql {
+  const ids = sql`ANY(${organizations}::integer[])`;
+  const conditions = OBJECTS.filter(([type]) => types.includes(type)).map(([type, table]) =>
+    type === 'organization'
+      ? sql`x.resource_type = 'organization' AND x.resource_id = ${ids}`
+      : sql`x.resource_type = ${literal(type)} AND EXISTS (SELECT FROM ${identifier(table)} n
+          WHERE n.id = x.resource_id AND n.organization_id = ${ids})`,
+  );
+  return joined(conditions, ' OR ');
+}
 
 /** Rows `a`: the roles `role_id` that users `user_id` have by themselves, or as members or admins of a team `team_id`. */
 export const HELD_FROM = sql`(
