@@ -1,7 +1,6 @@
 import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { visibleRoles } from '../src/access.ts';
-import { findUserByName } from '../src/store/users.ts';
+import { findUserByName, type UserRecord } from '../src/store/users.ts';
 import { projectsForRights } from './rights-world.ts';
 import { type Body, basic, bearer, Client, useService } from './support/service.ts';
 
@@ -197,7 +196,19 @@ describe('access lists', () => {
     OR x.resource_type = 'organization' AND EXISTS (SELECT FROM service_role h
       WHERE h.user_id = ${user} AND h.role = x.role AND h.organization_id = x.resource_id))`;
 
-  it.each([...['admin', 'auditor', 'boss', 'mate', 'manager', 'runner', 'stranger']])(
+  const sees = ({ id, ...user }: UserRecord) => {
+    const watched = [...user.admin_of, ...user.auditor_of];
+    return sql`${user.is_superuser || user.is_system_auditor}::boolean
+      OR x.organization_id = ANY(${watched}::integer[])
+      OR x.resource_type IN ('organization', 'team') AND x.organization_id = ANY(${user.member_of}::integer[])
+      OR x.resource_type = 'team' AND (${user.admin_of.length > 0}::boolean
+        OR EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.resource_id AND h.user_id = ${id}))
+      OR EXISTS (SELECT FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
+        WHERE r.resource_type = x.resource_type AND r.resource_id = x.resource_id AND (g.user_id = ${id} OR g.team_id IN (
+          SELECT h.team_id FROM service_team_role h WHERE h.user_id = ${id})))`;
+  };
+
+  it.each(['admin', 'auditor', 'boss', 'mate', 'manager', 'runner', 'stranger'])(
     'and lists of roles have for %s what each role tried by itself has',
     async (viewer) => {
       const { database } = service;
@@ -206,7 +217,7 @@ describe('access lists', () => {
       const client = people[viewer]?.client ?? admin;
       const listed = async (path: string) =>
         (await client.get(`/api/v2/${path}?page_size=200&order_by=id`)).json.results.map(({ id }) => id);
-      const seen = sql`SELECT x.id FROM ${ROLES_ONE_BY_ONE} WHERE (${visibleRoles(user)})`;
+      const seen = sql`SELECT x.id FROM ${ROLES_ONE_BY_ONE} WHERE (${sees(user)})`;
       expect(await listed('roles/')).toEqual(await sql`${seen} ORDER BY x.id`.ids(database));
       const users = await listed('users/');
       expect(users).toContain(user.id);
