@@ -144,7 +144,8 @@ async function page<R extends object, T>(request: {
   // Without a count the controller knows of one page only.
   const count = query.has('count_disabled')
     ? null
-    : (request.count ?? (await countRows(database, often(counting, query))));
+    : (request.count ??
+      (await countRows(database, isOften(counting, query) ? prepared(counting) : counting)));
   const last = Math.max(1, Math.ceil((count ?? 0) / size));
   const number = pageNumber(query, last);
   // Numbers, and not parameters: without any parameter PostgreSQL plans a prepared statement once.
@@ -152,10 +153,10 @@ async function page<R extends object, T>(request: {
   const id = idOf(listing.fields);
   // Tables are joined to the rows of the page only: to all rows, the joins take most of the time.
   const ids = sql`SELECT ${id} FROM ${withoutJoins(from, sql`${where} ${order}`)} WHERE ${where} ${part}`;
-  const statement = often(
-    sql`SELECT ${columns} FROM ${from} WHERE ${id} = ANY(ARRAY(${ids})) ORDER BY ${order}`,
-    query,
-  );
+  // To plan the joins takes longer than to run them: where filters have values, the ids are read first, and the rest is prepared.
+  const found = isOften(ids, query) ? sql`ARRAY(${ids})` : sql`${await ids.ids(database)}::bigint[]`;
+  const rows = sql`SELECT ${columns} FROM ${from} WHERE ${id} = ANY(${found}) ORDER BY ${order}`;
+  const statement = query.has('order_by') || query.has('order') ? rows : prepared(rows);
   const results = [...(await listing.render(await statement.rows<R>(database)))];
   if (count === null) return { results };
   const link = (to: number) => `${path}?${linkQuery(query, to, size)}`;
@@ -178,11 +179,13 @@ function withoutJoins(from: Sql, condition: Sql): Sql {
     : sql`${identifier(table)} ${identifier(alias)}`;
 }
 
-/** Prepared, if it has no values and nothing of the request is in its text: each place of a list then has few texts. */
-function often(statement: Sql, query: URLSearchParams): Sql {
-  const isOften =
-    statement.values.length === 0 && [...query.keys()].every((name) => name === 'count_disabled');
-  return isOften ? statement.prepared(hash('sha1', statement.text)) : statement;
+/** Whether a statement has no values and nothing of the request is in its text: each place of a list then has few texts. */
+function isOften(statement: Sql, query: URLSearchParams): boolean {
+  return statement.values.length === 0 && [...query.keys()].every((name) => name === 'count_disabled');
+}
+
+function prepared(statement: Sql): Sql {
+  return statement.prepared(hash('sha1', statement.text));
 }
 
 async function countRows(database: Queryable, counting: Sql): Promise<number> {
