@@ -39,12 +39,15 @@ const rowsOf = (table: string): TableList => ({
 });
 
 /** With the ids of the roles of members and administrators, and the organization. */
-const withRoles = ({ sql, columns }: TableList, organization: string): TableList => ({
+const withRoles = (
+  { sql, columns: { managed, ...columns } }: TableList,
+  organization: string,
+): TableList => ({
   sql: `SELECT jsonb_set(w.body, '{summary_fields}', w.body->'summary_fields' || jsonb_strip_nulls(jsonb_build_object(
       'organization', ${organization}, 'object_roles', jsonb_build_object(
         'admin_role', jsonb_build_object('id', w.admin_role_id), 'member_role', jsonb_build_object('id', w.member_role_id)))))
-      AS body, w.id FROM (${sql}) w`,
-  columns: { id: columns['id'] ?? 'id' },
+      AS body, w.id, w.created, w.modified, w.created_by_id, w.modified_by_id FROM (${sql}) w`,
+  columns,
 });
 
 /** Templates have what all of them share in a table of its own. */

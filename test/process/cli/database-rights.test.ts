@@ -29,7 +29,8 @@ async function lacking(url: string): Promise<ReadonlySet<string>> {
 }
 
 test('the documentation has statements for every purpose', () => {
-  expect([...documented.keys()]).toEqual(Object.keys(HEADINGS));
+  // Only a selection by organization or team asks for those of the last heading.
+  expect([...documented.keys()]).toEqual([...Object.keys(HEADINGS), 'Reading organizations and teams']);
   expect(SERVICE_GRANTS).toHaveLength(2);
 });
 
