@@ -1,15 +1,20 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-const CHROMIUM_NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
-
 /** Where the system has Chromium: what CHROMIUM names, or the first of its usual names on the PATH; null for nowhere. */
 export function findChromium(): string | null {
-  const given = process.env['CHROMIUM'];
+  return findBrowser('CHROMIUM', ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']);
+}
+
+/** Where the system has Firefox: what FIREFOX names, or the first of its usual names on the PATH; null for nowhere. */
+export function findFirefox(): string | null {
+  return findBrowser('FIREFOX', ['firefox-esr', 'firefox']);
+}
+
+function findBrowser(variable: string, names: readonly string[]): string | null {
+  const given = process.env[variable];
   const folders = (process.env['PATH'] ?? '').split(delimiter);
-  const candidates = given
-    ? [given]
-    : folders.flatMap((folder) => CHROMIUM_NAMES.map((name) => join(folder, name)));
+  const candidates = given ? [given] : folders.flatMap((folder) => names.map((name) => join(folder, name)));
   return candidates.find(isExecutable) ?? null;
 }
 
@@ -57,6 +62,12 @@ const TOOLS: readonly Tool[] = [
     projects: ['browser'],
     packages: 'chromium',
     isThere: () => findChromium() !== null,
+  },
+  {
+    name: 'firefox',
+    projects: ['browser'],
+    packages: 'firefox-esr',
+    isThere: () => findFirefox() !== null,
   },
 ];
 
