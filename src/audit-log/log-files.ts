@@ -47,14 +47,13 @@ export async function openForReading(path: string) {
 async function openChecked(path: string, flags: number) {
   const file = await open(path, flags, 0o600);
   try {
-    const status = await file.stat();
+    const [status] = await Promise.all([file.stat(), requireFolder(path)]);
     if (!status.isFile()) {
       throw logRefused(path, 'it is not a regular file', 'Configure the path of a regular file.');
     }
     if ((status.mode & OTHERS_WRITE) !== 0) {
       throw logRefused(path, 'it is writable by all users', `Run: chmod o-w ${path}`);
     }
-    await requireFolder(path);
     return file;
   } catch (error) {
     await file.close();

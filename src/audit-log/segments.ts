@@ -40,9 +40,10 @@ export class Segments implements AsyncDisposable {
    */
   static async open(logPath: string): Promise<Segments> {
     const current = await openForReading(logPath);
-    const own = await current?.stat();
+    const found = await archivesOf(logPath);
+    const own = found.length === 0 ? undefined : await current?.stat();
     const archives: Archive[] = [];
-    for (const archive of await archivesOf(logPath)) {
+    for (const archive of found) {
       await using file = await openForReading(archive.path);
       const status = await file?.stat();
       const isCurrent = own !== undefined && status?.ino === own.ino && status.dev === own.dev;
