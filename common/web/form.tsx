@@ -7,6 +7,7 @@ import {
   Form,
   FormGroup,
   FormHelperText,
+  FormSection,
   FormSelect,
   FormSelectOption,
   HelperText,
@@ -17,51 +18,19 @@ import {
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { ApiError, type Page, problemText, withQuery } from './api.ts';
+import {
+  type FormField,
+  type FormValues,
+  inWordsOfFields,
+  isRequired,
+  missingValues,
+} from './form-fields.ts';
 import { useApi } from './queries.ts';
 import { useWait } from './states.tsx';
 import { unbroken } from './times.tsx';
 
-export interface FormField {
-  /** The key in the request's body. */
-  readonly name: string;
-  readonly label: string;
-  readonly help?: ReactNode;
-  readonly required?: boolean;
-  readonly kind?:
-    | 'text'
-    | 'password'
-    | 'email'
-    | 'textarea'
-    | 'number'
-    | 'checkbox'
-    | 'select'
-    | 'lookup'
-    | 'listed';
-  /** The values of a `select`, with their labels. */
-  readonly choices?: readonly (readonly [string, string])[];
-  /** The collection that a `lookup` chooses from, such as `/api/v2/organizations/`; its value is an id. */
-  readonly collection?: string;
-  /** The list of them to choose from, if it is not the whole collection. */
-  readonly listedIn?: string;
-  /** The path with the texts that a `listed` field chooses from, by the form's values; null for none yet. */
-  readonly listedAt?: (values: FormValues) => string | null;
-  /** The texts in what that path answers; the answer itself without it. */
-  readonly read?: (answer: unknown) => readonly string[];
-  /** The field of a looked-up resource that names it; `name` without it. */
-  readonly shows?: string;
-  readonly isDisabled?: boolean;
-  readonly maxLength?: number;
-  /** The value that a button beside the field restores while it has another one. */
-  readonly standard?: string | boolean;
-  /** Whether a secret is stored that is never shown. Empty keeps it, and a button beside the field removes it. */
-  readonly isStored?: boolean;
-}
-
 /** The value of a field whose stored secret is to be removed. No secret can be it. */
 export const REMOVED = '\u0000';
-
-/** The values of a form by the names of its fields. Numbers and ids are texts until they are sent. */
-export type FormValues = Readonly<Record<string, string | boolean>>;
 
 interface FormProps {
   /** The fields, or which ones there are by the form's values. */
@@ -87,6 +56,9 @@ export function ApiForm(props: FormProps): ReactNode {
   const [isBusy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
   const wait = useWait(error);
+  useEffect(() => {
+    if (error !== null) showProblem(form.current);
+  }, [error]);
   // Once it is sent, what was entered is stored.
   const isChanged = useRef(false);
   useEffect(() => {
@@ -98,6 +70,8 @@ export function ApiForm(props: FormProps): ReactNode {
   }, []);
 
   async function submit(): Promise<void> {
+    const missing = missingValues(fields, values);
+    if (missing !== null) return setError(missing);
     setBusy(true);
     setError(null);
     try {
@@ -106,9 +80,7 @@ export function ApiForm(props: FormProps): ReactNode {
       await queries.invalidateQueries();
     } catch (problem) {
       if (!(problem instanceof ApiError)) throw problem;
-      setError(problem);
-      const first = fields.find(({ name }) => problem.fields[name] !== undefined);
-      if (first !== undefined) focus(form.current, first.name);
+      setError(inWordsOfFields(problem, fields));
     } finally {
       setBusy(false);
     }
@@ -124,21 +96,25 @@ export function ApiForm(props: FormProps): ReactNode {
       }}
     >
       {error !== null && <FormProblem error={error} fields={fields} />}
-      {fields.map((field) => (
-        <Field
-          key={field.name}
-          field={field}
-          value={values[field.name] ?? ''}
-          values={values}
-          problem={error?.fields[field.name]}
-          onChange={(value) => {
-            isChanged.current = true;
-            setValues((before) => ({ ...before, [field.name]: value }));
-          }}
-        />
+      {sectionsOf(fields).map(([title, inSection]) => (
+        <Section key={title} title={title}>
+          {inSection.map((field) => (
+            <Field
+              key={field.name}
+              field={field}
+              value={values[field.name] ?? ''}
+              values={values}
+              problem={error?.fields[field.name]}
+              onChange={(value) => {
+                isChanged.current = true;
+                setValues((before) => ({ ...before, [field.name]: value }));
+              }}
+            />
+          ))}
+        </Section>
       ))}
       {children}
-      <ActionGroup>
+      <ActionGroup className="form-actions">
         <Button type="submit" isLoading={isBusy} isDisabled={isBusy || !canSubmit || wait > 0}>
           {wait > 0 ? unbroken(`${submitLabel} (in ${wait} s)`) : submitLabel}
         </Button>
@@ -150,9 +126,29 @@ export function ApiForm(props: FormProps): ReactNode {
   );
 }
 
-function focus(form: HTMLFormElement | null, name: string): void {
-  const field = form?.elements.namedItem(name);
-  if (field instanceof HTMLElement) field.focus();
+/** Fields by their headings, in their order; those without one are first. */
+function sectionsOf(fields: readonly FormField[]): readonly (readonly [string, readonly FormField[]])[] {
+  return Object.entries(Object.groupBy(fields, ({ section = '' }) => section)).map(
+    ([title, inSection = []]) => [title, inSection] as const,
+  );
+}
+
+function Section({ title, children }: { readonly title: string; readonly children: ReactNode }): ReactNode {
+  return title === '' ? (
+    children
+  ) : (
+    <FormSection title={title} titleElement="h2">
+      {children}
+    </FormSection>
+  );
+}
+
+/** Scrolls to the first field with a problem and focuses it; without one, to the message above the fields. */
+function showProblem(form: HTMLFormElement | null): void {
+  const find = (selector: string) => form?.querySelector<HTMLElement>(selector);
+  const field = find('[aria-invalid=true]') ?? find('[role=alert]');
+  field?.focus({ preventScroll: true });
+  field?.scrollIntoView({ block: 'center' });
 }
 
 /** What is wrong with a form as a whole, and messages about fields that it does not have. */
@@ -161,16 +157,16 @@ function FormProblem({
   fields,
 }: {
   readonly error: ApiError;
-  readonly fields: readonly Pick<FormField, 'name'>[];
+  readonly fields: readonly FormField[];
 }): ReactNode {
   const others = Object.entries(error.fields).filter(
     ([name]) => !fields.some((field) => field.name === name),
   );
   return (
-    <Alert isInline variant="danger" component="p" title={problemText(error)} role="alert">
+    <Alert isInline variant="danger" component="p" title={problemText(error)} role="alert" tabIndex={-1}>
       {others.map(([name, message]) => (
         <p key={name}>
-          {name}: {message}
+          {name.replaceAll('_', ' ').replace(/^./, (first) => first.toUpperCase())}: {message}
         </p>
       ))}
     </Alert>
@@ -188,8 +184,8 @@ interface FieldProps {
 
 /** One field with its label, help and problem. */
 function Field(props: FieldProps): ReactNode {
-  const { field, value, problem, onChange } = props;
-  const { name, label, help, kind = 'text', required = false, isDisabled = false } = field;
+  const { field, value, values, problem, onChange } = props;
+  const { name, label, help, kind = 'text', isDisabled = false } = field;
   const id = `field-${name}`;
   const described = `${id}-help`;
   const messages = (
@@ -210,6 +206,7 @@ function Field(props: FieldProps): ReactNode {
           label={label}
           isChecked={value === true}
           isDisabled={isDisabled}
+          isValid={problem === undefined}
           onChange={(_event, isChecked) => onChange(isChecked)}
           aria-describedby={described}
         />
@@ -218,7 +215,7 @@ function Field(props: FieldProps): ReactNode {
     );
   }
   return (
-    <FormGroup label={label} fieldId={id} isRequired={required && !isDisabled}>
+    <FormGroup label={label} fieldId={id} isRequired={isRequired(field, values)}>
       {value === REMOVED ? (
         <TextInput id={id} readOnlyVariant="default" value="Removed when the form is saved" />
       ) : (
@@ -267,12 +264,12 @@ function Input({
   id,
   described,
 }: FieldProps & { readonly id: string; readonly described: string }): ReactNode {
-  const { name, kind = 'text', required = false, isDisabled = false, choices = [], maxLength } = field;
+  const { name, kind = 'text', isDisabled = false, choices = [], maxLength } = field;
   const shared = {
     id,
     name,
     value: String(value),
-    isRequired: required,
+    isRequired: isRequired(field, values),
     isDisabled,
     validated: problem === undefined ? ('default' as const) : ('error' as const),
     onChange: (_event: unknown, next: string) => onChange(next),
@@ -329,13 +326,13 @@ function Listed({
   values,
   ...input
 }: InputProps & { readonly field: FormField; readonly values: FormValues }): ReactNode {
-  const { listedAt, read = (answer) => answer as readonly string[], required = false } = field;
+  const { listedAt, read = (answer) => answer as readonly string[] } = field;
   const path = listedAt?.(values) ?? null;
   const listed = useApi<unknown>(path ?? '', { enabled: path !== null });
   const found = path === null || listed.data === undefined ? [] : read(listed.data);
   const texts = input.value === '' || found.includes(input.value) ? found : [input.value, ...found];
   const none: [string, string][] =
-    required && input.value !== '' ? [] : [['', required ? 'Choose …' : 'None']];
+    input.isRequired && input.value !== '' ? [] : [['', input.isRequired ? 'Choose …' : 'None']];
   return <Options {...input} choices={[...none, ...texts.map((text): [string, string] => [text, text])]} />;
 }
 
@@ -343,7 +340,7 @@ const MAX_OPTIONS = 200;
 
 /** A choice of a collection's resources; where there are more than fit into a menu, a text finds them. */
 function Lookup({ field, ...input }: InputProps & { readonly field: FormField }): ReactNode {
-  const { collection = '', listedIn = collection, shows = 'name', label, required = false } = field;
+  const { collection = '', listedIn = collection, shows = 'name', label } = field;
   const [text, setText] = useState('');
   const page = useApi<Page<Record<string, unknown>>>(
     withQuery(listedIn, { order_by: shows, page_size: MAX_OPTIONS, [`${shows}__icontains`]: text }),
@@ -362,7 +359,7 @@ function Lookup({ field, ...input }: InputProps & { readonly field: FormField })
     ? [[input.value, String(current.data?.[shows] ?? `ID ${input.value}`)]]
     : [];
   const none: [string, string][] =
-    required && input.value !== '' ? [] : [['', required ? 'Choose …' : 'None']];
+    input.isRequired && input.value !== '' ? [] : [['', input.isRequired ? 'Choose …' : 'None']];
   const isLarge = (page.data?.count ?? 0) > MAX_OPTIONS || text !== '';
   return (
     <>

@@ -12,7 +12,8 @@ import {
 } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { callApi, type Page, problemText, withQuery } from '@tokenctl/common/web/api.ts';
-import { ApiForm, type FormField, type FormValues } from '@tokenctl/common/web/form.tsx';
+import { ApiForm } from '@tokenctl/common/web/form.tsx';
+import type { FormField, FormValues } from '@tokenctl/common/web/form-fields.ts';
 import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';
 import { useNotify } from '@tokenctl/common/web/notices.tsx';
 import { type User, useApi } from '@tokenctl/common/web/queries.ts';

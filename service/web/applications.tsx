@@ -1,6 +1,6 @@
 /** OAuth2 applications: list, details, tokens, creation, change. */
 
-import type { FormField } from '@tokenctl/common/web/form.tsx';
+import type { FormField } from '@tokenctl/common/web/form-fields.ts';
 import { CopyText } from '@tokenctl/common/web/secrets.tsx';
 import { withBreaks } from '@tokenctl/common/web/table.tsx';
 import { Time } from '@tokenctl/common/web/times.tsx';
@@ -104,6 +104,7 @@ export const APPLICATION: ResourceKind<Application> = {
       name: 'redirect_uris',
       label: 'Redirect URIs',
       kind: 'textarea',
+      required: ({ authorization_grant_type: grant }) => grant === 'authorization-code',
       help: 'Separated by spaces, compared exactly. Required for the grant type authorization code.',
     },
     {

@@ -2,7 +2,7 @@
 import { List, ListItem } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
 import { callApi, type Page, withQuery } from '@tokenctl/common/web/api.ts';
-import type { FormField } from '@tokenctl/common/web/form.tsx';
+import type { FormField } from '@tokenctl/common/web/form-fields.ts';
 import { useApi, useMe } from '@tokenctl/common/web/queries.ts';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
 import type { ReactNode } from 'react';

@@ -1,6 +1,6 @@
 /** Inventories with their hosts and groups. */
 import { CodeBlock, CodeBlockCode, Label } from '@patternfly/react-core';
-import type { FormField } from '@tokenctl/common/web/form.tsx';
+import type { FormField } from '@tokenctl/common/web/form-fields.ts';
 import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';
 import { Fragment, type ReactNode } from 'react';
 import { Link } from 'react-router';

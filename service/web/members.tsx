@@ -2,7 +2,8 @@
 import { Button, Modal, ModalBody, ModalHeader } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { callApi, problemText } from '@tokenctl/common/web/api.ts';
-import { ApiForm, type FormField } from '@tokenctl/common/web/form.tsx';
+import { ApiForm } from '@tokenctl/common/web/form.tsx';
+import type { FormField } from '@tokenctl/common/web/form-fields.ts';
 import { useNotify } from '@tokenctl/common/web/notices.tsx';
 import { type ReactNode, useState } from 'react';
 

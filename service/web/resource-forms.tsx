@@ -1,7 +1,8 @@
 /** The forms to create and to change a resource. */
 import { PageSection } from '@patternfly/react-core';
 import { callApi } from '@tokenctl/common/web/api.ts';
-import { ApiForm, type FormField, type FormValues, REMOVED } from '@tokenctl/common/web/form.tsx';
+import { ApiForm, REMOVED } from '@tokenctl/common/web/form.tsx';
+import type { FormField, FormValues } from '@tokenctl/common/web/form-fields.ts';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { useNotify } from '@tokenctl/common/web/notices.tsx';
 import { type User, useMe } from '@tokenctl/common/web/queries.ts';

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { callApi, type Page, withQuery } from '@tokenctl/common/web/api.ts';
 import { DeleteButton, type Deletion } from '@tokenctl/common/web/deletion.tsx';
 import { Facts, LinkedTabs } from '@tokenctl/common/web/detail.tsx';
-import type { FormField, FormValues } from '@tokenctl/common/web/form.tsx';
+import type { FormField, FormValues } from '@tokenctl/common/web/form-fields.ts';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { ButtonLink } from '@tokenctl/common/web/links.tsx';
 import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';

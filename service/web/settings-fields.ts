@@ -1,6 +1,7 @@
 /** Forms of settings, made from what OPTIONS says about them. */
 import { ApiError } from '@tokenctl/common/web/api.ts';
-import { type FormField, type FormValues, REMOVED } from '@tokenctl/common/web/form.tsx';
+import { REMOVED } from '@tokenctl/common/web/form.tsx';
+import type { FormField, FormValues } from '@tokenctl/common/web/form-fields.ts';
 import { duration } from '@tokenctl/common/web/times.tsx';
 
 /** A setting as OPTIONS describes it. */
@@ -48,19 +49,11 @@ export function readOnlyKeys(options: SettingOptions): readonly string[] {
     : Object.keys(GET).filter((key) => !(key in PUT) && GET[key]?.defined_in_file !== true);
 }
 
-/**
- * The fields of a category.
- *
- * @param keys Which settings, in this order; all of them if not given.
- */
-export function settingFields(
-  options: SettingOptions,
-  values: Settings,
-  keys: readonly string[] = Object.keys(values),
-): readonly FormField[] {
+/** The fields of a category. */
+export function settingFields(options: SettingOptions, values: Settings): readonly FormField[] {
   const { GET = {}, PUT } = options.actions;
   const readOnly = readOnlyKeys(options);
-  return keys
+  return Object.keys(values)
     .filter((key) => key in GET && !readOnly.includes(key))
     .flatMap((key): readonly FormField[] => {
       const described = PUT?.[key] ?? GET[key];

@@ -14,6 +14,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { callApi, type Page, withQuery } from '@tokenctl/common/web/api.ts';
 import { Facts, LinkedTabs } from '@tokenctl/common/web/detail.tsx';
 import { ApiForm } from '@tokenctl/common/web/form.tsx';
+import type { FormField } from '@tokenctl/common/web/form-fields.ts';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { useNotify } from '@tokenctl/common/web/notices.tsx';
 import { type User, useApi, useMe } from '@tokenctl/common/web/queries.ts';
@@ -41,10 +42,24 @@ const CATEGORIES: readonly (readonly [string, string])[] = [
   ['saml', 'SAML'],
 ];
 
-/** The settings that the page begins with; the others of the category follow. */
-const FIRST =
-  `AUTH_BASIC_ENABLED DISABLE_LOCAL_AUTH ALLOW_OAUTH2_FOR_EXTERNAL_USERS OAUTH2_PROVIDER SESSION_COOKIE_AGE
-  SESSIONS_PER_USER LOGIN_REDIRECT_OVERRIDE ALLOW_METRICS_FOR_ANONYMOUS_USERS`.split(/\s+/);
+/** The headings of the category in their order, each with the beginnings of its settings' names. */
+const SECTIONS = [
+  ['Login', /^(AUTH_BASIC|DISABLE_LOCAL|LOGIN_REDIRECT)/],
+  ['Tokens', /^(OAUTH2|ALLOW_OAUTH2)/],
+  ['Sessions', /^SESSION/],
+  ['Local passwords', /^LOCAL_PASSWORD/],
+  ['Single sign-on', /^SOCIAL_AUTH/],
+  ['Other', /./],
+] as const;
+
+function sectionOf({ name }: FormField): string {
+  return SECTIONS.find(([, names]) => names.test(name))?.[0] ?? '';
+}
+
+function inSections(fields: readonly FormField[]): readonly FormField[] {
+  const placed = fields.map((field) => ({ ...field, section: sectionOf(field) }));
+  return SECTIONS.flatMap(([title]) => placed.filter(({ section }) => section === title));
+}
 
 export function Settings(): ReactNode {
   const { category } = useParams();
@@ -103,10 +118,8 @@ function SettingsForm({
   const [before] = useState(values);
   const [question, setQuestion] = useState<Question | null>(null);
   const path = `/api/v2/settings/${category}/`;
-  const keys = Object.keys(before);
-  const ordered =
-    category === MISCELLANEOUS ? [...FIRST, ...keys.filter((key) => !FIRST.includes(key))] : keys;
-  const fields = settingFields(options, before, ordered);
+  const all = settingFields(options, before);
+  const fields = category === MISCELLANEOUS ? inSections(all) : all;
   const shown = readOnlyKeys(options).filter((key) => typeof before[key] === 'string' && before[key] !== '');
   return (
     <div className="settings">

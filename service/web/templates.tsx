@@ -74,6 +74,7 @@ const TEMPLATE: ResourceKind<TemplateRow> = {
       label: 'Inventory',
       kind: 'lookup',
       collection: '/api/v2/inventories/',
+      required: ({ ask_inventory_on_launch: isAsked }) => isAsked !== true,
       help: 'Required, unless it is asked for on launch.',
     },
     { name: 'project', label: 'Project', kind: 'lookup', collection: '/api/v2/projects/', required: true },

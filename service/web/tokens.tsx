@@ -1,7 +1,8 @@
 /** The tokens of a user or of an application: list and creation. */
 import { Alert, Label, PageSection } from '@patternfly/react-core';
 import { callApi, type Page, withQuery } from '@tokenctl/common/web/api.ts';
-import { ApiForm, type FormField } from '@tokenctl/common/web/form.tsx';
+import { ApiForm } from '@tokenctl/common/web/form.tsx';
+import type { FormField } from '@tokenctl/common/web/form-fields.ts';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { ButtonLink } from '@tokenctl/common/web/links.tsx';
 import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';

@@ -1,6 +1,6 @@
 /** The users: list, details, organizations, tokens, creation, change. */
 import { Label, LabelGroup, PageSection } from '@patternfly/react-core';
-import type { FormField } from '@tokenctl/common/web/form.tsx';
+import type { FormField } from '@tokenctl/common/web/form-fields.ts';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { ButtonLink } from '@tokenctl/common/web/links.tsx';
 import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';

@@ -236,7 +236,7 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       await field(page, 'Name').fill('');
       await field(page, 'Description').fill('Used by the web servers');
       await press(page, 'Save');
-      await page.getByText('This field may not be blank.').waitFor();
+      await page.getByText('Enter a name.').waitFor();
       await field(page, 'Name').fill(MARKUP);
       await press(page, 'Save');
       await page.getByText('Used by the web servers').waitFor();

@@ -81,6 +81,38 @@ describe.skipIf(chromium === null)('the web interface', () => {
       expect(await barriers(page, 'minor')).toEqual([]);
     }));
 
+  it('says what is wrong with a form at the field that it is about, in sight, with the buttons at hand', () =>
+    open('/applications/add', async (page) => {
+      await page.setViewportSize({ width: 1200, height: 500 });
+      const focused = () => page.evaluate(() => (document.activeElement as HTMLInputElement).name);
+      const isInSight = (name: string) =>
+        page.getByText(name).evaluate((element) => {
+          const { top, bottom } = element.getBoundingClientRect();
+          return top >= 0 && bottom <= innerHeight;
+        });
+      await page.getByLabel('Description').fill('Reports');
+      await page.getByRole('button', { name: 'Create application' }).click();
+      await page.getByText('Enter a name.').waitFor();
+      expect(await focused()).toBe('name');
+      expect(await isInSight('Enter a name.')).toBe(true);
+      await page.getByRole('textbox', { name: 'Name' }).fill('Reports');
+      await page.locator('[name=organization]').selectOption('Default');
+      await page.getByRole('button', { name: 'Create application' }).click();
+      await page.getByText('Enter at least one redirect URI.').waitFor();
+      expect(await focused()).toBe('redirect_uris');
+      expect(await isInSight('Enter at least one redirect URI.')).toBe(true);
+      // Messages of the API about several values at once name the field.
+      await page.locator('[name=redirect_uris]').fill('nowhere');
+      await page.locator('main').evaluate((main) => main.scrollTo(0, 0));
+      await page.getByRole('button', { name: 'Create application' }).click();
+      await page.locator('#field-redirect_uris-help').getByText('The redirect URI').waitFor();
+      expect(await isInSight('is not an absolute')).toBe(true);
+      await page.goto(`${service.url}/settings/authentication`);
+      await page.getByRole('heading', { level: 2, name: 'Sessions' }).waitFor();
+      expect(await isInSight('Save')).toBe(true);
+      expect(await barriers(page, 'minor')).toEqual([]);
+    }));
+
   it('says at the login that the session has expired, and leads back', () =>
     open('/users', async (page) => {
       await page.getByRole('link', { name: 'admin' }).waitFor();

@@ -1,6 +1,6 @@
 /** What decides how a job runs: the fields of templates and launches, and what the details show of it. */
 
-import type { FormField, FormValues } from '@tokenctl/common/web/form.tsx';
+import type { FormField, FormValues } from '@tokenctl/common/web/form-fields.ts';
 import type { Asks, JobOptions, Prompt } from '../../src/store/job-options.ts';
 import { initialOf } from '../resource-forms.tsx';
 
@@ -81,9 +81,15 @@ const INVENTORY_FIELD: FormField = {
 /** The fields of a template: its options, and what a launch is asked for. */
 export function templateFields(): readonly FormField[] {
   const asks = Object.values(ASKS).map(
-    ([name, words]) => ({ name, label: `Ask for the ${words} on launch`, kind: 'checkbox' }) as const,
+    ([name, words]) =>
+      ({
+        name,
+        label: `Ask for the ${words} on launch`,
+        kind: 'checkbox',
+        section: 'Prompt on launch',
+      }) as const,
   );
-  return [...NAMES.map(optionField), ...asks];
+  return [...NAMES.map((name) => ({ ...optionField(name), section: 'Job options' })), ...asks];
 }
 
 /** What a template asks a launch for. */
