@@ -245,11 +245,19 @@ describe('session authentication', () => {
         const browser = new Client(service.url);
         const answer = await browser.logIn('', '', { form, headers: await csrf(browser) });
         expect(sessionId(browser)).toBeUndefined();
-        return [answer.status, answer.text.replace(/value="\w+"/, '')];
+        return [answer.status, answer.text.replace(/ value="\w*"| autofocus/g, '')];
       }),
     );
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
     expect(answers[0]?.[0]).toBe(401);
+  });
+
+  it('keeps the name after a wrong password, as text', async () => {
+    const browser = new Client(service.url);
+    const { text } = await browser.logIn('"><b>ada</b>', 'wrong', { headers: await csrf(browser) });
+    expect(text).toContain(' value="&quot;&gt;&lt;b&gt;ada&lt;/b&gt;"');
+    expect(text).toMatch(/id="password"[^>]* autofocus/);
+    expect(text).not.toContain('wrong"');
   });
 
   it('lets an idle session end, and moves its end with each request but a quiet one', async () => {

@@ -91,8 +91,10 @@ async function logIn(
   const forgery = csrfProblem(request);
   if (forgery !== null) return forbiddenPage(reply, forgery);
   const next = nextPath(request, request.body) ?? nextPath(request, request.query);
+  const { username, password } = fields(request);
   const user = await localUser(service, {
-    ...fields(request),
+    username,
+    password,
     network: request.network,
     request,
     isForm: true,
@@ -102,13 +104,13 @@ async function logIn(
     return loginPage(
       service,
       { request, reply: reply.headers(user.headers) },
-      { status: user.status, next, problem },
+      { status: user.status, next, problem, username },
     );
   }
   const finished = user === null ? 'deactivated' : await finishLogin(service, { request, reply, user, next });
   if (typeof finished !== 'string') return finished;
   const problem = 'The user name or the password is wrong.';
-  return loginPage(service, { request, reply }, { status: 401, next, problem });
+  return loginPage(service, { request, reply }, { status: 401, next, problem, username });
 }
 
 /**
@@ -185,17 +187,19 @@ async function loginPage(
     readonly status: number;
     readonly next: string | null;
     readonly problem: string | null;
+    /** The name that was entered before. */
+    readonly username?: string;
     /** Whether the web interface led here because the session had expired. */
     readonly isExpired?: boolean;
   },
 ): Promise<FastifyReply> {
   const csrf = csrfToken(request, reply);
-  const { status, next, problem, isExpired = false } = state;
+  const { status, next, problem, username = '', isExpired = false } = state;
   const client = next === null ? null : await loginFormAction(service, next);
   const { DISABLE_LOCAL_AUTH } = await currentSettings(service.database);
   const local = DISABLE_LOCAL_AUTH
     ? ''
-    : passwordForm({ action: '/api/login/', csrf, next, refused: problem !== null });
+    : passwordForm({ action: '/api/login/', csrf, next, username, refused: problem !== null });
   const providers = providerLinks(await loginProviders(service), { next, alone: local === '' });
   return sendPage(reply, {
     status,
@@ -223,18 +227,21 @@ function passwordForm(form: {
   readonly action: string;
   readonly csrf: string;
   readonly next: string | null;
+  /** The name that was entered before; then only the password is to be entered again. */
+  readonly username: string;
   /** Whether what was entered before was refused; then the page says so above, under the id `problem`. */
   readonly refused: boolean;
 }): string {
-  const { action, csrf, next, refused } = form;
+  const { action, csrf, next, username, refused } = form;
   const described = refused ? ' aria-describedby="problem"' : '';
+  const name = username === '' ? ' autofocus' : ` value="${escapeHtml(username)}"`;
   return `<form method="post" action="${action}">
 <input type="hidden" name="csrfmiddlewaretoken" value="${escapeHtml(csrf)}">
 ${next === null ? '' : `<input type="hidden" name="next" value="${escapeHtml(next)}">`}
 <label for="username">Username</label>
-<input id="username" name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus${described}>
+<input id="username" name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required${name}${described}>
 <label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="current-password" required${described}>
+<input id="password" name="password" type="password" autocomplete="current-password" required${username === '' ? '' : ' autofocus'}${described}>
 <button type="submit">Log in</button>
 </form>`;
 }
