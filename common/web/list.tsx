@@ -55,6 +55,8 @@ interface ListProps<T> {
   readonly order?: string;
   /** Buttons of the toolbar, such as "Create token". */
   readonly actions?: ReactNode;
+  /** The title of an empty collection; without it, that none are there, or none that the user may see. */
+  readonly emptyTitle?: string;
   /** What an empty collection shows in addition to saying that it is empty. */
   readonly empty?: ReactNode;
   /** Whether every user who sees the list sees all of it, as the own tokens. */
@@ -142,7 +144,7 @@ interface RowsProps<T> extends Omit<ListProps<T>, 'deletion'> {
 
 /** The rows, or the text in their place. */
 function Rows<T extends { readonly id: number }>(props: RowsProps<T>): ReactNode {
-  const { name, read, address, empty, isWhole = false, around } = props;
+  const { name, read, address, emptyTitle, empty, isWhole = false, around } = props;
   if (read.data === undefined) {
     if (!read.isError) return <Loading reason={read.failureReason} />;
     // An order by a field that does not exist is refused each time.
@@ -160,7 +162,7 @@ function Rows<T extends { readonly id: number }>(props: RowsProps<T>): ReactNode
     return around === undefined ? table : around(rows, table);
   }
   return (
-    <Empty name={name} address={address} isWhole={isWhole}>
+    <Empty name={name} address={address} title={emptyTitle} isWhole={isWhole}>
       {empty}
     </Empty>
   );
@@ -296,20 +298,23 @@ function ListPages({
 function Empty({
   name,
   address,
+  title,
   isWhole,
   children,
 }: {
   readonly name: string;
   readonly address: ListAddress;
+  readonly title: string | undefined;
   readonly isWhole: boolean;
   readonly children: ReactNode;
 }): ReactNode {
   const me = useMe();
   if (address.active.length === 0) {
-    const isNone = isWhole || seesEverything(me);
+    const isNone = title !== undefined || isWhole || seesEverything(me);
     const text = isNone ? children : 'An administrator can give you access.';
+    const shown = title ?? (isNone ? `No ${name} yet` : `No ${name} that you may see`);
     return (
-      <EmptyState headingLevel="h2" titleText={isNone ? `No ${name} yet` : `No ${name} that you may see`}>
+      <EmptyState headingLevel="h2" titleText={shown}>
         {text !== undefined && <EmptyStateBody>{text}</EmptyStateBody>}
       </EmptyState>
     );

@@ -19,8 +19,9 @@ interface ProjectRow extends Resource {
   readonly status: string;
 }
 
-/** The folders that no project uses; a controller and the service tell them to administrators. */
+/** The folder of all projects, and those in it that no project uses, which only administrators see. */
 interface Configuration {
+  readonly project_base_dir?: string;
   readonly project_local_paths?: readonly string[];
 }
 
@@ -49,16 +50,30 @@ const PROJECT: ResourceKind<ProjectRow> = {
       name: 'local_path',
       label: 'Folder',
       kind: 'listed',
-      listedAt: () => '/api/v2/config/',
+      required: true,
+      listedAt: () => CONFIGURATION,
       read: (answer) => [
         ...(project === undefined || project.local_path === '' ? [] : [project.local_path]),
         ...((answer as Configuration).project_local_paths ?? []),
       ],
-      help: 'A folder with playbooks on the machine of the service that no other project uses. The operator of the service makes it.',
+      help: <FolderHelp />,
     },
   ],
   tabs: [ACCESS],
 };
+
+const CONFIGURATION = '/api/v2/config/';
+
+/** Where the folders to choose from come from. */
+function FolderHelp(): ReactNode {
+  const { data } = useApi<Configuration>(CONFIGURATION);
+  if (data === undefined) return 'A folder with playbooks on the host of the service.';
+  const { project_base_dir: base, project_local_paths: free } = data;
+  if (free === undefined) return 'Only administrators can see the folders. Ask one to create the project.';
+  const source = `Each project is a folder with playbooks in ${base} on the host of the service.`;
+  if (free.length > 0) return `${source} Folders of other projects are not listed.`;
+  return `${source} No folder is free: ask the operator of the service to add one, then reload this page.`;
+}
 
 function ProjectStatus({ project: { status } }: { readonly project: ProjectRow }): ReactNode {
   const isGood = status === 'ok' || status === 'successful';

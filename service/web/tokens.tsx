@@ -6,7 +6,7 @@ import type { FormField } from '@tokenctl/common/web/form-fields.ts';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { ButtonLink } from '@tokenctl/common/web/links.tsx';
 import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';
-import { useApi, useMe } from '@tokenctl/common/web/queries.ts';
+import { seesEverything, useApi, useMe } from '@tokenctl/common/web/queries.ts';
 import { SecretDialog } from '@tokenctl/common/web/secrets.tsx';
 import { isNever, Time } from '@tokenctl/common/web/times.tsx';
 import { createContext, type ReactNode, useContext, useState } from 'react';
@@ -136,6 +136,7 @@ export function TokenList({
   readonly isWhole?: boolean;
 }): ReactNode {
   const me = useMe();
+  const isMine = about === 'all' ? !seesEverything(me) : about === 'user' && isWhole;
   const columns = [
     DESCRIPTION,
     ...(about === 'user' ? [] : [OWNER]),
@@ -153,6 +154,10 @@ export function TokenList({
         columns={columns}
         order="-created"
         isWhole={isWhole}
+        {...(isMine && {
+          emptyTitle: 'You have no tokens yet',
+          empty: 'With a token, a script or a program uses the API in your name.',
+        })}
         filters={[
           { name: 'description__icontains', label: 'Description' },
           ...(about === 'user' ? [] : [{ name: 'user__username__icontains', label: 'User' }]),

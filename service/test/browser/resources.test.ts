@@ -179,6 +179,13 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       await field(page, 'Folder').selectOption('web');
       await press(page, 'Create project');
       await page.getByText('site.yml').waitFor();
+      await page.goto(`${service.url}/projects/add`);
+      await page.getByText('No folder is free').waitFor();
+      await field(page, 'Name').fill('Without a folder');
+      await field(page, 'Organization').selectOption('Default');
+      await press(page, 'Create project');
+      await page.getByText('Choose a folder.').waitFor();
+      expect(await names('projects')).not.toContain('Without a folder');
 
       await page.goto(`${service.url}/templates/add`);
       await field(page, 'Name').fill('Deploy');

@@ -243,9 +243,10 @@ describe.skipIf(chromium === null)('the web interface for users with different r
         expect(await page.getByText(/ yet$/).count()).toBe(0);
       }
       await page.goto(`${service.url}/tokens`);
+      await page.getByRole('heading', { name: 'You have no tokens yet' }).waitFor();
       const me = (await admin.get('/api/v2/users/?username=ned')).json.results[0];
       await page.goto(`${service.url}/users/${me?.id}/tokens`);
-      await page.getByRole('heading', { name: 'No tokens yet' }).waitFor();
+      await page.getByRole('heading', { name: 'You have no tokens yet' }).waitFor();
       // Of nothing there are no pages.
       expect(await page.locator('.pf-v6-c-pagination').isVisible()).toBe(false);
     });
