@@ -13,7 +13,7 @@ const folder = fileURLToPath(new URL('../service/docs/screenshots', import.meta.
 /** The pages, with a text that is there once the page is complete. `FAILED` is the last failed job. */
 const PAGES = [
   ['dashboard', '/', 'All activity'],
-  ['tokens', '/tokens?expires__gt=2100-01-01', 'In the last'],
+  ['tokens', '/tokens?expires__gt=2100-01-01', 'Last 24 hours'],
   ['job-template', '/templates/3', 'Deploy web application'],
   ['settings', '/settings/authentication', 'Idle session timeout'],
   ['activity', '/activity', 'Created'],

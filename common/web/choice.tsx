@@ -1,5 +1,13 @@
-import { FormSelect, FormSelectOption, type FormSelectProps } from '@patternfly/react-core';
-import type { ReactNode } from 'react';
+import {
+  FormSelect,
+  FormSelectOption,
+  type FormSelectProps,
+  MenuToggle,
+  Select,
+  SelectList,
+  SelectOption,
+} from '@patternfly/react-core';
+import { type ReactNode, useState } from 'react';
 
 /** A menu to choose one of several texts: each alone, or with what it is called. */
 export function Choice<Value extends string>({
@@ -18,5 +26,50 @@ export function Choice<Value extends string>({
         return <FormSelectOption key={value} value={value} label={label} />;
       })}
     </FormSelect>
+  );
+}
+
+/** The same in a toolbar: a menu with a button. */
+export function MenuChoice({
+  label,
+  value,
+  choices,
+  onChange,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly choices: readonly (readonly [string, string])[];
+  readonly onChange: (value: string) => void;
+}): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const shown = choices.find(([each]) => each === value)?.[1] ?? value;
+  return (
+    <Select
+      isOpen={isOpen}
+      onOpenChange={setOpen}
+      selected={value}
+      onSelect={(_event, next) => {
+        onChange(String(next));
+        setOpen(false);
+      }}
+      toggle={(ref) => (
+        <MenuToggle
+          ref={ref}
+          aria-label={`${label}: ${shown}`}
+          isExpanded={isOpen}
+          onClick={() => setOpen(!isOpen)}
+        >
+          {shown}
+        </MenuToggle>
+      )}
+    >
+      <SelectList aria-label={label}>
+        {choices.map(([each, text]) => (
+          <SelectOption key={each} value={each}>
+            {text}
+          </SelectOption>
+        ))}
+      </SelectList>
+    </Select>
   );
 }

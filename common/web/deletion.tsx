@@ -10,16 +10,18 @@ import {
   ModalHeader,
 } from '@patternfly/react-core';
 import { type Query, type QueryClient, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useRef, useState } from 'react';
 import { ApiError, callApi, problemText } from './api.ts';
 import { useNotify } from './notices.tsx';
 import { useWait } from './states.tsx';
-import { unbroken } from './times.tsx';
+import { countText, numberText, unbroken } from './times.tsx';
 
 /** How rows of a list are deleted. */
 export interface Deletion<T> {
   /** One of them, such as "token". */
   readonly noun: string;
+  /** What is done, where it is not "Delete". */
+  readonly verb?: 'Revoke';
   /** Several of them; with an s without it. */
   readonly plural?: string;
   readonly path: (row: T) => string;
@@ -36,18 +38,30 @@ export function DeleteButton<T>({
   rows,
   onDone,
   variant = 'secondary',
+  isInRow = false,
 }: {
   readonly deletion: Deletion<T>;
   readonly rows: readonly T[];
   /** Called when all of them are deleted. */
   readonly onDone: () => void;
   readonly variant?: 'secondary' | 'link';
+  /** Whether it is one of many, which is named by its row. */
+  readonly isInRow?: boolean;
 }): ReactNode {
   const [isOpen, setOpen] = useState(false);
+  const { verb = 'Delete' } = deletion;
+  const [row] = rows;
   return (
     <>
-      <Button variant={variant} isDanger isDisabled={rows.length === 0} onClick={() => setOpen(true)}>
-        Delete
+      <Button
+        variant={variant}
+        isDanger
+        isDisabled={rows.length === 0}
+        onClick={() => setOpen(true)}
+        {...(isInRow &&
+          row !== undefined && { 'aria-label': `${verb} ${deletion.describe(row)}`, isInline: true })}
+      >
+        {verb}
       </Button>
       {isOpen && (
         <DeleteDialog
@@ -84,17 +98,27 @@ function DeleteDialog<T>({
   const [problem, setProblem] = useState<string | null>(null);
   const [refusal, setRefusal] = useState<ApiError | null>(null);
   const wait = useWait(refusal);
-  const { noun, plural = `${noun}s` } = deletion;
-  const what = left.length === 1 ? noun : `${left.length} ${plural}`;
+  // Of many, the last ones are left as they are once the user stops it.
+  const isStopped = useRef(false);
+  const [done, setDone] = useState(0);
+  const { noun, verb = 'Delete', plural = `${noun}s` } = deletion;
+  const what = left.length === 1 ? noun : countText(left.length, noun, plural);
 
   async function remove(): Promise<void> {
     setBusy(true);
     setProblem(null);
     setRefusal(null);
+    isStopped.current = false;
     const failed: T[] = [];
     const problems: string[] = [];
     // One after the other: the service runs a user's requests in turn anyway.
     for (const [index, row] of left.entries()) {
+      if (isStopped.current) {
+        failed.push(...left.slice(index));
+        problems.push(`Stopped: ${countText(left.length - index, noun, plural)} left.`);
+        break;
+      }
+      setDone(index);
       const error = await callApi(deletion.path(row), { method: 'DELETE' }).then(() => null, asProblem);
       if (error === null) continue;
       failed.push(row);
@@ -111,15 +135,15 @@ function DeleteDialog<T>({
     );
     setBusy(false);
     const count = left.length - failed.length;
-    if (count > 0) notify(`Deleted ${count} ${count === 1 ? noun : plural}.`);
+    if (count > 0) notify(`${verb}d ${countText(count, noun, plural)}.`);
     if (failed.length === 0) return onClose(true);
     setLeft(failed);
     setProblem(problems.join(' '));
   }
 
   return (
-    <Modal isOpen variant="small" onClose={() => onClose(false)} aria-labelledby="delete-title">
-      <ModalHeader title={`Delete ${what}?`} titleIconVariant="warning" labelId="delete-title" />
+    <Modal isOpen variant="small" onClose={() => !isBusy && onClose(false)} aria-labelledby="delete-title">
+      <ModalHeader title={`${verb} ${what}?`} titleIconVariant="warning" labelId="delete-title" />
       <ModalBody>
         {problem !== null && <Alert isInline variant="danger" title={problem} component="p" />}
         <List>
@@ -129,6 +153,11 @@ function DeleteDialog<T>({
           {left.length > MAX_NAMED && <ListItem>and {left.length - MAX_NAMED} more</ListItem>}
         </List>
         {deletion.consequence !== undefined && <p>{deletion.consequence}</p>}
+        {isBusy && left.length > 1 && (
+          <p role="status">
+            {numberText(done)} of {numberText(left.length)} done
+          </p>
+        )}
       </ModalBody>
       <ModalFooter>
         <Button
@@ -137,11 +166,17 @@ function DeleteDialog<T>({
           isDisabled={isBusy || wait > 0}
           onClick={() => void remove()}
         >
-          Delete {what}
+          {verb} {what}
           {wait > 0 && unbroken(` (in ${wait} s)`)}
         </Button>
-        <Button variant="link" isDisabled={isBusy} onClick={() => onClose(false)}>
-          Cancel
+        <Button
+          variant="link"
+          onClick={() => {
+            if (!isBusy) return onClose(false);
+            isStopped.current = true;
+          }}
+        >
+          {isBusy ? 'Stop' : 'Cancel'}
         </Button>
       </ModalFooter>
     </Modal>

@@ -3,17 +3,15 @@ import {
   Button,
   Label,
   LabelGroup,
-  MenuToggle,
   SearchInput,
-  Select,
-  SelectList,
-  SelectOption,
   ToolbarContent,
   ToolbarGroup,
   ToolbarItem,
 } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
+import { MenuChoice } from './choice.tsx';
+import { type DateRange, localTime, RangeInput, rangeText } from './date-range.tsx';
 
 /** A filter that users can set; other filters of the API work in the address. */
 export interface Filter {
@@ -22,6 +20,8 @@ export interface Filter {
   readonly label: string;
   /** The values to choose from, with their labels; any text without them. */
   readonly choices?: readonly (readonly [string, string])[];
+  /** Times to choose from instead of a text. */
+  readonly range?: DateRange;
 }
 
 /** Parameters of the address that are no filters. */
@@ -77,7 +77,7 @@ export function FilterInputs({
     <ToolbarGroup variant="filter-group">
       {filters.length > 1 && (
         <ToolbarItem>
-          <Choice
+          <MenuChoice
             label="Filter by"
             value={filter.name}
             choices={filters.map(({ name, label }) => [name, label])}
@@ -89,7 +89,14 @@ export function FilterInputs({
         </ToolbarItem>
       )}
       <ToolbarItem>
-        {filter.choices === undefined ? (
+        {filter.range !== undefined ? (
+          <RangeInput
+            label={filter.label}
+            range={filter.range}
+            parameters={address.parameters}
+            onChange={address.change}
+          />
+        ) : filter.choices === undefined ? (
           <SearchInput
             aria-label={`Filter by ${filter.label.toLowerCase()}`}
             placeholder={filter.label}
@@ -102,7 +109,7 @@ export function FilterInputs({
             onClear={() => setText('')}
           />
         ) : (
-          <Choice
+          <MenuChoice
             label={`Filter by ${filter.label.toLowerCase()}`}
             value={address.parameters[filter.name] ?? ''}
             choices={[['', 'Any'], ...filter.choices]}
@@ -111,51 +118,6 @@ export function FilterInputs({
         )}
       </ToolbarItem>
     </ToolbarGroup>
-  );
-}
-
-/** A menu to choose one of several values. */
-function Choice({
-  label,
-  value,
-  choices,
-  onChange,
-}: {
-  readonly label: string;
-  readonly value: string;
-  readonly choices: readonly (readonly [string, string])[];
-  readonly onChange: (value: string) => void;
-}): ReactNode {
-  const [isOpen, setOpen] = useState(false);
-  const shown = choices.find(([each]) => each === value)?.[1] ?? value;
-  return (
-    <Select
-      isOpen={isOpen}
-      onOpenChange={setOpen}
-      selected={value}
-      onSelect={(_event, next) => {
-        onChange(String(next));
-        setOpen(false);
-      }}
-      toggle={(ref) => (
-        <MenuToggle
-          ref={ref}
-          aria-label={`${label}: ${shown}`}
-          isExpanded={isOpen}
-          onClick={() => setOpen(!isOpen)}
-        >
-          {shown}
-        </MenuToggle>
-      )}
-    >
-      <SelectList aria-label={label}>
-        {choices.map(([each, text]) => (
-          <SelectOption key={each} value={each}>
-            {text}
-          </SelectOption>
-        ))}
-      </SelectList>
-    </Select>
   );
 }
 
@@ -172,15 +134,12 @@ export function ActiveFilters({
     <ToolbarContent>
       <ToolbarItem>
         <LabelGroup categoryName="Filters" numLabels={20}>
-          {address.active.map(([name, value]) => {
-            const filter = filters.find((each) => each.name === name);
-            const shown = filter?.choices?.find(([each]) => each === value)?.[1] ?? value;
-            const text = `${filter?.label ?? name}: ${shown}`;
+          {chipsOf(filters, address).map(({ names, text }) => {
             return (
               <Label
-                key={name}
+                key={text}
                 variant="outline"
-                onClose={() => address.change({ [name]: '' })}
+                onClose={() => address.change(Object.fromEntries(names.map((name) => [name, ''])))}
                 closeBtnAriaLabel={`Remove the filter ${text}`}
               >
                 {text}
@@ -194,6 +153,26 @@ export function ActiveFilters({
       </ToolbarItem>
     </ToolbarContent>
   );
+}
+
+/** The filters that are set: the parameters of each, and its text. A range has two parameters. */
+function chipsOf(
+  filters: readonly Filter[],
+  { active, parameters }: ListAddress,
+): readonly { readonly names: readonly string[]; readonly text: string }[] {
+  const ranges = filters.flatMap(({ label, range }) => {
+    if (range === undefined) return [];
+    const text = rangeText(range, parameters);
+    return text === null ? [] : [{ names: [range.from, range.to], text: `${label}: ${text}` }];
+  });
+  const others = active
+    .filter(([name]) => !ranges.some(({ names }) => names.includes(name)))
+    .map(([name, value]) => {
+      const filter = filters.find((each) => each.name === name);
+      const shown = filter?.choices?.find(([each]) => each === value)?.[1] ?? localTime(value);
+      return { names: [name], text: `${filter?.label ?? name}: ${shown}` };
+    });
+  return [...ranges, ...others];
 }
 
 /** A button that removes all filters. */

@@ -30,6 +30,7 @@ import {
   SIZE,
   useListAddress,
 } from './list-filters.tsx';
+import { SelectBox, Selection } from './list-selection.tsx';
 import { seesEverything, useApi, useMe } from './queries.ts';
 import { Failed, Loading } from './states.tsx';
 import { breakPointOf, type Column as PlainColumn, TextCell } from './table.tsx';
@@ -63,6 +64,8 @@ interface ListProps<T> {
   readonly isWhole?: boolean;
   /** Rows can be selected and deleted where it is given. */
   readonly deletion?: Deletion<T>;
+  /** Whether each row has a button that deletes it, too. */
+  readonly isDeletedInRow?: boolean;
   readonly rowActions?: (row: T) => ReactNode;
   /** Puts something around the table, such as what was read about its rows. */
   readonly around?: (rows: readonly T[], table: ReactNode) => ReactNode;
@@ -73,6 +76,7 @@ interface ListProps<T> {
 /** A list with its toolbar, its table and its pages. */
 export function ResourceList<T extends { readonly id: number }>(props: ListProps<T>): ReactNode {
   const { name, path, filters = [], order, actions, every } = props;
+  const { isDeletedInRow = false } = props;
   const address = useListAddress();
   const query = withQuery(path, { [ORDER]: order, [SIZE]: DEFAULT_SIZE, ...address.parameters });
   const read = useApi<Page<T>>(query, { keepPrevious: true, every });
@@ -110,9 +114,19 @@ export function ResourceList<T extends { readonly id: number }>(props: ListProps
           </ToolbarItem>
         </ToolbarContent>
         <ActiveFilters filters={filters} address={address} />
+        {deletion !== undefined && selected.size > 0 && (
+          <Selection
+            deletion={deletion}
+            query={query}
+            count={count}
+            selected={selected}
+            setSelected={setSelected}
+          />
+        )}
       </Toolbar>
       <Rows
         {...props}
+        {...(isDeletedInRow && deletion !== undefined && { rowActions: deletedInRow(deletion) })}
         deletion={deletion}
         read={read}
         address={address}
@@ -122,6 +136,14 @@ export function ResourceList<T extends { readonly id: number }>(props: ListProps
       {count > DEFAULT_SIZE && <ListPages position="bottom" name={name} count={count} address={address} />}
     </>
   );
+}
+
+/** A button of a row that deletes it, where that is allowed. */
+function deletedInRow<T>(deletion: Deletion<T>): (row: T) => ReactNode {
+  return (row) =>
+    (deletion.mayDelete?.(row) ?? true) && (
+      <DeleteButton deletion={deletion} rows={[row]} variant="link" isInRow onDone={() => undefined} />
+    );
 }
 
 /** How rows are deleted, if any of these rows may be: without one, neither boxes nor a button are shown for it. */
@@ -193,14 +215,15 @@ function RowTable<T extends { readonly id: number }>(
         <Thead>
           <Tr>
             {deletion !== undefined && (
-              <Th
-                aria-label="Select all rows of this page"
-                select={{
-                  onSelect: (_event, isSelected) => select(deletable, isSelected),
-                  isSelected: deletable.length > 0 && deletable.every(({ id }) => selected.has(id)),
-                  isDisabled: deletable.length === 0,
-                }}
-              />
+              <Th className="pf-v6-c-table__check">
+                <SelectBox
+                  id="page"
+                  label="Select all rows of this page"
+                  isSelected={deletable.length > 0 && deletable.every(({ id }) => selected.has(id))}
+                  isDisabled={deletable.length === 0}
+                  onSelect={(isSelected) => select(deletable, isSelected)}
+                />
+              </Th>
             )}
             {columns.map(({ title, orderBy }, index) => (
               <Th
@@ -215,17 +238,18 @@ function RowTable<T extends { readonly id: number }>(
           </Tr>
         </Thead>
         <Tbody>
-          {rows.map((row, rowIndex) => (
+          {rows.map((row) => (
             <Tr key={row.id}>
               {deletion !== undefined && (
-                <Td
-                  select={{
-                    rowIndex,
-                    onSelect: (_event, isSelected) => select([row], isSelected),
-                    isSelected: selected.has(row.id),
-                    isDisabled: !deletable.includes(row),
-                  }}
-                />
+                <Td className="pf-v6-c-table__check">
+                  <SelectBox
+                    id={String(row.id)}
+                    label={`Select ${deletion.describe(row)}`}
+                    isSelected={selected.has(row.id)}
+                    isDisabled={!deletable.includes(row)}
+                    onSelect={(isSelected) => select([row], isSelected)}
+                  />
+                </Td>
               )}
               {columns.map(({ title, show }) => (
                 <TextCell key={title} title={title}>

@@ -36,6 +36,13 @@ export function isNever(time: string): boolean {
   return Date.parse(time) > Date.now() + NEVER_DAYS * 24 * 3_600_000;
 }
 
+const HOUR_MS = 3_600_000;
+
+/** A time that many days from now, in whole hours, so that the same question is asked again. */
+export function inDays(days: number): string {
+  return new Date((Math.floor(Date.now() / HOUR_MS) + days * 24) * HOUR_MS).toISOString();
+}
+
 /** A point in time in the viewer's zone, with UTC as its tooltip; a given text without one. */
 export function Time({
   value,

@@ -34,6 +34,16 @@ const COLUMNS: readonly Column<ActivityEntry>[] = [
   { title: 'Values', show: changesOf },
 ];
 
+const TIMES = {
+  from: 'timestamp__gte',
+  to: 'timestamp__lt',
+  presets: [
+    ['Last 24 hours', -1, null],
+    ['Last 7 days', -7, null],
+    ['Last 30 days', -30, null],
+  ],
+} as const;
+
 /** The page of the activity stream. */
 export function Activity(): ReactNode {
   return (
@@ -53,8 +63,7 @@ export function Activity(): ReactNode {
               label: 'Resource',
               choices: KINDS.map(([name, kind]) => [name, kind] as const),
             },
-            { name: 'timestamp__gte', label: 'Since (2026-01-31)' },
-            { name: 'timestamp__lt', label: 'Before (2026-01-31)' },
+            { name: 'timestamp', label: 'Time', range: TIMES },
             { name: 'changes__icontains', label: 'Values' },
           ]}
         />

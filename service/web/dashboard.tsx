@@ -15,7 +15,7 @@ import { type Page, withQuery } from '@tokenctl/common/web/api.ts';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { seesEverything, useApi, useMe } from '@tokenctl/common/web/queries.ts';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
-import { countText, numberText, Time } from '@tokenctl/common/web/times.tsx';
+import { countText, inDays, numberText, Time } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import { type ActivityEntry, actorOf, hasActor, sentenceOf } from './activity-events.tsx';
@@ -101,13 +101,8 @@ interface Line {
   readonly part: string;
   readonly name: string;
   readonly filter: Readonly<Record<string, string>>;
-}
-
-const HOUR_MS = 3_600_000;
-
-/** A time that many days from now, in whole hours, so that the same question is asked again. */
-function inDays(days: number): string {
-  return new Date((Math.floor(Date.now() / HOUR_MS) + days * 24) * HOUR_MS).toISOString();
+  /** The order of the list that it leads to. */
+  readonly order?: string;
 }
 
 function tokenLines(): readonly Line[] {
@@ -116,10 +111,11 @@ function tokenLines(): readonly Line[] {
       part: 'expiring',
       name: 'Expire in 30 days',
       filter: { expires__gt: inDays(0), expires__lt: inDays(30) },
+      order: 'expires',
     },
     { part: 'never_expiring', name: 'Never expire', filter: { expires__gt: inDays(NEVER_DAYS) } },
     { part: 'never_used', name: 'Never used', filter: { last_used__isnull: 'true' } },
-    { part: 'expired', name: 'Expired', filter: { expires__lt: inDays(0) } },
+    { part: 'expired', name: 'Expired', filter: { expires__lt: inDays(0) }, order: '-expires' },
   ];
 }
 
@@ -160,9 +156,10 @@ function Counts({
           {lines.map((line) => {
             const part = data?.[kind]?.[line.part] as CountedList | undefined;
             if (isRead && part === undefined) return <AskedCount key={line.part} kind={kind} line={line} />;
-            const query = part?.url.replace(/^[^?]*\?/, '') ?? '';
+            const filter = Object.fromEntries(new URLSearchParams(part?.url.replace(/^[^?]*\?/, '')));
+            const to = withQuery(`/${kind}`, { ...filter, order_by: line.order });
             const count = part === undefined ? '…' : numberText(part.total);
-            return <Count key={line.part} name={line.name} to={`/${kind}?${query}`} count={count} />;
+            return <Count key={line.part} name={line.name} to={to} count={count} />;
           })}
         </dl>
       </CardBody>
@@ -175,7 +172,13 @@ function AskedCount({ kind, line }: { readonly kind: Kind; readonly line: Line }
   const path = withQuery(`/api/v2/${kind}/`, { page_size: 1, ...line.filter });
   const { data, isError } = useApi<Page<unknown>>(path, { every: EVERY });
   const count = isError ? '–' : data === undefined ? '…' : numberText(data.count);
-  return <Count name={line.name} to={withQuery(`/${kind}`, line.filter)} count={count} />;
+  return (
+    <Count
+      name={line.name}
+      to={withQuery(`/${kind}`, { ...line.filter, order_by: line.order })}
+      count={count}
+    />
+  );
 }
 
 function Count({

@@ -75,6 +75,7 @@ export async function loadPage(pathname: string): Promise<void> {
 
 const users = () => import('./users.tsx');
 const organizations = () => import('./organizations.tsx');
+const tokens = () => import('./tokens.tsx');
 const settings = () => import('./settings.tsx');
 const applications = () => import('./applications.tsx');
 const inventories = () => import('./inventories.tsx');
@@ -97,7 +98,8 @@ const PAGES: readonly PageRoute[] = [
   ...kindPages('/teams', () => import('./teams.tsx'), 'TEAMS', ['users', 'admins', 'roles']),
   ...kindPages('/applications', applications, 'APPLICATIONS', ['tokens']),
   { path: '/applications/:id/tokens/add', page: page(applications, 'CreateApplicationToken') },
-  { path: '/tokens', page: page(() => import('./tokens.tsx'), 'Tokens') },
+  { path: '/tokens', page: page(tokens, 'Tokens') },
+  { path: '/tokens/:id', page: page(tokens, 'TokenPage') },
   { path: '/settings', page: page(settings, 'Settings') },
   { path: '/settings/:category', page: page(settings, 'Settings') },
   { path: '/activity', page: page(() => import('./activity.tsx'), 'Activity') },

@@ -1,16 +1,22 @@
 /** The tokens of a user or of an application: list and creation. */
 import { Alert, Label, PageSection } from '@patternfly/react-core';
+import { NEVER_DAYS } from '@tokenctl/common/token-terms.ts';
 import { callApi, type Page, withQuery } from '@tokenctl/common/web/api.ts';
+import type { DateRange } from '@tokenctl/common/web/date-range.tsx';
+import { DeleteButton, type Deletion } from '@tokenctl/common/web/deletion.tsx';
+import { Facts } from '@tokenctl/common/web/detail.tsx';
 import { ApiForm } from '@tokenctl/common/web/form.tsx';
 import type { FormField } from '@tokenctl/common/web/form-fields.ts';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { ButtonLink } from '@tokenctl/common/web/links.tsx';
 import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';
-import { seesEverything, useApi, useMe } from '@tokenctl/common/web/queries.ts';
+import { seesEverything, type User, useApi, useMe } from '@tokenctl/common/web/queries.ts';
 import { SecretDialog } from '@tokenctl/common/web/secrets.tsx';
+import { Loaded } from '@tokenctl/common/web/states.tsx';
+import { breakable } from '@tokenctl/common/web/table.tsx';
 import { isNever, Time } from '@tokenctl/common/web/times.tsx';
 import { createContext, type ReactNode, useContext, useState } from 'react';
-import { Link, useNavigate } from 'react-router';
+import { Link, useNavigate, useParams } from 'react-router';
 
 /** A token as `/api/v2/tokens/` shows it. */
 interface Token {
@@ -18,6 +24,7 @@ interface Token {
   readonly description: string;
   readonly scope: string;
   readonly created: string;
+  readonly modified: string;
   readonly expires: string;
   readonly application: number | null;
   readonly user: number | null;
@@ -32,8 +39,12 @@ interface Token {
 const DESCRIPTION: Column<Token> = {
   title: 'Description',
   orderBy: 'description',
-  show: ({ description }) => description || '—',
+  show: (token) => <Link to={`/tokens/${token.id}`}>{nameOfToken(token)}</Link>,
 };
+
+function nameOfToken({ id, description }: Pick<Token, 'id' | 'description'>): string {
+  return description || `Token ${id}`;
+}
 
 const OWNER: Column<Token> = {
   title: 'User',
@@ -106,11 +117,11 @@ function LastUseOf({
   const since = (days: number) => ({ last_used__gt: new Date((hours - days * 24) * HOUR_MS).toISOString() });
   const periods = [
     ['Never', useApi<Page<Token>>(read({ last_used__isnull: 'true' }))],
-    ['In the last day', useApi<Page<Token>>(read(since(1)))],
-    ['In the last 30 days', useApi<Page<Token>>(read(since(30)))],
+    ['Last 24 hours', useApi<Page<Token>>(read(since(1)))],
+    ['Last 30 days', useApi<Page<Token>>(read(since(30)))],
   ] as const;
   const isKnown = periods.every(([, { data }]) => data !== undefined);
-  const texts = new Map(ids.map((id) => [id, isKnown ? 'More than 30 days ago' : '']));
+  const texts = new Map(ids.map((id) => [id, isKnown ? '30+ days ago' : '']));
   for (const [text, { data }] of periods.toReversed()) {
     for (const { id } of data?.results ?? []) texts.set(id, text);
   }
@@ -164,27 +175,47 @@ export function TokenList({
           ...(about === 'application'
             ? []
             : [{ name: 'application__name__icontains', label: 'Application' }]),
-          { name: 'expires__lt', label: 'Expires before' },
-          { name: 'expires__gt', label: 'Expires after' },
+          { name: 'expires', label: 'Expires', range: EXPIRIES },
           { name: 'last_used__isnull', label: 'Never used', choices: YES_OR_NO },
           { name: 'scope', label: 'Scope', choices: SCOPES.map(([scope]) => [scope, scope] as const) },
         ]}
         actions={createAt !== undefined && <ButtonLink to={createAt}>Create token</ButtonLink>}
         around={(rows, table) => <LastUseOf ids={rows.map(({ id }) => id)}>{table}</LastUseOf>}
-        deletion={{
-          noun: 'token',
-          path: ({ id }) => `/api/v2/tokens/${id}/`,
-          describe: ({ id, description, scope, summary_fields: { user } }) =>
-            `${description || `Token ${id}`} (${scope})${user === undefined ? '' : ` of ${user.username}`}`,
-          consequence: 'Programs lose this access at once.',
-          // Who is no auditor sees only what may be deleted. Administrators of its organization may delete an application's token.
-          mayDelete: ({ user, application }) =>
-            me.is_superuser || !me.is_system_auditor || user === me.id || application !== null,
-        }}
+        deletion={revocationBy(me)}
+        isDeletedInRow
       />
     </>
   );
 }
+
+function revocationBy(me: User): Deletion<Token> {
+  return {
+    noun: 'token',
+    verb: 'Revoke',
+    path: ({ id }) => `/api/v2/tokens/${id}/`,
+    describe: (token) => {
+      const { user } = token.summary_fields;
+      return `${nameOfToken(token)} (${token.scope})${user === undefined ? '' : ` of ${user.username}`}`;
+    },
+    consequence: 'Programs lose this access at once.',
+    // Who is no auditor sees only what may be revoked. Administrators of its organization may revoke an application's token.
+    mayDelete: ({ user, application }) =>
+      me.is_superuser || !me.is_system_auditor || user === me.id || application !== null,
+  };
+}
+
+const EXPIRIES: DateRange = {
+  from: 'expires__gt',
+  to: 'expires__lt',
+  order: 'expires',
+  presets: [
+    ['Within 7 days', 0, 7],
+    ['Within 30 days', 0, 30],
+    ['Within 90 days', 0, 90],
+    ['Expired', null, 0],
+    ['Never', NEVER_DAYS, null],
+  ],
+};
 
 const YES_OR_NO = [
   ['true', 'Yes'],
@@ -248,7 +279,9 @@ export function CreateToken({
             const body = { scope, description, application: id };
             setMade(await callApi<Token>('/api/v2/tokens/', { method: 'POST', body }));
           }}
-        />
+        >
+          <Lifetime />
+        </ApiForm>
       </PageSection>
       {made !== null && (
         <SecretDialog
@@ -275,9 +308,87 @@ export function CreateToken({
   );
 }
 
+/** What a new token's lifetime is read from: the service tells everyone, a controller those who see its settings. */
+interface Lifetimes {
+  readonly access_token_expire_seconds?: number;
+  readonly OAUTH2_PROVIDER?: { readonly ACCESS_TOKEN_EXPIRE_SECONDS?: number };
+}
+
+/** When a token that is created now expires. */
+function Lifetime(): ReactNode {
+  const me = useMe();
+  const configuration = useApi<Lifetimes>('/api/v2/config/');
+  const isToldAll = configuration.data?.access_token_expire_seconds !== undefined;
+  const settings = useApi<Lifetimes>('/api/v2/settings/authentication/', {
+    enabled: configuration.data !== undefined && !isToldAll && seesEverything(me),
+  });
+  const seconds =
+    configuration.data?.access_token_expire_seconds ??
+    settings.data?.OAUTH2_PROVIDER?.ACCESS_TOKEN_EXPIRE_SECONDS;
+  if (seconds === undefined) return null;
+  const expires = new Date(Date.now() + seconds * 1000).toISOString();
+  return (
+    <p>
+      Expires: {isNever(expires) ? 'never' : <Time value={expires} />}. An administrator can change the
+      lifetime of new tokens in the{' '}
+      {seesEverything(me) ? <Link to="/settings/authentication">settings</Link> : 'settings'}.
+    </p>
+  );
+}
+
 /** What a user of an identity provider is told about tokens. */
 export const EXTERNAL_HINT =
   'Your account belongs to an identity provider. You can create tokens only if an administrator allows tokens for external users in the authentication settings.';
+
+/** One token. */
+export function TokenPage(): ReactNode {
+  const { id = '' } = useParams();
+  const query = useApi<Token>(`/api/v2/tokens/${id}/`);
+  return (
+    <Loaded query={query} isPage>
+      {(token) => (
+        <LastUseOf ids={[token.id]}>
+          <TokenDetails token={token} />
+        </LastUseOf>
+      )}
+    </Loaded>
+  );
+}
+
+function TokenDetails({ token }: { readonly token: Token }): ReactNode {
+  const me = useMe();
+  const navigate = useNavigate();
+  const revocation = revocationBy(me);
+  return (
+    <>
+      <PageHeading
+        title={nameOfToken(token)}
+        above={[['/tokens', 'Tokens']]}
+        actions={
+          revocation.mayDelete?.(token) && (
+            <DeleteButton deletion={revocation} rows={[token]} onDone={() => void navigate('/tokens')} />
+          )
+        }
+      />
+      <PageSection>
+        <Facts
+          facts={[
+            ['ID', String(token.id)],
+            ...[DESCRIPTION_FACT, OWNER, APPLICATION, ...FACTS, CREATED].map(
+              ({ title, show }) => [title, show(token)] as const,
+            ),
+            ['Last changed', <Time key="modified" value={token.modified} />],
+          ]}
+        />
+      </PageSection>
+    </>
+  );
+}
+
+const DESCRIPTION_FACT: Column<Token> = {
+  title: 'Description',
+  show: ({ description }) => breakable(description),
+};
 
 /** All tokens that the user may see. */
 export function Tokens(): ReactNode {

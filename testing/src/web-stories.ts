@@ -52,15 +52,15 @@ export async function createAndDeleteToken(page: Page, site: Site): Promise<void
   expect(await use()).toBe(200);
   await dialog.getByRole('button', { name: 'Close' }).click();
   const row = page.getByRole('row').filter({ hasText: description });
-  await row.getByText('In the last day').waitFor();
+  await row.getByText('Last 24 hours').waitFor();
   const kept = await page.evaluate(() =>
     [document.documentElement.outerHTML, location.href, ...Object.values(localStorage)].join(' '),
   );
   expect(kept).not.toContain(token);
   await row.getByRole('checkbox').check();
-  await page.getByRole('button', { name: 'Delete', exact: true }).click();
-  await page.getByRole('button', { name: 'Delete token' }).click();
-  await page.getByText('Deleted 1 token.').waitFor();
+  await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+  await page.getByRole('button', { name: 'Revoke token', exact: true }).click();
+  await page.getByText('Revoked 1 token.').waitFor();
   await row.waitFor({ state: 'detached' });
   expect(await use()).toBe(401);
   await page.getByRole('link', { name: 'Activity stream' }).click();

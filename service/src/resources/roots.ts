@@ -59,12 +59,16 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
   serveEndpoint(app, service, {
     path: '/api/v2/config/',
     name: 'Configuration',
-    description: 'Version and time zone of the service, and the folders that no project uses yet.',
+    description:
+      'Version and time zone of the service, the lifetime of new tokens, and the folders that no project uses yet.',
     handlers: {
       GET: async ({ caller }) => ({
         time_zone: 'UTC',
         version: service.version,
         eula: '',
+        // Not at the controller, whose users learn it from their first token.
+        access_token_expire_seconds: (await currentSettings(service.database)).OAUTH2_PROVIDER
+          .ACCESS_TOKEN_EXPIRE_SECONDS,
         // As at the controller: not for users who could not create a project either.
         ...((canSeeEverything(caller.user) || caller.user.admin_of.length > 0) &&
           (await freeFolders(service))),

@@ -113,6 +113,59 @@ describe.skipIf(chromium === null)('the web interface', () => {
       expect(await barriers(page, 'minor')).toEqual([]);
     }));
 
+  it('shows tokens by their expiry, and revokes all that match a filter', async () => {
+    const admin = adminOf(service);
+    for (let number = 1; number <= 25; number += 1) {
+      await admin.post('/api/v2/tokens/', { scope: 'read', description: `batch ${number}` });
+    }
+    await service.database.execute(
+      `UPDATE main_oauth2accesstoken SET expires = now() + id * interval '1 hour' WHERE description LIKE 'batch %'`,
+    );
+    await open('/', async (page) => {
+      const press = (name: string | RegExp) => page.getByRole('button', { name, exact: true }).click();
+      await page.getByRole('link', { name: 'Expire in 30 days: 25' }).click();
+      await page.getByRole('columnheader', { name: 'Expires', exact: true }).waitFor();
+      expect(new URL(page.url()).searchParams.get('order_by')).toBe('expires');
+      const chips = page.getByRole('button', { name: /^Remove the filter / });
+      await page.getByRole('button', { name: 'Remove the filter Expires: Within 30 days' }).waitFor();
+      expect(await chips.count()).toBe(1);
+      await press(/^Filter by: /);
+      await page.getByRole('option', { name: 'Expires' }).click();
+      await press(/^Filter by expires/);
+      await page.getByRole('option', { name: 'Custom dates' }).click();
+      await page.getByLabel('Expires from').fill('2026-12-01');
+      await page.getByLabel('Expires to').fill('9998-12-31');
+      await page
+        .getByRole('button', { name: 'Remove the filter Expires: 2026-12-01 – 9998-12-31' })
+        .waitFor();
+      await page.goto(`${service.url}/tokens?description__icontains=batch`);
+      const boxes = page.locator('.select-box, .pf-v6-c-label__actions button');
+      await boxes.nth(2).waitFor();
+      const sizes = await boxes.evaluateAll((all) =>
+        all.map((each) => Math.min(...[each.clientWidth, each.clientHeight])),
+      );
+      expect(Math.min(...sizes)).toBeGreaterThanOrEqual(24);
+      await page.getByRole('link', { name: 'batch 25' }).click();
+      await page.getByRole('heading', { name: 'batch 25' }).waitFor();
+      await press('Revoke');
+      await press('Revoke token');
+      await page.waitForURL(`${service.url}/tokens`);
+      await page.goto(`${service.url}/tokens?description__icontains=batch`);
+      await press('Revoke batch 24 (read) of admin');
+      await press('Revoke token');
+      await page.getByText('Revoked 1 token.').waitFor();
+      await page.getByRole('checkbox', { name: 'Select all rows of this page' }).check();
+      await page.getByText('20 tokens selected').waitFor();
+      await press('Select all 23 matching');
+      await press('Revoke');
+      await press('Revoke 23 tokens');
+      await page.getByText('Revoked 23 tokens.').waitFor();
+      expect((await admin.get('/api/v2/tokens/?description__icontains=batch')).json.count).toBe(0);
+      await page.goto(`${service.url}/users/1/tokens/add`);
+      await page.getByText('Expires: never').waitFor();
+    });
+  });
+
   it('says at the login that the session has expired, and leads back', () =>
     open('/users', async (page) => {
       await page.getByRole('link', { name: 'admin' }).waitFor();
@@ -309,20 +362,20 @@ describe.skipIf(chromium === null)('the web interface', () => {
         await press('Enter');
         const row = page.getByRole('row').filter({ hasText: 'made without a mouse' });
         await row.waitFor();
-        await tabTo(page, /^Select row 0$/);
+        await tabTo(page, /^Select made without a mouse/);
         await press('Space');
-        await tabTo(page, /^Delete$/);
+        await tabTo(page, /^Revoke$/);
         await press('Enter');
-        const question = page.getByRole('dialog', { name: 'Delete token?' });
+        const question = page.getByRole('dialog', { name: 'Revoke token?' });
         await question.waitFor();
         await press('Escape');
         await question.waitFor({ state: 'detached' });
-        await expect.poll(focused).toBe('Delete');
+        await expect.poll(focused).toBe('Revoke');
         await press('Enter');
         await question.getByText('made without a mouse (read) of admin').waitFor();
-        await tabTo(page, /^Delete token$/);
+        await tabTo(page, /^Revoke token$/);
         await press('Enter');
-        await page.getByText('Deleted 1 token.').waitFor();
+        await page.getByText('Revoked 1 token.').waitFor();
         await row.waitFor({ state: 'detached' });
       },
       { permissions: ['clipboard-read', 'clipboard-write'] },
