@@ -66,6 +66,11 @@ export class Answers<T> {
     return kept.value;
   }
 
+  /** Asks these anew, other than those that are being asked. */
+  again(places: readonly string[]): void {
+    for (const place of places) if (this.#kept.get(place)?.ended != null) this.forget(place);
+  }
+
   /** Asks anew when it is needed. */
   forget(place?: string): void {
     if (place === undefined) this.#kept.clear();

@@ -9,7 +9,7 @@ import type { Target, TargetDescription } from '../operations/ports/target.ts';
 import { requireFullView, requireMayChange, requireRights } from '../operations/scope/visibility.ts';
 import { type Answer, Answers } from './answers.ts';
 import type { AuditRead, Audits } from './audits.ts';
-import { type Incidents, incidentsOf } from './case/read-incidents.ts';
+import { type IncidentList, incidentList } from './case/read-incidents.ts';
 import { placeQuery } from './command-line.ts';
 import type { Controllers } from './controllers.ts';
 import { type Problem, problemOf } from './operations.ts';
@@ -131,7 +131,7 @@ export type FleetRow = Awaited<ReturnType<Fleet['rows']>>[number];
 export class Fleet {
   readonly #controllers: Controllers;
   readonly #contexts: Answers<Overview>;
-  readonly #incidents: Answers<Incidents>;
+  readonly #incidents: Answers<IncidentList>;
   readonly #audits: Answers<AuditRead>;
 
   constructor({
@@ -148,7 +148,7 @@ export class Fleet {
       new Answers<T>((place) => inTurn(() => places.work(place, (runtime) => work(runtime, place))), KEPT_MS);
     this.#controllers = controllers;
     this.#contexts = asked(overviewOf);
-    this.#incidents = asked((runtime) => incidentsOf(runtime));
+    this.#incidents = asked(incidentList);
     // The audits keep what they read, and take turns of their own.
     this.#audits = new Answers((place) => audits.read(place), KEPT_MS);
   }
@@ -156,6 +156,28 @@ export class Fleet {
   /** What is read again when it is asked for. */
   forget(place?: string): void {
     for (const answers of [this.#contexts, this.#incidents, this.#audits]) answers.forget(place);
+  }
+
+  /**
+   * The incidents of all controllers, as far as they answered by now: of one of them through the context that is named.
+   *
+   * @param anew Whether what is known is too old: it is asked again.
+   */
+  async incidents({ through, anew }: { readonly through: string | undefined; readonly anew: boolean }) {
+    const controllers = (await this.#controllers.all()).flatMap(({ places }) => {
+      const all = places.map(({ place }) => place);
+      const place = all.find((each) => each === through) ?? all[0];
+      return place === undefined ? [] : { place, others: all.filter((each) => each !== place) };
+    });
+    const places = controllers.map(({ place }) => place);
+    if (through !== undefined && !places.includes(through))
+      throw new TokenctlError('not_found', `This console has no context "${through}"`);
+    if (anew) this.#incidents.again(places);
+    await this.#incidents.soon(places);
+    return controllers.map((each) => ({
+      ...each,
+      list: toldOf(this.#incidents.of(each.place), (value) => value),
+    }));
   }
 
   /** One line a controller, with what is known by now; those that do not answer soon are not waited for. */
@@ -169,7 +191,7 @@ export class Fleet {
       if (first === undefined) return [];
       const { place } = first;
       const context = toldOf(this.#contexts.of(place), (value) => value);
-      // What cannot be reached is not asked further.
+      // What cannot be reached is not asked further; its incidents are in the audit log.
       const isReached = context.value !== null;
       return [
         {
@@ -177,7 +199,7 @@ export class Fleet {
           /** The other contexts of the same controller. */
           others: rest.map((each) => each.place),
           context,
-          incidents: isReached ? toldOf(this.#incidents.of(place), openOf) : NOTHING,
+          incidents: context.waits === null ? toldOf(this.#incidents.of(place), openOf) : NOTHING,
           audit: isReached
             ? toldOf(this.#audits.of(place), (read) =>
                 auditOf(read, { withCalendar: controllers.length <= MOST_CALENDARS }),
@@ -200,7 +222,7 @@ function toldOf<From, To>({ value, error, waitsMs }: Answer<From>, shown: (value
 }
 
 /** The incidents that are not lifted. */
-function openOf({ incidents }: Incidents) {
+function openOf({ incidents }: IncidentList) {
   const open = incidents.filter(({ state }) => state !== 'lifted');
   return {
     open: open.map(({ id, selection, holds, isOverdue, since, accessPaths }) => ({

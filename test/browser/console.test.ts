@@ -362,6 +362,32 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.unroute('**/api/incidents?*');
   });
 
+  it('lists the incidents of all contexts, and says which others have some', async () => {
+    const config = join(home, 'several.yaml');
+    writeFileSync(
+      config,
+      `contexts:\n  away: { url: "http://127.0.0.1:9", username: admin, password: { file: "${join(home, 'password')}" } }\n` +
+        `  east: { url: "${service.url}", username: admin, password: { file: "${join(home, 'password')}" } }\n`,
+    );
+    const several = await testConsole({ home, config, allContexts: true });
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+    onTestFinished(async () => {
+      await context.close();
+      await several.operations.close();
+      await several.app.close();
+    });
+    const tab = await context.newPage();
+    await tab.goto(await several.listen());
+    await tab.locator('.tile', { hasText: 'Open incidents' }).getByRole('link', { name: '1' }).click();
+    await tab.getByText('away is not checked now: ', { exact: false }).waitFor();
+    await tab.getByRole('link', { name: /^inc-[0-9a-f]{8}$/ }).waitFor();
+    expect(await barriers(tab, 'moderate')).toEqual([]);
+    await tab.getByLabel('Context', { exact: true }).selectOption('away');
+    await tab.getByText('The audit log has no open lockdown of away.').waitFor();
+    await tab.getByRole('link', { name: '1 in east' }).click();
+    await tab.getByRole('link', { name: /^inc-[0-9a-f]{8}$/ }).waitFor();
+  });
+
   it('shows findings, the audit log and the jobs', async () => {
     await go('Audit');
     const rule = page.getByRole('button', { name: /^never-expires/ });

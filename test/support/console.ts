@@ -3,7 +3,9 @@ import { until } from '@tokenctl/testing/until.ts';
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import { onTestFinished } from 'vitest';
 import { ConsoleAccess, cookieName, KEY_HEADER } from '../../src/console/access.ts';
+import type { IncidentList } from '../../src/console/case/read-incidents.ts';
 import type { OperationState } from '../../src/console/operations.ts';
+import type { Fleet } from '../../src/console/overview.ts';
 import { openPlaces } from '../../src/console/places.ts';
 import { type BuiltConsole, buildConsole } from '../../src/console/server.ts';
 import type { TokenPage } from '../../src/console/tokens/token-table.ts';
@@ -128,6 +130,15 @@ export async function confirmed(
     state = await reached(state.id, 'asking', 'done', 'failed', 'cancelled');
   }
   return state;
+}
+
+/** The incidents of the first controller of a console, once they are read. */
+export async function incidentsOf({ send }: Pick<TestConsole, 'send'>): Promise<Partial<IncidentList>> {
+  type Read = Awaited<ReturnType<Fleet['incidents']>>;
+  await send('/api/incidents?anew=true');
+  const read = async () => (await send('/api/incidents')).json().controllers as Read;
+  const [first] = await until(read, ([each]) => each?.list.waits === null);
+  return first?.list.value ?? {};
 }
 
 /** The tokens of a console that match a query, once all are read. */

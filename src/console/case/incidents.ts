@@ -16,11 +16,11 @@ import { stepsDone } from '../../operations/incident/runbook-steps.ts';
 import { placeQuery } from '../command-line.ts';
 import type { Controller, Controllers } from '../controllers.ts';
 import { endedOf } from '../operations.ts';
+import type { Fleet } from '../overview.ts';
 import type { Places } from '../places.ts';
 import { shownDocument } from '../shown-document.ts';
 import { type CaseController, controllerOfCase } from './case-controller.ts';
 import { CaseFiles } from './case-files.ts';
-import { incidentList } from './read-incidents.ts';
 
 const stepQuery = placeQuery.extend({
   incident: z.string().min(1).max(100),
@@ -88,11 +88,19 @@ export function serveIncidents(
     places,
     root,
     controllers,
-  }: { readonly places: Places; readonly root: string; readonly controllers: Controllers },
+    fleet,
+  }: {
+    readonly places: Places;
+    readonly root: string;
+    readonly controllers: Controllers;
+    readonly fleet: Fleet;
+  },
 ): void {
   app.get('/api/incidents', async ({ query }) => {
-    const { place } = placeQuery.parse(query);
-    return await places.work(place, (runtime) => incidentList(runtime, place));
+    const { through, anew } = z
+      .object({ through: z.string().max(300).optional(), anew: z.literal('true').optional() })
+      .parse(query);
+    return { controllers: await fleet.incidents({ through, anew: anew === 'true' }) };
   });
   app.get('/api/timeline', async ({ query }) => {
     const { place, user, since } = placeQuery

@@ -29,6 +29,8 @@ export interface ChosenPlace {
   readonly restContext: string | undefined;
   /** The other contexts of the same controller that answered. */
   readonly others: readonly string[];
+  /** Whether the console has no other controller. */
+  readonly isAlone: boolean;
 }
 
 /**
@@ -68,6 +70,7 @@ function choiceIn(controllers: readonly Controller[], asked: string, isOnly: boo
     instead: place === asked ? null : asked,
     restContext: via === 'database' ? rest?.place : undefined,
     others: answering.filter((each) => each.place !== place).map((each) => each.place),
+    isAlone: controllers.length === 1,
   };
 }
 

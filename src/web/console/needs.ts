@@ -53,7 +53,7 @@ export function needsOf(read: ControllerRead, sweep: Sweep | null | undefined): 
     [5, (run === 'failed' || run === 'lost') && `sweep ${run}`],
     [4, expiresSoon && 'own token expires soon'],
     [3, open.length > 0 && `${open.length} ${open.length === 1 ? 'incident' : 'incidents'} open`],
-    [2, incidents.problem !== null && 'incidents not read'],
+    [2, problem === null && incidents.problem !== null && 'incidents not read'],
     [2, audit.problem !== null && 'not audited'],
     [1, value !== null && value.incomplete !== null && 'its account does not see all tokens'],
   ];

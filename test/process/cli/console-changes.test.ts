@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { OperationState } from '../../../src/console/operations.ts';
-import { consoleOf, type TestConsole, tokensOf } from '../../support/console.ts';
+import { consoleOf, incidentsOf, type TestConsole, tokensOf } from '../../support/console.ts';
 import { estate } from './estate.ts';
 
 const { home } = estate({ users: 12, tokens: 120 });
@@ -54,7 +54,7 @@ describe('a lockdown in a console', () => {
     // As the report says: the context with the token. The console reads the configuration for each piece of work.
     const command = /context add .*/.exec(locked.result?.text ?? '')?.[0] ?? '';
     expect(await at.run(command.split(' '))).toMatchObject({ code: 0 });
-    const [{ id: incident }] = (await send('/api/incidents?place=test')).json().incidents;
+    const incident = (await incidentsOf({ send })).incidents?.[0]?.id;
     const lifted = await carryOut(opened, { kind: 'incident lift', place: 'test', incident });
     expect(lifted.result?.text).toMatch(/^Lifted: /);
   });

@@ -81,6 +81,13 @@ describe('the overview of several controllers', () => {
     expect(await row('silent')).toMatchObject({ context: { value: null, problem: null } });
     expect((await row('silent'))?.context.waits).toBeGreaterThanOrEqual(0);
     expect(await row('gone')).toMatchObject({ context: { problem: { code: 'target_unreachable' } } });
+    const lists = async () => (await send('/api/incidents')).json().controllers;
+    expect(await until(lists, ([gone, , other]) => gone.list.value && other.list.value)).toMatchObject([
+      { place: 'gone', list: { value: { incidents: [], unread: { code: 'target_unreachable' } } } },
+      { place: 'silent', list: { value: null, problem: null, waits: expect.any(Number) } },
+      { place: 'east', list: { value: { incidents: [], unread: null } } },
+    ]);
+    expect((await send('/api/incidents?through=west')).statusCode).toBe(404);
     // The list of tokens says whose are missing.
     const { readings } = (await send('/api/tokens')).json();
     expect(readings).toContainEqual(

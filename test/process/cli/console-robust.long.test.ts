@@ -6,7 +6,7 @@ import { cookieName, KEY_HEADER } from '../../../src/console/access.ts';
 import type { CaseRead } from '../../../src/console/case/cases.ts';
 import type { OperationState } from '../../../src/console/operations.ts';
 import { runConsole } from '../../../src/console/server.ts';
-import { consoleOf, type TestConsole, tokensOf } from '../../support/console.ts';
+import { consoleOf, incidentsOf, type TestConsole, tokensOf } from '../../support/console.ts';
 import { type Gate, startGate } from '../../support/gate.ts';
 import { estate, type Home } from './estate.ts';
 
@@ -160,7 +160,7 @@ describe('what goes wrong', () => {
       unread: { problem: { code: 'target_unreachable' }, last: { holds: null, at: expect.any(String) } },
       finish: null,
     });
-    expect((await send('/api/incidents?place=test')).json()).toMatchObject({
+    expect(await incidentsOf({ send })).toMatchObject({
       unread: { code: 'target_unreachable' },
       incidents: [{ id: incident, holds: null, notSeen: expect.any(String) }],
     });

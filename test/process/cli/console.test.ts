@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { cookieName, KEY_HEADER } from '../../../src/console/access.ts';
-import { consoleOf, type TestConsole, tokensOf } from '../../support/console.ts';
+import { consoleOf, incidentsOf, type TestConsole, tokensOf } from '../../support/console.ts';
 import { estate } from './estate.ts';
 
 const { home } = estate({ users: 12, tokens: 120 });
@@ -276,10 +276,10 @@ describe('a lockdown in a console', () => {
     };
     const locked = await carryOut(request);
     expect(locked.result).toMatchObject({ json: { result: 'locked' } });
-    const { incidents } = (await send('/api/incidents?place=test')).json();
+    const { incidents = [] } = await incidentsOf({ send });
     expect(incidents).toMatchObject([{ state: 'locked', aliveCount: 0 }]);
-    const [{ id: incident, accessPaths }] = incidents;
-    const ways = Object.fromEntries(accessPaths.map(({ name, ...way }: { name: string }) => [name, way]));
+    const [{ id: incident = '', accessPaths = [] } = {}] = incidents;
+    const ways = Object.fromEntries(accessPaths.map(({ name, ...way }) => [name, way]));
     expect(ways).toMatchObject({
       'Access tokens': { state: 'closed' },
       // Each has its own reason.

@@ -2,13 +2,14 @@
 
 import './case.css';
 import { Button, Card, CardBody, CardTitle, Label, PageSection } from '@patternfly/react-core';
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { Loaded, Loading } from '@tokenctl/common/web/states.tsx';
-import { PlainTable } from '@tokenctl/common/web/table.tsx';
+import { type Column, PlainTable } from '@tokenctl/common/web/table.tsx';
 import { numberText } from '@tokenctl/common/web/times.tsx';
-import { type ReactNode, useState } from 'react';
+import { Fragment, type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
-import { type Ended, type Problem, query, useAddress, useFacts, useRead } from '../api.ts';
+import { call, type Ended, type Problem, query, useAddress, useFacts, useRead } from '../api.ts';
 import { PlaceNote, usePlace } from '../controller.tsx';
 import { Report } from '../document.tsx';
 import type { Draft } from '../lockdown/lockdown-draft.ts';
@@ -16,18 +17,55 @@ import { LockdownForm } from '../lockdown/lockdown-form.tsx';
 import { Heading, Message, When } from '../parts.tsx';
 import { EffectLabel, type Incident, type IncidentsRead, PathsTable, WhyText } from './incident-parts.tsx';
 
+/** How often the list is read again while a controller has not answered. */
+const AGAIN_MS = 1_000;
+
+/** An incident, and where and when it was read. */
+interface Row {
+  readonly place: string;
+  readonly incident: Incident;
+  readonly at: string;
+  readonly unread: Problem | null;
+}
+
+/** The incidents of all controllers, each read anew when the page is opened. */
+function useIncidents(through: string | undefined) {
+  const queries = useQueryClient();
+  const queryKey = ['/api/incidents', through];
+  const isWaiting = (read: readonly IncidentsRead[] | undefined) =>
+    read?.some(({ list }) => list.waits !== null) === true;
+  return useQuery({
+    queryKey,
+    queryFn: async ({ signal }) => {
+      const quiet = isWaiting(queries.getQueryData(queryKey));
+      const path = query('/api/incidents', { through, anew: quiet ? undefined : 'true' });
+      return (await call<{ readonly controllers: readonly IncidentsRead[] }>(path, { signal, quiet }))
+        .controllers;
+    },
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) => isWaiting(state.data) && AGAIN_MS,
+  });
+}
+
 export function Incidents(): ReactNode {
   const { places } = useFacts();
   const [search, change] = useAddress();
-  const asked = search.get('place') ?? places[0] ?? '';
+  const filter = search.get('place');
+  const asked = filter ?? places[0] ?? '';
   const chosen = usePlace(asked);
-  const place = chosen?.place ?? asked;
   const user = search.get('user') ?? '';
   // What was filled in before the form went on through another context of the same controller.
   const [draft, setDraft] = useState<{ readonly places: readonly string[]; readonly held: Draft } | null>(
     null,
   );
-  const read = useRead<IncidentsRead>(chosen === null ? null : query('/api/incidents', { place }));
+  const place = chosen?.place ?? asked;
+  const read = useIncidents(filter === null ? undefined : place);
+  const isIn = (each: IncidentsRead) =>
+    filter === null || each.place === place || [each.place, ...each.others].includes(filter);
+  const shown = read.data?.filter(isIn) ?? [];
+  const rows = rowsOf(shown);
+  const open = rows.filter(({ incident }) => incident.state !== 'lifted');
+  const onContext = (next: string) => change({ place: next, only: null });
   return (
     <>
       <Heading
@@ -39,7 +77,7 @@ export function Incidents(): ReactNode {
               New lockdown
             </Button>
             <Button variant="secondary" isLoading={read.isFetching} onClick={() => void read.refetch()}>
-              Check again
+              Refresh
             </Button>
           </div>
         }
@@ -49,12 +87,12 @@ export function Incidents(): ReactNode {
           {places.length > 1 && (
             <Choice
               aria-label="Context"
-              value={asked}
-              options={places}
-              onChange={(place) => change({ place, only: null })}
+              value={filter ?? ''}
+              options={[['', 'All contexts'], ...places]}
+              onChange={onContext}
             />
           )}
-          {chosen !== null && (chosen.instead !== null || chosen.via === 'database') && (
+          {filter !== null && chosen !== null && (chosen.instead !== null || chosen.via === 'database') && (
             <span>
               <PlaceNote chosen={chosen} />
             </span>
@@ -65,9 +103,11 @@ export function Incidents(): ReactNode {
           <CardBody className="open-incidents">
             {read.data !== undefined ? (
               <>
-                {read.data.unread !== null && <Away place={place} problem={read.data.unread} />}
-                {read.data.stream !== null && <Message variant="warning" title={read.data.stream} />}
-                <OpenCases read={read.data} place={place} />
+                {shown.map((each) => (
+                  <Unread key={each.place} read={each} retry={() => void read.refetch()} />
+                ))}
+                <OpenCases rows={open} shown={shown} />
+                <Elsewhere rows={rowsOf(read.data.filter((each) => !isIn(each)))} />
               </>
             ) : read.error !== null ? (
               <Message variant="danger" title={`The open incidents could not be read. ${read.error.message}`}>
@@ -82,6 +122,19 @@ export function Incidents(): ReactNode {
         </Card>
         {chosen === null ? (
           <Loading />
+        ) : filter === null && !chosen.isAlone ? (
+          <Card component="section" aria-label="New lockdown">
+            <CardTitle component="h2">Lock down</CardTitle>
+            <CardBody>
+              <Choice
+                className="runbook"
+                aria-label="Context of the lockdown"
+                value=""
+                options={[['', 'Choose a context'], ...places]}
+                onChange={onContext}
+              />
+            </CardBody>
+          </Card>
         ) : (
           <LockdownForm
             key={`${place} ${user}`}
@@ -94,22 +147,25 @@ export function Incidents(): ReactNode {
             }}
           />
         )}
-        {read.data?.incidents
-          .filter(({ state }) => state !== 'lifted')
-          .map((incident) => (
-            <Board
-              key={`${incident.id} ${incident.address}`}
-              place={place}
-              incident={incident}
-              at={read.data.at}
-              unread={read.data.unread}
-            />
-          ))}
-        {read.data !== undefined && <ClosedCases read={read.data} place={place} />}
+        {open.map((row) => (
+          <Board key={keyOf(row)} {...row} />
+        ))}
+        <ClosedCases rows={rows.filter(({ incident }) => incident.state === 'lifted')} shown={shown} />
         <Runbooks />
       </PageSection>
     </>
   );
+}
+
+function rowsOf(lists: readonly IncidentsRead[]): readonly Row[] {
+  return lists.flatMap(
+    ({ place, list: { value } }) =>
+      value?.incidents.map((incident) => ({ place, incident, at: value.at, unread: value.unread })) ?? [],
+  );
+}
+
+function keyOf({ place, incident: { id, address } }: Row): string {
+  return `${id} ${address} ${place}`;
 }
 
 /** To the form of a new lockdown: its first field has the cursor. Where there is no form, to why. */
@@ -121,45 +177,108 @@ function toForm(): void {
   names?.focus();
 }
 
-/** Says that a controller could not be asked, and what is shown instead. */
-function Away({ place, problem }: { readonly place: string; readonly problem: Problem }): ReactNode {
+/** Says what is missing of a controller, and what is shown instead. */
+function Unread({
+  read: { place, list },
+  retry,
+}: {
+  readonly read: IncidentsRead;
+  readonly retry: () => void;
+}): ReactNode {
+  const { value, problem, waits } = list;
+  if (waits !== null) return <p role="status">Still reading {place}: its incidents are not in this list.</p>;
+  if (problem !== null) {
+    return (
+      <Message
+        variant="danger"
+        title={`The open incidents of ${place} could not be read. ${problem.message}`}
+      >
+        <Button variant="link" isInline onClick={retry}>
+          Try again
+        </Button>
+      </Message>
+    );
+  }
   return (
-    <Message isLiveRegion variant="warning" title={`${place} is not checked now: ${problem.message}`}>
-      The incidents below are those of the audit log. Whether they are in effect is not known.
-    </Message>
+    <>
+      {value?.unread != null && (
+        <Message
+          isLiveRegion
+          variant="warning"
+          title={`${place} is not checked now: ${value.unread.message}`}
+        >
+          Its incidents below are those of the audit log. Whether they are in effect is not known.
+        </Message>
+      )}
+      {value?.stream != null && <Message variant="warning" title={value.stream} />}
+    </>
   );
 }
 
+/** The open incidents of the contexts that the filter leaves out. */
+function Elsewhere({ rows }: { readonly rows: readonly Row[] }): ReactNode {
+  const open = Map.groupBy(
+    rows.filter(({ incident }) => incident.state !== 'lifted'),
+    ({ place }) => place,
+  );
+  if (open.size === 0) return null;
+  return (
+    <p>
+      Open in other contexts:{' '}
+      {[...open].map(([place, { length }], index) => (
+        <Fragment key={place}>
+          {index > 0 && ', '}
+          <Link to={query('/incidents', { place })}>
+            {numberText(length)} in {place}
+          </Link>
+        </Fragment>
+      ))}
+      .
+    </p>
+  );
+}
+
+interface ListProps {
+  readonly rows: readonly Row[];
+  /** Of the controllers that the filter leaves. */
+  readonly shown: readonly IncidentsRead[];
+}
+
+/** Which context an incident is of, in a list over several controllers. */
+function contextColumn(shown: readonly IncidentsRead[]): readonly Column<Row>[] {
+  return shown.length > 1 ? [{ title: 'Context', show: ({ place }) => place }] : [];
+}
+
 /** The cases to go on with, before the form for another one. */
-function OpenCases({ read, place }: { readonly read: IncidentsRead; readonly place: string }): ReactNode {
-  const open = read.incidents.filter(({ state }) => state !== 'lifted');
-  if (open.length === 0)
-    return (
-      <p>
-        {read.unread === null
-          ? `No lockdown is open in ${place}.`
-          : `The audit log has no open lockdown of ${place}.`}
-      </p>
-    );
+function OpenCases({ rows, shown }: ListProps): ReactNode {
+  if (rows.length === 0) {
+    const [only] = shown.length === 1 ? shown : [];
+    const isWhole = shown.every(({ list }) => list.value?.unread === null);
+    const where = only?.place ?? `these ${numberText(shown.length)} controllers`;
+    if (isWhole) return <p>{`No lockdown is open in ${where}.`}</p>;
+    if (only?.list.value != null) return <p>{`The audit log has no open lockdown of ${where}.`}</p>;
+    return shown.length > 1 && <p>No open lockdown in what was read.</p>;
+  }
   return (
     <PlainTable
       label="Open incidents"
-      rows={open}
-      keyOf={({ id, address }) => `${id} ${address}`}
+      rows={rows}
+      keyOf={keyOf}
       columns={[
         {
           title: 'Open incident',
-          show: ({ id }) => (
+          show: ({ place, incident: { id } }) => (
             <Link className="schedule" to={query('/case', { place, incident: id })}>
               {id}
             </Link>
           ),
         },
-        { title: 'Whom', show: ({ selection }) => selection },
-        { title: 'Since', show: ({ since }) => <When at={since} /> },
+        ...contextColumn(shown),
+        { title: 'Whom', show: ({ incident: { selection } }) => selection },
+        { title: 'Since', show: ({ incident: { since } }) => <When at={since} /> },
         {
           title: 'State',
-          show: (incident) => (
+          show: ({ incident }) => (
             <span className="labels">
               <EffectLabel incident={incident} />
               {incident.isOverdue && <Label color="red">overdue</Label>}
@@ -172,17 +291,7 @@ function OpenCases({ read, place }: { readonly read: IncidentsRead; readonly pla
 }
 
 /** An open incident with its ways in. */
-function Board({
-  place,
-  incident,
-  at,
-  unread,
-}: {
-  readonly place: string;
-  readonly incident: Incident;
-  readonly at: string;
-  readonly unread: Problem | null;
-}): ReactNode {
+function Board({ place, incident, at, unread }: Row): ReactNode {
   const { id, selection, since, until, by, isOverdue } = incident;
   return (
     <Card component="section" aria-label={`Incident ${id}`}>
@@ -219,11 +328,11 @@ function Board({
 const MOST_CLOSED = 20;
 
 /** The closed incidents, the last one first. */
-function ClosedCases({ read, place }: { readonly read: IncidentsRead; readonly place: string }): ReactNode {
+function ClosedCases({ rows, shown }: ListProps): ReactNode {
   const [most, setMost] = useState(MOST_CLOSED);
-  const closed = read.incidents
-    .filter(({ state }) => state === 'lifted')
-    .toSorted((one, other) => (other.lifted?.at ?? '').localeCompare(one.lifted?.at ?? ''));
+  const closed = rows.toSorted((one, other) =>
+    (other.incident.lifted?.at ?? '').localeCompare(one.incident.lifted?.at ?? ''),
+  );
   if (closed.length === 0) return null;
   return (
     <Card component="section" aria-label="Closed incidents">
@@ -232,11 +341,11 @@ function ClosedCases({ read, place }: { readonly read: IncidentsRead; readonly p
         <PlainTable
           label="Closed incidents"
           rows={closed.slice(0, most)}
-          keyOf={({ id, address }) => `${id} ${address}`}
+          keyOf={keyOf}
           columns={[
             {
               title: 'Incident',
-              show: ({ id }) => (
+              show: ({ place, incident: { id } }) => (
                 <Link
                   className="schedule"
                   aria-label={`Show the case ${id}`}
@@ -246,12 +355,13 @@ function ClosedCases({ read, place }: { readonly read: IncidentsRead; readonly p
                 </Link>
               ),
             },
-            { title: 'Whom', show: ({ selection }) => selection },
-            { title: 'Locked down', show: ({ since }) => <When at={since} /> },
-            { title: 'Closed', show: ({ lifted }) => <When at={lifted?.at} /> },
+            ...contextColumn(shown),
+            { title: 'Whom', show: ({ incident: { selection } }) => selection },
+            { title: 'Locked down', show: ({ incident: { since } }) => <When at={since} /> },
+            { title: 'Closed', show: ({ incident: { lifted } }) => <When at={lifted?.at} /> },
             {
               title: 'Not given back',
-              show: ({ stays }) =>
+              show: ({ incident: { stays } }) =>
                 stays.length === 0 ? 'nothing' : stays.map(({ name }) => name).join(', '),
             },
           ]}

@@ -137,7 +137,7 @@ function Summary({ states }: { readonly states: readonly ControllerState[] }): R
         >
           {states.length === 1
             ? (needing[0]?.needs.map(({ text }) => text).join(', ') ?? '')
-            : `of ${pending === 0 ? '' : `${numberText(states.length - pending)} read so far, `}${numberText(states.length)}${pending === 0 ? '' : ' in all'}`}
+            : `of ${numberText(states.length)}${pending === 0 ? '' : `; ${numberText(pending)} not read in full yet`}`}
         </Tile>
         <Tile
           term="Open incidents"
