@@ -79,7 +79,11 @@ describe.skipIf(chromium === null)('a stolen token in the console', () => {
   it('leads from the name to the lockdown, stops whom the thief made, and comes back to the case', async () => {
     await start();
     await page.keyboard.type('bob');
-    await page.getByRole('button', { name: /^Choose without a description, write of bob$/ }).click();
+    await page
+      .getByRole('button', { name: /^Choose token \d+ of bob: without a description, write$/ })
+      .click();
+    // Its button is gone: the keyboard goes on where the account is named.
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toMatch(/^bob: without/);
     // What is decided by is in a line, the rest ready.
     await page.getByText(/^Plan: deactivates bob, ends \d+ access tokens$/).click();
     const plan = page.getByLabel('Plan', { exact: true });
@@ -165,7 +169,7 @@ describe.skipIf(chromium === null)('a stolen token in the console', () => {
     await tab.keyboard.type('nobody');
     await tab.getByText('Nothing found in what was read.').waitFor();
     await tab.getByLabel(/^Whose token, or which\?/).fill('olga');
-    await tab.getByRole('button', { name: 'Choose “own”, write of olga' }).click();
+    await tab.getByRole('button', { name: /^Choose token \d+ of olga: “own”, write$/ }).click();
     await tab.getByText(/This account may not lock down\./).waitFor();
     expect(await tab.getByRole('button', { name: 'Lock down…' }).count()).toBe(0);
     expect(await barriers(tab, 'minor')).toEqual([]);

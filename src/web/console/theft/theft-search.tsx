@@ -183,7 +183,18 @@ function FoundTable(props: {
         ...(isOfSeveral ? [{ title: 'Controller', show: ({ place }: Row | Account) => place }] : []),
         {
           title: 'Token',
-          show: (row) => ('id' in row ? tokenName(row) : <em>not known which</em>),
+          show: (row) =>
+            'id' in row ? (
+              <>
+                {row.id}: {tokenName(row)}
+                <div className="hint">
+                  created <When at={row.created} />, {row.expires === null ? 'never expires' : 'expires '}
+                  {row.expires !== null && <When at={row.expires} />}
+                </div>
+              </>
+            ) : (
+              <em>not known which</em>
+            ),
         },
         {
           title: 'Last use',
@@ -284,7 +295,7 @@ function PickButton({
     <Button
       variant="secondary"
       size="sm"
-      aria-label={`Choose ${tokenName(row)} of ${owner}${at}`}
+      aria-label={`Choose token ${id} of ${owner}${at}: ${tokenName(row)}`}
       onClick={() => onPick(user === null ? { ...picked, application: owner } : { ...picked, user: owner })}
     >
       Choose

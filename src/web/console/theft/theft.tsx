@@ -39,6 +39,11 @@ export function TheftPage(): ReactNode {
   );
 }
 
+/** For what comes in the place of a button that had the focus. */
+function takeFocus(element: HTMLElement | null): void {
+  if (document.activeElement === document.body) element?.focus();
+}
+
 /** The lockdown of the account that was picked. */
 function Picked(props: {
   readonly asked: string;
@@ -61,7 +66,7 @@ function Picked(props: {
   return (
     <PageSection className="stacked">
       {of === undefined && (
-        <p>
+        <p ref={takeFocus} tabIndex={-1}>
           <strong>{name}</strong>
           {token !== null && `: ${row === undefined ? `token ${token}` : tokenName(row)}`}
           {row?.lastUsed != null && (
