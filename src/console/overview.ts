@@ -222,9 +222,11 @@ function toldOf<From, To>({ value, error, waitsMs }: Answer<From>, shown: (value
 }
 
 /** The incidents that are not lifted. */
-function openOf({ incidents }: IncidentList) {
+function openOf({ incidents, unread }: IncidentList) {
   const open = incidents.filter(({ state }) => state !== 'lifted');
   return {
+    /** Whether only the audit log was read. */
+    isUnread: unread !== null,
     open: open.map(({ id, selection, holds, isOverdue, since, accessPaths }) => ({
       ...{ id, selection, holds, isOverdue, since },
       /** How many ways in were not checked. */

@@ -64,6 +64,14 @@ describe.skipIf(chromium === null)('the console', () => {
     await card.getByRole('link', { name: '400', exact: true }).waitFor();
     await card.getByText(/^\d+ high$/).waitFor();
     await card.getByText('never ran').waitFor();
+    const problems = page.getByRole('region', { name: 'Needs attention' });
+    const remedy = problems.getByRole('link', { name: 'Show the remedy: basic authentication on' });
+    expect(await remedy.getAttribute('href')).toBe('/audit?place=east&rule=basic-auth-on');
+    expect(
+      await problems
+        .getByRole('link', { name: 'Show the jobs: no scheduler is running' })
+        .getAttribute('href'),
+    ).toBe('/jobs');
     await card.getByText(/^Expiries by day: [1-9]/).click();
     await card.getByRole('img', { name: /^Expiries in the coming year: [1-9]/ }).waitFor();
     await card.getByText('Settings (2 weak), leavers').click();
@@ -378,6 +386,7 @@ describe.skipIf(chromium === null)('the console', () => {
     });
     const tab = await context.newPage();
     await tab.goto(await several.listen());
+    await tab.getByText('read at 1 of 2', { exact: false }).waitFor();
     await tab.locator('.tile', { hasText: 'Open incidents' }).getByRole('link', { name: '1' }).click();
     await tab.getByText('away is not checked now: ', { exact: false }).waitFor();
     await tab.getByRole('link', { name: /^inc-[0-9a-f]{8}$/ }).waitFor();
@@ -386,6 +395,10 @@ describe.skipIf(chromium === null)('the console', () => {
     await tab.getByText('The audit log has no open lockdown of away.').waitFor();
     await tab.getByRole('link', { name: '1 in east' }).click();
     await tab.getByRole('link', { name: /^inc-[0-9a-f]{8}$/ }).waitFor();
+    await tab.getByRole('link', { name: 'Audit', exact: true }).click();
+    await tab.getByText(/^not audited|^not read/).waitFor();
+    await tab.getByRole('link', { name: /^\d+ high$/ }).click();
+    await tab.getByRole('button', { name: /^\d+ high$/, pressed: true }).waitFor();
   });
 
   it('shows findings, the audit log and the jobs', async () => {

@@ -9,7 +9,7 @@ import {
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
 import { type Column, PlainTable } from '@tokenctl/common/web/table.tsx';
@@ -17,7 +17,9 @@ import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import type { AuditRead as Audited } from '../../console/audits.ts';
-import { call, type Json, patternOf, query, saved, send, useAddress, useFacts } from './api.ts';
+import { call, type Json, patternOf, query, useAddress, useFacts } from './api.ts';
+import { AuditContexts } from './audit-contexts.tsx';
+import { BaselineField, type Chosen, download, FORMATS } from './audit-files.tsx';
 import { OwnCommand } from './commands.tsx';
 import { PlaceNote, usePlace } from './controller.tsx';
 import { ExceptionDialog, type RuleRead } from './exception.tsx';
@@ -28,34 +30,20 @@ type State = NonNullable<Json<Audited>['findings'][number]['state']>;
 
 export type AuditRead = Json<Audited>;
 
-const FORMATS = [
-  ['html', 'HTML'],
-  ['csv', 'CSV'],
-  ['json', 'JSON'],
-  ['sarif', 'SARIF'],
-  ['table', 'Table'],
-  ['baseline', 'Baseline'],
-] as const;
-
-/** A baseline that was chosen: its text, and what tells it from another one. */
-interface Chosen {
-  readonly name: string;
-  readonly text: string;
-  readonly key: string;
-}
-
 export function Audit(): ReactNode {
   const { places } = useFacts();
   const [search, change] = useAddress();
-  const asked = search.get('place') ?? places[0] ?? '';
-  const chosen = usePlace(asked);
-  const place = chosen?.place ?? asked;
+  const filter = search.get('place');
+  const chosen = usePlace(filter ?? places[0] ?? '');
+  const isAll = filter === null && chosen?.isAlone === false;
+  const place = chosen?.place ?? '';
   const rule = search.get('rule');
   const severity = search.get('severity');
   const [baseline, setBaseline] = useState<Chosen | null>(null);
   const [error, setError] = useState<Error | null>(null);
+  const queries = useQueryClient();
   const read = useQuery({
-    enabled: chosen !== null,
+    enabled: chosen !== null && !isAll,
     queryKey: ['/api/audit', place, baseline?.key ?? null],
     queryFn: ({ signal }) =>
       baseline === null
@@ -71,10 +59,13 @@ export function Audit(): ReactNode {
             variant="secondary"
             isLoading={read.isFetching}
             onClick={() =>
-              void call('/api/tokens/read-again', { body: { place } }).then(() => read.refetch(), setError)
+              void call('/api/tokens/read-again', { body: isAll ? {} : { place } }).then(
+                () => queries.invalidateQueries(),
+                setError,
+              )
             }
           >
-            Audit again
+            Refresh
           </Button>
         }
       />
@@ -85,102 +76,62 @@ export function Audit(): ReactNode {
               <ToolbarItem>
                 <Choice
                   aria-label="Context"
-                  value={asked}
-                  options={places}
-                  onChange={(place) => change({ place })}
+                  value={filter ?? ''}
+                  options={[['', 'All contexts'], ...places]}
+                  onChange={(place) => change({ place, only: null })}
                 />
               </ToolbarItem>
             )}
-            <ToolbarItem>
-              <BaselineField chosen={baseline} onChoose={setBaseline} onError={setError} />
-            </ToolbarItem>
-            <ToolbarItem className="downloads">
-              <span id="downloads">Download:</span>
-              {FORMATS.map(([format, name]) => (
-                <Button
-                  key={format}
-                  variant="link"
-                  id={`download-${format}`}
-                  aria-labelledby={`downloads download-${format}`}
-                  onClick={() =>
-                    void download({ place, format, baseline }).then(() => setError(null), setError)
-                  }
-                >
-                  {name}
-                </Button>
-              ))}
-            </ToolbarItem>
+            {!isAll && (
+              <>
+                <ToolbarItem>
+                  <BaselineField chosen={baseline} onChoose={setBaseline} onError={setError} />
+                </ToolbarItem>
+                <ToolbarItem className="downloads">
+                  <span id="downloads">Download:</span>
+                  {FORMATS.map(([format, name]) => (
+                    <Button
+                      key={format}
+                      variant="link"
+                      id={`download-${format}`}
+                      aria-labelledby={`downloads download-${format}`}
+                      onClick={() =>
+                        void download({ place, format, baseline }).then(() => setError(null), setError)
+                      }
+                    >
+                      {name}
+                    </Button>
+                  ))}
+                </ToolbarItem>
+              </>
+            )}
           </ToolbarContent>
         </Toolbar>
-        {chosen !== null && chosen.instead !== null && (
+        {!isAll && chosen !== null && chosen.instead !== null && (
           <p>
             <PlaceNote chosen={chosen} />
           </p>
         )}
         {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
-        <Loaded query={read}>
-          {(data) => (
-            <Findings
-              data={data}
-              rule={rule}
-              severity={rule === null ? severity : null}
-              // Each rule has its severity: one of both says what is listed.
-              onChoose={(rule, severity) => change({ rule, severity })}
-              place={place}
-            />
-          )}
-        </Loaded>
+        {isAll ? (
+          <AuditContexts />
+        ) : (
+          <Loaded query={read}>
+            {(data) => (
+              <Findings
+                data={data}
+                rule={rule}
+                severity={rule === null ? severity : null}
+                // Each rule has its severity: one of both says what is listed.
+                onChoose={(rule, severity) => change({ rule, severity })}
+                place={place}
+              />
+            )}
+          </Loaded>
+        )}
       </PageSection>
     </>
   );
-}
-
-/** What the console takes of a file, in bytes. */
-const MAX_BASELINE = 8 * 1024 * 1024;
-
-function BaselineField(props: {
-  readonly chosen: Chosen | null;
-  readonly onChoose: (baseline: Chosen | null) => void;
-  readonly onError: (error: Error | null) => void;
-}): ReactNode {
-  const { chosen, onChoose, onError } = props;
-  if (chosen !== null) {
-    return (
-      <Label onClose={() => onChoose(null)} closeBtnAriaLabel="Remove the baseline">
-        Baseline: {chosen.name}
-      </Label>
-    );
-  }
-  const choose = async (file: File | undefined) => {
-    if (file === undefined) return;
-    if (file.size > MAX_BASELINE) throw new Error('The file is too large for a baseline.');
-    const text = await file.text();
-    onError(null);
-    onChoose({ name: file.name, text, key: `${file.name} ${file.size} ${file.lastModified}` });
-  };
-  return (
-    <label className="file">
-      Compare with a baseline{' '}
-      <input
-        type="file"
-        onChange={({ target }) => void choose(target.files?.[0]).catch((error: Error) => onError(error))}
-      />
-    </label>
-  );
-}
-
-async function download(given: {
-  readonly place: string;
-  readonly format: string;
-  readonly baseline: Chosen | null;
-}): Promise<void> {
-  const { place, format, baseline } = given;
-  const isCompared = baseline !== null && format !== 'baseline';
-  const response = await send('/api/audit/export', {
-    body: { place, format, ...(isCompared && { baseline: baseline.text }) },
-  });
-  const ending = format === 'table' ? 'txt' : format;
-  await saved(response, `audit-${place.replace('/', '+')}.${ending}`);
 }
 
 /** The worst first. */
@@ -404,7 +355,12 @@ function FindingTable(props: {
         rows={findings.slice(0, SHOWN)}
         keyOf={({ rule, subject }) => `${rule} ${subject}`}
         columns={[
-          { title: 'Severity', show: ({ severity }) => <Severity severity={severity} /> },
+          {
+            title: 'Severity',
+            show: ({ severity }) => (
+              <Severity severity={severity} to={query('/audit', { place, severity })} />
+            ),
+          },
           { title: 'Rule', show: ({ rule }) => <span className="rule">{rule}</span> },
           ...(isCompared ? [STATE] : []),
           {

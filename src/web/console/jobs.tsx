@@ -13,7 +13,7 @@ import {
 import { useMutation } from '@tanstack/react-query';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import type { Jobs as Answer } from '../../console/jobs.ts';
 import { call, type Ended, type Json, type Operation, query, useAddress, useFacts, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
@@ -29,7 +29,9 @@ export type JobsRead = Json<Answer>;
 
 export function Jobs(): ReactNode {
   const read = useRead<JobsRead>('/api/jobs');
-  const [shown, setShown] = useState<string | null>(null);
+  const [search, change] = useAddress();
+  const shown = search.get('run');
+  const setShown = (run: string | null) => change({ run });
   return (
     <>
       <Heading title="Jobs" />

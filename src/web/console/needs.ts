@@ -1,6 +1,6 @@
 /** What a controller needs somebody for: the reasons in words, the gravest first. */
 import { countText } from '@tokenctl/common/web/times.tsx';
-import { type ControllerRead, unreadText } from './api.ts';
+import { type ContextRead, type ControllerRead, patternOf, query, unreadText } from './api.ts';
 import type { JobsRead } from './jobs.tsx';
 
 /** The job that revokes by the policy. */
@@ -9,6 +9,9 @@ export type Sweep = JobsRead['jobs'][number];
 /** One reason. */
 export interface Need {
   readonly text: string;
+  /** What to do about it, and the page where that is done. */
+  readonly act: string;
+  readonly to: string;
   /** The higher, the sooner. */
   readonly weight: number;
   readonly isGrave: boolean;
@@ -38,29 +41,118 @@ export function sweepOf({ jobs }: JobsRead, places: readonly string[]): Sweep | 
 
 /** The reasons to look at a controller, from what is known of it by now. */
 export function needsOf(read: ControllerRead, sweep: Sweep | null | undefined): readonly Need[] {
-  const { context, incidents, audit } = read;
+  const { place, context, incidents, audit } = read;
   const { value, problem } = context;
   const open = incidents.value?.open ?? [];
   const critical = audit.value?.bySeverity.critical ?? 0;
-  const run = sweep?.last?.state;
   const own = value?.ownToken?.earliest;
   const expiresSoon = own !== undefined && Date.parse(own) < Date.now() + SOON_MS;
-  const reasons: readonly (readonly [weight: number, text: string | false | undefined])[] = [
-    [9, problem !== null && unreadText(problem)],
-    [8, open.some(({ holds }) => holds === false) && 'lockdown not in effect'],
-    [7, open.some(({ isOverdue }) => isOverdue) && 'lockdown overdue'],
-    [6, critical > 0 && countText(critical, 'critical finding')],
-    [5, (run === 'failed' || run === 'lost') && `sweep ${run}`],
-    [4, expiresSoon && 'own token expires soon'],
-    [3, open.length > 0 && `${open.length} ${open.length === 1 ? 'incident' : 'incidents'} open`],
-    [2, problem === null && incidents.problem !== null && 'incidents not read'],
-    [2, audit.problem !== null && 'not audited'],
-    [1, value !== null && value.incomplete !== null && 'its account does not see all tokens'],
-  ];
-  return reasons.flatMap(([weight, text]) =>
-    typeof text === 'string' ? [{ text, weight, isGrave: weight >= GRAVE }] : [],
-  );
+  const card = query('/', { controller: place });
+  const ofIncidents = open.flatMap(({ id, holds, isOverdue }) => {
+    const to = query('/case', { place, incident: id });
+    return [
+      holds === false && needOf(8, `lockdown ${id} not in effect`, 'Open the case', to),
+      isOverdue && needOf(7, `lockdown ${id} overdue`, 'Lift it', to),
+    ];
+  });
+  const plain = open.filter(({ holds, isOverdue }) => holds !== false && !isOverdue);
+  const [only] = plain;
+  const audited = (more: object) => query('/audit', { place, ...more });
+  return [
+    problem !== null && needOf(9, unreadText(problem), 'Show why', card),
+    ...ofIncidents,
+    critical > 0 &&
+      needOf(
+        6,
+        countText(critical, 'critical finding'),
+        'Show the findings',
+        audited({ severity: 'critical' }),
+      ),
+    sweep?.last != null && failedRun(sweep, 'sweep'),
+    expiresSoon &&
+      value !== null &&
+      needOf(
+        4,
+        'own token expires soon',
+        'Show its tokens',
+        query('/tokens', { place, user: patternOf(value.identity.username) }),
+      ),
+    only !== undefined &&
+      (plain.length === 1
+        ? needOf(3, `${only.id} open`, 'Open the case', query('/case', { place, incident: only.id }))
+        : needOf(3, `${plain.length} incidents open`, 'Show them', query('/incidents', { place }))),
+    problem === null &&
+      incidents.problem !== null &&
+      needOf(2, 'incidents not read', 'Show why', query('/incidents', { place })),
+    audit.problem !== null && needOf(2, 'not audited', 'Show why', audited({})),
+    ...weakSettings(value?.settings ?? null).map(({ text, rule }) =>
+      needOf(1, text, 'Show the remedy', audited({ rule })),
+    ),
+    value !== null &&
+      value.incomplete !== null &&
+      needOf(1, 'its account does not see all tokens', 'Show the account', card),
+  ].filter((need) => need !== false);
+}
+
+/** What the jobs need somebody for, other than the sweeps of controllers that are shown. */
+export function jobNeeds({ warning, jobs }: JobsRead, sweeps: readonly Sweep[]): readonly Need[] {
+  return [
+    warning !== null && jobs.length > 0 && needOf(5, 'no scheduler is running', 'Show the jobs', '/jobs'),
+    ...jobs.filter((job) => !sweeps.includes(job)).map((job) => failedRun(job, job.name)),
+  ].filter((need) => need !== false);
+}
+
+function failedRun({ last }: Sweep, name: string): Need | false {
+  if (last?.state !== 'failed' && last?.state !== 'lost') return false;
+  return needOf(5, `${name} ${last.state}`, 'Show the run', query('/jobs', { run: last.run }));
 }
 
 /** From this weight on, somebody has to act now. */
 const GRAVE = 5;
+
+function needOf(weight: number, text: string, act: string, to: string): Need {
+  return { text, act, to, weight, isGrave: weight >= GRAVE };
+}
+
+const SWITCHES = [
+  ['AUTH_BASIC_ENABLED', 'basic authentication', 'basic-auth-on'],
+  ['ALLOW_OAUTH2_FOR_EXTERNAL_USERS', 'tokens of external users', 'external-tokens-allowed'],
+] as const;
+const YEAR_SECONDS = 31_536_000;
+
+/** The settings with whether each is as it should be; null where they cannot be read. */
+export function settingsIn(settings: ContextRead['settings']) {
+  if (settings === null) return null;
+  const lifetime = settings['OAUTH2_PROVIDER']?.ACCESS_TOKEN_EXPIRE_SECONDS;
+  return [
+    ...SWITCHES.map(([key, name, rule]) => {
+      const isOn = settings[key] === true;
+      return { text: `${name} ${isOn ? 'on' : 'off'}`, isGood: !isOn, rule };
+    }),
+    ...(lifetime === undefined
+      ? []
+      : [
+          {
+            text: `new tokens live ${lifetimeText(lifetime)}`,
+            isGood: lifetime <= YEAR_SECONDS,
+            // The rule finds what no lifetime is.
+            rule: lifetime > 100 * YEAR_SECONDS ? 'lifetime-default' : undefined,
+          },
+        ]),
+  ];
+}
+
+function weakSettings(settings: ContextRead['settings']) {
+  return (settingsIn(settings) ?? []).filter(({ isGood }) => !isGood);
+}
+
+function lifetimeText(seconds: number): string {
+  const units = [
+    [YEAR_SECONDS, 'year'],
+    [86_400, 'day'],
+    [3_600, 'hour'],
+    [60, 'minute'],
+  ] as const;
+  const [size, unit] = units.find(([each]) => seconds >= each) ?? [1, 'second'];
+  return countText(Math.round(seconds / size), unit);
+}

@@ -8,6 +8,7 @@ import {
   Flex,
   FlexItem,
   Label,
+  type LabelProps,
   PageSection,
   Title,
 } from '@patternfly/react-core';
@@ -201,18 +202,35 @@ export function Said({ text }: { readonly text: string }): ReactNode {
 
 const COLORS = { critical: 'red', high: 'orangered', medium: 'orange', low: 'grey' } as const;
 
-/** The severity of findings, with their number if it is given. */
+/** The severity of findings, with their number and the way to them if these are given. */
 export function Severity({
   severity,
   count,
+  to,
 }: {
   readonly severity: string;
   readonly count?: number | undefined;
+  readonly to?: string;
 }): ReactNode {
+  const color = COLORS[severity as keyof typeof COLORS] ?? 'grey';
+  const text = count === undefined ? severity : `${numberText(count)} ${severity}`;
+  if (to === undefined) return <Label color={color}>{text}</Label>;
   return (
-    <Label color={COLORS[severity as keyof typeof COLORS] ?? 'grey'}>
-      {count === undefined ? severity : `${numberText(count)} ${severity}`}
-    </Label>
+    <LinkedLabel to={to} color={color}>
+      {text}
+    </LinkedLabel>
+  );
+}
+
+/** A label that leads to what it is about. */
+export function LinkedLabel({
+  to,
+  ...label
+}: Pick<LabelProps, 'color' | 'children'> & { readonly to: string }): ReactNode {
+  return (
+    <Link to={to} className="linked-label">
+      <Label {...label} />
+    </Link>
   );
 }
 

@@ -4,8 +4,8 @@ import { countText, numberText, unbroken } from '@tokenctl/common/web/times.tsx'
 import { lazy, type ReactNode, Suspense } from 'react';
 import { Link } from 'react-router';
 import { type ContextRead, type ControllerRead, query } from '../api.ts';
-import type { ControllerState, Sweep } from '../needs.ts';
-import { Fact, Message, RunState, Said, Severity, When } from '../parts.tsx';
+import { type ControllerState, type Need, type Sweep, settingsIn } from '../needs.ts';
+import { Fact, LinkedLabel, Message, RunState, Said, Severity, When } from '../parts.tsx';
 
 /** Folded, and so no part of the first view. */
 const Calendar = lazy(async () => ({ default: (await import('./calendar.tsx')).Calendar }));
@@ -146,25 +146,30 @@ function FactList({ children }: { readonly children: ReactNode }): ReactNode {
 /** Beside the name of a controller, so that it does not read as a part of it. */
 function NotNeeded({ read }: { readonly read: ControllerRead }): ReactNode {
   return (
-    <span className="not-needed">(needs you: {isPending(read) ? 'not known yet' : 'no reason found'})</span>
+    <span className="not-needed">({isPending(read) ? 'still reading' : 'nothing needs attention'})</span>
   );
 }
 
-/** What a controller needs somebody for. */
+/** What a controller needs somebody for, each with the way to it. */
 export function Needs({ state: { read, needs } }: { readonly state: ControllerState }): ReactNode {
   if (needs.length > 0) {
     return (
       <span className="labels">
-        {needs.map(({ text, isGrave }) => (
-          <Label key={text} color={isGrave ? 'red' : 'orange'}>
-            {text}
-          </Label>
+        {needs.map((need) => (
+          <NeedLabel key={need.text} need={need} />
         ))}
       </span>
     );
   }
-  if (isPending(read)) return 'not known yet';
-  return 'no reason found';
+  return isPending(read) ? 'still reading' : 'nothing';
+}
+
+export function NeedLabel({ need: { text, isGrave, to } }: { readonly need: Need }): ReactNode {
+  return (
+    <LinkedLabel to={to} color={isGrave ? 'red' : 'orange'}>
+      {text}
+    </LinkedLabel>
+  );
 }
 
 /** Whether anything of it has not answered yet. */
@@ -179,14 +184,24 @@ export function IncidentsText({ read }: { readonly read: ControllerRead }): Reac
   if (problem !== null) return `not read: ${problem.message}`;
   if (value === null) return incidents.waits === null ? 'not read' : 'reading';
   const { open } = value;
-  if (open.length === 0) return <span className="whole">none open</span>;
+  if (open.length === 0)
+    return <span className="whole">{value.isUnread ? 'none open in the audit log' : 'none open'}</span>;
   const broken = open.filter(({ holds }) => holds === false).length;
   const unchecked = open.filter(({ holds, unchecked: ways }) => holds === null || ways > 0).length;
+  const to = query('/incidents', { place });
   return (
     <span className="labels">
-      <Link to={query('/incidents', { place })}>{numberText(open.length)} open</Link>
-      {broken > 0 && <Label color="red">{numberText(broken)} not in effect</Label>}
-      {unchecked > 0 && <Label color="orange">{numberText(unchecked)} not checked in full</Label>}
+      <Link to={to}>{numberText(open.length)} open</Link>
+      {broken > 0 && (
+        <LinkedLabel to={to} color="red">
+          {numberText(broken)} not in effect
+        </LinkedLabel>
+      )}
+      {unchecked > 0 && (
+        <LinkedLabel to={to} color="orange">
+          {numberText(unchecked)} not checked in full
+        </LinkedLabel>
+      )}
     </span>
   );
 }
@@ -211,7 +226,12 @@ export function Findings({
       {severities
         .filter((severity) => (bySeverity[severity] ?? 0) > 0)
         .map((severity) => (
-          <Severity key={severity} severity={severity} count={bySeverity[severity]} />
+          <Severity
+            key={severity}
+            severity={severity}
+            count={bySeverity[severity]}
+            to={query('/audit', { place, severity })}
+          />
         ))}
       {(notChecked > 0 || incomplete !== null) && <span>{missingText(notChecked, incomplete !== null)}</span>}
     </span>
@@ -235,7 +255,7 @@ export function SweepText({
   readonly isShort?: boolean;
 }): ReactNode {
   if (sweep === undefined) return '';
-  if (sweep === null) return isShort ? 'no job' : 'No job sweeps this controller.';
+  if (sweep === null) return isShort ? 'no job' : 'No sweep is scheduled.';
   const { name, last } = sweep;
   if (last === null) {
     return isShort ? (
@@ -268,29 +288,6 @@ function TokenFact({ read: { place, audit } }: { readonly read: ControllerRead }
   );
 }
 
-const SWITCHES = [
-  ['AUTH_BASIC_ENABLED', 'basic authentication'],
-  ['ALLOW_OAUTH2_FOR_EXTERNAL_USERS', 'tokens of external users'],
-] as const;
-const YEAR_SECONDS = 31_536_000;
-
-/** The settings with whether each is as it should be; null where they cannot be read. */
-function settingsIn(
-  settings: ContextRead['settings'],
-): readonly { readonly text: string; readonly isGood: boolean }[] | null {
-  if (settings === null) return null;
-  const lifetime = settings['OAUTH2_PROVIDER']?.ACCESS_TOKEN_EXPIRE_SECONDS;
-  return [
-    ...SWITCHES.map(([key, name]) => {
-      const isOn = settings[key] === true;
-      return { text: `${name} ${isOn ? 'on' : 'off'}`, isGood: !isOn };
-    }),
-    ...(lifetime === undefined
-      ? []
-      : [{ text: `new tokens live ${lifetimeText(lifetime)}`, isGood: lifetime <= YEAR_SECONDS }]),
-  ];
-}
-
 /** What stands for the settings until they are unfolded. */
 function settingsTitle(settings: ContextRead['settings']): string {
   const weak = settingsIn(settings)?.filter(({ isGood }) => !isGood).length;
@@ -314,16 +311,4 @@ function SettingFacts({
       </span>
     </Fact>
   );
-}
-
-function lifetimeText(seconds: number): string {
-  const units = [
-    [YEAR_SECONDS, 'year'],
-    [86_400, 'day'],
-    [3_600, 'hour'],
-    [60, 'minute'],
-  ] as const;
-  const [size, unit] = units.find(([each]) => seconds >= each) ?? [1, 'second'];
-  const count = Math.round(seconds / size);
-  return `${numberText(count)} ${unit}${count === 1 ? '' : 's'}`;
 }

@@ -1,4 +1,4 @@
-/** All controllers at a glance: which one needs somebody, what is open, what expires, and when the last sweep ran. */
+/** All controllers at a glance: what needs attention, what is open, what expires, and when the last sweep ran. */
 import { Button, PageSection } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
@@ -8,9 +8,17 @@ import { type ReactNode, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { type ControllerRead, call, query, useRead } from '../api.ts';
 import type { JobsRead } from '../jobs.tsx';
-import { type ControllerState, needsOf, sweepOf } from '../needs.ts';
+import { type ControllerState, jobNeeds, type Need, needsOf, sweepOf } from '../needs.ts';
 import { Heading, Message, When } from '../parts.tsx';
-import { ControllerCard, Findings, IncidentsText, isPending, Needs, SweepText } from './controller-card.tsx';
+import {
+  ControllerCard,
+  Findings,
+  IncidentsText,
+  isPending,
+  NeedLabel,
+  Needs,
+  SweepText,
+} from './controller-card.tsx';
 
 /** With more of them, each is a line of a table. */
 const MOST_CARDS = 3;
@@ -60,6 +68,18 @@ export function Overview(): ReactNode {
                 </PageSection>
               )}
               {only === null && <Summary states={ordered} />}
+              <Problems
+                states={isTable ? [] : ordered}
+                isPending={ordered.some(({ read: each }) => isPending(each)) || jobs.isPending}
+                others={
+                  jobs.data && only === null
+                    ? jobNeeds(
+                        jobs.data,
+                        ordered.flatMap(({ sweep }) => sweep ?? []),
+                      )
+                    : []
+                }
+              />
               {jobs.error !== null && (
                 <PageSection>
                   <Message variant="danger" title={`Jobs: ${jobs.error.message}`} />
@@ -130,15 +150,16 @@ function Summary({ states }: { readonly states: readonly ControllerState[] }): R
   return (
     <PageSection>
       <dl className="tiles">
-        <Tile
-          term={states.length === 1 ? 'Needs you' : 'Controllers that need you'}
-          value={states.length === 1 ? needText(needing.length, pending) : numberText(needing.length)}
-          isBad={needing.length > 0}
-        >
-          {states.length === 1
-            ? (needing[0]?.needs.map(({ text }) => text).join(', ') ?? '')
-            : `of ${numberText(states.length)}${pending === 0 ? '' : `; ${numberText(pending)} not read in full yet`}`}
-        </Tile>
+        {states.length > 1 && (
+          <Tile
+            term="Controllers that need attention"
+            value={numberText(needing.length)}
+            isBad={needing.some(({ needs }) => needs.some(({ isGrave }) => isGrave))}
+          >
+            of {numberText(states.length)}
+            {pending > 0 && `; ${numberText(pending)} not read in full yet`}
+          </Tile>
+        )}
         <Tile
           term="Open incidents"
           value={
@@ -149,7 +170,7 @@ function Summary({ states }: { readonly states: readonly ControllerState[] }): R
           {[
             broken > 0 && `${numberText(broken)} not in effect`,
             unsure > 0 && `${numberText(unsure)} not checked in full`,
-            states.length > 1 && coverage(told.map(({ incidents }) => incidents)),
+            states.length > 1 && coverage(told),
           ]
             .filter(Boolean)
             .join('; ')}
@@ -167,6 +188,46 @@ function Summary({ states }: { readonly states: readonly ControllerState[] }): R
         <SweepTile states={states} />
       </dl>
       <Waiting told={told} />
+    </PageSection>
+  );
+}
+
+/** What needs attention, the gravest first, each with what to do about it. */
+function Problems({
+  states,
+  others,
+  isPending: isReading,
+}: {
+  readonly states: readonly ControllerState[];
+  /** What is about no one controller. */
+  readonly others: readonly Need[];
+  readonly isPending: boolean;
+}): ReactNode {
+  const problems = [
+    ...states.flatMap(({ read: { place }, needs }) => needs.map((need) => ({ need, place }))),
+    ...others.map((need) => ({ need, place: '' })),
+  ].toSorted((one, other) => other.need.weight - one.need.weight);
+  if (problems.length === 0 && states.length === 0) return null;
+  const isOne = states.length <= 1;
+  return (
+    <PageSection>
+      <section aria-label="Needs attention" className="problems">
+        <h2>Needs attention</h2>
+        {problems.length === 0 && <p>{isReading ? 'Still reading.' : 'Nothing found.'}</p>}
+        <ul className="plain">
+          {problems.map(({ need, place }) => {
+            const of = isOne || place === '' ? '' : place;
+            return (
+              <li key={`${place} ${need.text}`}>
+                <NeedLabel need={need} /> {of}{' '}
+                <Link to={need.to} aria-label={`${need.act}: ${need.text} ${of}`.trim()}>
+                  {need.act}
+                </Link>
+              </li>
+            );
+          })}
+        </ul>
+      </section>
     </PageSection>
   );
 }
@@ -221,12 +282,12 @@ function SweepTile({ states }: { readonly states: readonly ControllerState[] }):
     );
   }
   const isRead = states.every(({ sweep }) => sweep !== undefined);
-  const which = states.length === 1 ? 'it' : `${numberText(unswept)} of ${numberText(states.length)}`;
+  const which = states.length === 1 ? '' : ` at ${numberText(unswept)} of ${numberText(states.length)}`;
   return (
     <Tile term="Last sweep" value={isRead ? 'never' : '…'} isBad={false}>
       {isRead && (
         <>
-          {unswept === 0 ? 'Its job has not run yet: ' : `No job sweeps ${which}: `}
+          {unswept === 0 ? 'Its job has not run yet: ' : `No sweep is scheduled${which}: `}
           <Link to="/jobs">Jobs</Link>
         </>
       )}
@@ -234,15 +295,9 @@ function SweepTile({ states }: { readonly states: readonly ControllerState[] }):
   );
 }
 
-/** Whether the only controller needs somebody. */
-function needText(needing: number, pending: number): string {
-  if (needing > 0) return 'yes';
-  return pending > 0 ? 'not known yet' : 'no reason found';
-}
-
-/** At how many controllers something was read. */
-function coverage(told: readonly { readonly value: unknown }[]): string {
-  const known = told.filter(({ value }) => value !== null).length;
+/** At how many controllers the incidents were read. */
+function coverage(told: readonly ControllerRead[]): string {
+  const known = told.filter(({ incidents: { value } }) => value?.isUnread === false).length;
   return known === told.length ? 'read everywhere' : `read at ${known} of ${told.length}`;
 }
 
@@ -299,7 +354,7 @@ function ControllerTable({ states }: { readonly states: readonly ControllerState
           show: ({ read: { place } }) => <Link to={query('/', { controller: place })}>{place}</Link>,
         },
         {
-          title: 'Needs you',
+          title: 'Needs attention',
           show: (state) => (
             <>
               <Needs state={state} />
