@@ -65,7 +65,7 @@ function bareQuery(page: Page, path: string): Promise<number> {
 
 async function readAgain(page: Page): Promise<void> {
   await page.goto(new URL('/tokens', origin).href);
-  await page.getByRole('button', { name: 'Read again' }).waitFor();
+  await page.getByRole('button', { name: 'Refresh' }).waitFor();
   await page.evaluate(() =>
     fetch('/api/tokens/read-again', {
       method: 'POST',

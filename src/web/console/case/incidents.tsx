@@ -65,6 +65,7 @@ export function Incidents(): ReactNode {
   const shown = read.data?.filter(isIn) ?? [];
   const rows = rowsOf(shown);
   const open = rows.filter(({ incident }) => incident.state !== 'lifted');
+  const isOfOne = chosen !== null && (filter !== null || chosen.isAlone);
   const onContext = (next: string) => change({ place: next, only: null });
   return (
     <>
@@ -92,7 +93,7 @@ export function Incidents(): ReactNode {
               onChange={onContext}
             />
           )}
-          {filter !== null && chosen !== null && (chosen.instead !== null || chosen.via === 'database') && (
+          {isOfOne && (chosen.instead !== null || chosen.via === 'database') && (
             <span>
               <PlaceNote chosen={chosen} />
             </span>
@@ -122,7 +123,7 @@ export function Incidents(): ReactNode {
         </Card>
         {chosen === null ? (
           <Loading />
-        ) : filter === null && !chosen.isAlone ? (
+        ) : !isOfOne ? (
           <Card component="section" aria-label="New lockdown">
             <CardTitle component="h2">Lock down</CardTitle>
             <CardBody>
