@@ -24,9 +24,7 @@ export function ControllerCard({
   const { value, problem, waits } = context;
   return (
     <Card component="section" aria-label={place}>
-      <CardTitle component="h2">
-        {place} {!isAlone && (state.needs.length > 0 ? <Needs state={state} /> : <NotNeeded read={read} />)}
-      </CardTitle>
+      <CardTitle component="h2">{place}</CardTitle>
       <CardBody>
         {problem !== null && (
           <Message variant="danger" title={problem.message}>
@@ -140,13 +138,6 @@ function FactList({ children }: { readonly children: ReactNode }): ReactNode {
     >
       {children}
     </DescriptionList>
-  );
-}
-
-/** Beside the name of a controller, so that it does not read as a part of it. */
-function NotNeeded({ read }: { readonly read: ControllerRead }): ReactNode {
-  return (
-    <span className="not-needed">({isPending(read) ? 'still reading' : 'nothing needs attention'})</span>
   );
 }
 
@@ -311,4 +302,26 @@ function SettingFacts({
       </span>
     </Fact>
   );
+}
+
+type Expiring = NonNullable<NonNullable<ControllerRead['audit']['value']>['expiring']>;
+
+/** How many tokens expire in the coming month: to the list of them. */
+export function ExpiringLink({
+  expiring,
+  place,
+}: {
+  readonly expiring: readonly Expiring[];
+  readonly place?: string;
+}): ReactNode {
+  const count = expiring.reduce((sum, { month }) => sum + month, 0);
+  const text = countText(count, 'token');
+  const last = expiring
+    .flatMap(({ until }) => until ?? [])
+    .toSorted()
+    .at(-1);
+  if (count === 0 || last === undefined) return text;
+  // That day is not counted.
+  const expiresBefore = new Date(Date.parse(last) - 1).toISOString();
+  return <Link to={query('/tokens', { place, expiry: 'live', expiresBefore })}>{text}</Link>;
 }

@@ -2,23 +2,18 @@
 import { Button, PageSection } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
-import { PlainTable } from '@tokenctl/common/web/table.tsx';
-import { countText, numberText, unbroken } from '@tokenctl/common/web/times.tsx';
-import { type ReactNode, useState } from 'react';
+import { numberText, unbroken } from '@tokenctl/common/web/times.tsx';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { type ControllerRead, call, query, useRead } from '../api.ts';
 import type { JobsRead } from '../jobs.tsx';
 import { type ControllerState, jobNeeds, type Need, needsOf, sweepOf } from '../needs.ts';
 import { Heading, Message, When } from '../parts.tsx';
-import {
-  ControllerCard,
-  Findings,
-  IncidentsText,
-  isPending,
-  NeedLabel,
-  Needs,
-  SweepText,
-} from './controller-card.tsx';
+import { ControllerCard, ExpiringLink, isPending, NeedLabel } from './controller-card.tsx';
+
+const ControllerTable = lazy(async () => ({
+  default: (await import('./controller-table.tsx')).ControllerTable,
+}));
 
 /** With more of them, each is a line of a table. */
 const MOST_CARDS = 3;
@@ -87,7 +82,9 @@ export function Overview(): ReactNode {
               )}
               <PageSection>
                 {isTable ? (
-                  <ControllerTable states={ordered} />
+                  <Suspense>
+                    <ControllerTable states={ordered} />
+                  </Suspense>
                 ) : (
                   <div className="cards">
                     {ordered.map((state) => (
@@ -237,28 +234,6 @@ function OpenCount({ count }: { readonly count: number }): ReactNode {
   return count === 0 ? '0' : <Link to="/incidents">{numberText(count)}</Link>;
 }
 
-type Expiring = NonNullable<NonNullable<ControllerRead['audit']['value']>['expiring']>;
-
-/** How many tokens expire in the coming month: to the list of them. */
-function ExpiringLink({
-  expiring,
-  place,
-}: {
-  readonly expiring: readonly Expiring[];
-  readonly place?: string;
-}): ReactNode {
-  const count = expiring.reduce((sum, { month }) => sum + month, 0);
-  const text = countText(count, 'token');
-  const last = expiring
-    .flatMap(({ until }) => until ?? [])
-    .toSorted()
-    .at(-1);
-  if (count === 0 || last === undefined) return text;
-  // That day is not counted.
-  const expiresBefore = new Date(Date.parse(last) - 1).toISOString();
-  return <Link to={query('/tokens', { place, expiry: 'live', expiresBefore })}>{text}</Link>;
-}
-
 /** The last sweep of all controllers; without one why, and where it is set up. */
 function SweepTile({ states }: { readonly states: readonly ControllerState[] }): ReactNode {
   const sweeps = states.flatMap(({ sweep }) => sweep?.last ?? []);
@@ -335,48 +310,5 @@ function Waiting({ told }: { readonly told: readonly ControllerRead[] }): ReactN
       Still reading {numberText(waiting.length)} of {numberText(told.length)}: {named.join(', ')}
       {more > 0 && ` and ${numberText(more)} more`}. The numbers above are without what is missing.
     </p>
-  );
-}
-
-/** What is critical is a reason to look at the controller, and is named as one. */
-const SEVERE = ['high'] as const;
-
-/** One line a controller, those that need somebody first. */
-function ControllerTable({ states }: { readonly states: readonly ControllerState[] }): ReactNode {
-  return (
-    <PlainTable
-      label="Controllers"
-      rows={states}
-      keyOf={({ read }) => read.place}
-      columns={[
-        {
-          title: 'Controller',
-          show: ({ read: { place } }) => <Link to={query('/', { controller: place })}>{place}</Link>,
-        },
-        {
-          title: 'Needs attention',
-          show: (state) => (
-            <>
-              <Needs state={state} />
-              {state.read.context.problem !== null && (
-                <div className="hint why">{state.read.context.problem.message}</div>
-              )}
-            </>
-          ),
-        },
-        { title: 'Incidents', show: ({ read }) => <IncidentsText read={read} /> },
-        { title: 'Findings', show: ({ read }) => <Findings read={read} severities={SEVERE} /> },
-        {
-          title: 'Expire in 30 days',
-          show: ({ read: { place, audit } }) =>
-            audit.value?.expiring == null ? (
-              'not read'
-            ) : (
-              <ExpiringLink expiring={[audit.value.expiring]} place={place} />
-            ),
-        },
-        { title: 'Last sweep', show: ({ sweep }) => <SweepText sweep={sweep} isShort /> },
-      ]}
-    />
   );
 }
