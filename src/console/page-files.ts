@@ -6,9 +6,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 const FOLDERS = ['../web-console/', '../../dist/web-console/'].map((path) => new URL(path, import.meta.url));
 
 /** The addresses of the page's own views: each is the same document, which says of any other address that it has no such page. */
-const VIEWS = '/ /theft /tokens /incidents /case /investigation /audit /log /jobs /operations /plans'.split(
-  ' ',
-);
+const VIEWS =
+  '/ /theft /tokens /incidents /case /investigation /audit /log /jobs /operations /plans /help'.split(' ');
 
 /**
  * Serves the page. Its files hold nothing of a target: only the requests of the page are checked for the cookie and the key.

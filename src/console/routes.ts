@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
@@ -61,10 +62,15 @@ export function serveConsole(app: FastifyInstance, parts: ConsoleParts): void {
 /** What the console is. */
 export type Facts = Awaited<ReturnType<typeof factsOf>>;
 
-async function factsOf({ configuration, operator }: Runtime, { places, readOnly, version }: ConsoleParts) {
+async function factsOf(
+  { configuration, operator }: Runtime,
+  { places, readOnly, version, root }: ConsoleParts,
+) {
   const { auditLog } = configuration;
   return {
     version,
+    /** The folder with the pages of the documentation. */
+    docs: join(root, 'docs'),
     readOnly,
     operator,
     places: await places.names(),

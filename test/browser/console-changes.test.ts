@@ -89,6 +89,9 @@ approval: { approvers: { bob: "${bob}" }, aloneUpTo: 100 }
     await page.route(connection, (route) => route.abort());
     opened.app.server.closeAllConnections();
     await page.getByText('The connection to the console is lost.', { exact: false }).waitFor();
+    await page
+      .getByRole('link', { name: '1 running change', includeHidden: true })
+      .waitFor({ state: 'attached' });
     gate.open();
     await opened.reached(id, 'done');
     await page.unroute(connection);

@@ -540,6 +540,12 @@ describe.skipIf(chromium === null)('the console', () => {
     expect(await barriers(other, 'minor')).toEqual([]);
   });
 
+  it('has its version and the way to the documentation on each page', async () => {
+    await page.getByRole('link', { name: 'Help', exact: true }).click();
+    await page.getByText('tokenctl 0.0.0', { exact: true }).waitFor();
+    expect(await barriers(page, 'moderate')).toEqual([]);
+  });
+
   it('says of an address without a page that there is none', async () => {
     await page.goto(new URL('/no-such-page', page.url()).href);
     await page.getByRole('heading', { name: 'Page not found' }).waitFor();

@@ -3,13 +3,13 @@ import { EmptyState, EmptyStateBody, Label, PageSection } from '@patternfly/reac
 import { ApiError } from '@tokenctl/common/web/api.ts';
 import { Frame, ThemeButton } from '@tokenctl/common/web/frame.tsx';
 import { Failed, Loading, UnknownAddress } from '@tokenctl/common/web/states.tsx';
-import { zoneText } from '@tokenctl/common/web/times.tsx';
+import { countText, numberText, zoneText } from '@tokenctl/common/web/times.tsx';
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
-import { Route, Routes, useSearchParams } from 'react-router';
-import { type Facts, useRead } from './api.ts';
+import { Link, Route, Routes, useSearchParams } from 'react-router';
+import { type Facts, type Operation, query, useRead } from './api.ts';
 import { LostConnection } from './lost-connection.tsx';
 import { Overview } from './overview/overview.tsx';
-import { Heading } from './parts.tsx';
+import { Heading, LinkedLabel } from './parts.tsx';
 
 /** The code of the pages and dialogs that the first view does not need. */
 const loads = {
@@ -23,6 +23,7 @@ const loads = {
   jobs: () => import('./jobs.tsx'),
   theft: () => import('./theft/theft.tsx'),
   plans: () => import('./saved-plans.tsx'),
+  help: () => import('./help.tsx'),
 };
 
 const OperationDialog = lazy(async () => ({ default: (await loads.operation()).OperationDialog }));
@@ -37,6 +38,7 @@ const Audit = lazy(async () => ({ default: (await loads.audit()).Audit }));
 const Log = lazy(async () => ({ default: (await loads.log()).Log }));
 const Jobs = lazy(async () => ({ default: (await loads.jobs()).Jobs }));
 const SavedPlans = lazy(async () => ({ default: (await loads.plans()).SavedPlans }));
+const Help = lazy(async () => ({ default: (await loads.help()).Help }));
 const Operations = lazy(async () => ({ default: (await loads.log()).Operations }));
 
 /** When the rest of the code is loaded: each page opens, and says so itself, when the console has ended meanwhile. */
@@ -45,7 +47,12 @@ const LOAD_REST_MS = 1_000;
 const PAGES = [
   { path: '/', title: 'Overview', page: <Overview /> },
   { path: '/tokens', title: 'Tokens', page: <Tokens /> },
-  { path: '/incidents', title: 'Incidents', page: <Incidents /> },
+  {
+    path: '/incidents',
+    title: 'Incidents',
+    page: <Incidents />,
+    others: ['/theft', '/case', '/investigation'],
+  },
   { path: '/audit', title: 'Audit', page: <Audit /> },
   { path: '/operations', title: 'Changes', page: <Operations /> },
   { path: '/plans', title: 'Saved plans', page: <SavedPlans /> },
@@ -85,19 +92,19 @@ export function ConsoleFrame(): ReactNode {
       <Frame
         name="tokenctl console"
         tools={[
+          <Running key="running" />,
           readOnly && (
             <Label key="mode" color="blue">
               read only
             </Label>
           ),
-          <span
-            key="zone"
-            className="zone"
-            title="The zone of this browser. Each time has its UTC as a tooltip."
-          >
+          <span key="zone" className="zone" title="Browser time zone. The tooltip of each time is its UTC.">
             Times: {zoneText()}
           </span>,
           `${operator.user}@${operator.host}`,
+          <Link key="help" to="/help">
+            Help
+          </Link>,
           <ThemeButton key="theme" />,
         ]}
         navigation={[[null, PAGES]]}
@@ -108,6 +115,7 @@ export function ConsoleFrame(): ReactNode {
             <Route key={path} path={path} element={page} />
           ))}
           <Route path="/theft" element={<Theft />} />
+          <Route path="/help" element={<Help />} />
           <Route path="/case" element={<Case />} />
           <Route path="/investigation" element={<Investigation />} />
           <Route path="*" element={<UnknownPage />} />
@@ -132,6 +140,29 @@ export function ConsoleFrame(): ReactNode {
         </Suspense>
       )}
     </>
+  );
+}
+
+/** How often it is asked which changes are running. */
+const RUNNING_MS = 3_000;
+
+/** On each page: the changes that go on, or wait for a confirmation. */
+function Running(): ReactNode {
+  const { data } = useRead<{ readonly operations: readonly Operation[] }>('/api/operations', RUNNING_MS);
+  const going = data?.operations.filter(({ ended }) => ended === null) ?? [];
+  const [only] = going;
+  if (only === undefined) return null;
+  const running = going.filter(({ state }) => state !== 'asking').length;
+  const to = going.length === 1 ? query('/operations', { operation: only.id }) : '/operations';
+  return (
+    <LinkedLabel to={to} color="blue">
+      {[
+        running > 0 && countText(running, 'running change'),
+        running < going.length && `${numberText(going.length - running)} to confirm`,
+      ]
+        .filter(Boolean)
+        .join(', ')}
+    </LinkedLabel>
   );
 }
 

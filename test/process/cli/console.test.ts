@@ -1,5 +1,6 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { brotliDecompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { cookieName, KEY_HEADER } from '../../../src/console/access.ts';
@@ -325,7 +326,10 @@ describe('what a console reads', () => {
   it('has the overview, findings, reports, verification and jobs, and refuses what it does not know', async () => {
     const { send } = await consoleOf(home());
     const read = async (url: string) => (await send(url)).json();
-    expect(await read('/api/console')).toMatchObject({ places: ['test'], readOnly: false });
+    expect(await read('/api/console')).toMatchObject({
+      ...{ places: ['test'], readOnly: false, version: '0.0.0' },
+      docs: fileURLToPath(new URL('../../../docs', import.meta.url)),
+    });
     expect(await read('/api/overview?place=test')).toMatchObject({ identity: { username: 'admin' } });
     const audit = await read('/api/audit?place=test');
     expect(audit.findings.length).toBe(audit.summary.found);

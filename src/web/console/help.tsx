@@ -1,0 +1,32 @@
+/** Which version this is, and where its documentation is. */
+import { DescriptionList, PageSection } from '@patternfly/react-core';
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import { useFacts } from './api.ts';
+import { CommandLine } from './commands.tsx';
+import { Fact, Heading } from './parts.tsx';
+
+export function Help(): ReactNode {
+  const { version, docs } = useFacts();
+  return (
+    <>
+      <Heading title="Help" />
+      <PageSection className="stacked narrow">
+        <DescriptionList>
+          <Fact term="Version">tokenctl {version}</Fact>
+          <Fact term="Documentation of this version">
+            <code>{docs}</code>
+          </Fact>
+          <Fact term="Runbooks">
+            On the page <Link to="/incidents">Incidents</Link>, and filled in on the page of each case.
+          </Fact>
+        </DescriptionList>
+        <p>
+          In a terminal, the first command prints the page about this console, the second lists all pages:
+        </p>
+        <CommandLine command="tokenctl docs console" />
+        <CommandLine command="tokenctl docs" />
+      </PageSection>
+    </>
+  );
+}
