@@ -97,8 +97,11 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
     // What is next is open, the rest folded.
     await page.getByRole('heading', { name: 'Find out what was done' }).waitFor();
-    await section('Lockdown').getByRole('heading').click();
+    // A step leads to its stage, and opens it.
+    await page.getByRole('link', { name: 'Lockdown', exact: true }).click();
     await section('Lockdown').getByText('Access tokens', { exact: true }).waitFor();
+    await expect.poll(async () => (await section('Lockdown').boundingBox())?.y ?? 0).toBeLessThan(900);
+    expect(await page.getByRole('link', { name: 'Incidents' }).getAttribute('aria-current')).toBe('page');
     expect(await barriers(page, 'minor')).toEqual([]);
   });
 

@@ -104,14 +104,6 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
   return (
     <>
       <PageSection className="case-head">
-        {unread !== null && isOpen && (
-          <Message isLiveRegion variant="warning" title={`Not checked now: ${unread.problem.message}`}>
-            The page shows what the audit log and the saved investigations have.{' '}
-            <LastChecked last={unread.last} />
-          </Message>
-        )}
-        {read.stream !== null && isOpen && <Message variant="warning" title={read.stream} />}
-        <NotOver key={incident.id} read={read} place={place} />
         <p>
           <strong>{isOpen ? `Lockdown of ${whomText(incident)}:` : whomText(incident)}</strong>{' '}
           {isOpen ? <EffectLabel incident={incident} /> : <Label color="grey">case closed</Label>}{' '}
@@ -123,6 +115,14 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
           )}
         </p>
         {!isOpen && <UsersNow read={read} />}
+        {unread !== null && isOpen && (
+          <Message isLiveRegion variant="warning" title={`Not checked now: ${unread.problem.message}`}>
+            The page shows what the audit log and the saved investigations have.{' '}
+            <LastChecked last={unread.last} />
+          </Message>
+        )}
+        {read.stream !== null && isOpen && <Message variant="warning" title={read.stream} />}
+        <NotOver key={incident.id} read={read} place={place} />
         {read.theft.of !== undefined && <PartOf place={place} incident={read.theft.of} />}
         {(next === 'lift' || next === 'report') && (
           <OtherLockdowns place={place} incident={incident.id} isClosing={next === 'lift'} />
@@ -138,7 +138,9 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
               description={text}
               aria-label={`${title}: ${text === '' ? 'not yet' : text}`}
             >
-              {title}
+              <a href={`#${id}`} onClick={() => unfold(id)}>
+                {title}
+              </a>
             </ProgressStep>
           ))}
         </ProgressStepper>
@@ -176,6 +178,11 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
       </PageSection>
     </>
   );
+}
+
+/** Opens the section that a link leads to. */
+function unfold(id: string): void {
+  document.querySelector(`#${id} > details`)?.setAttribute('open', '');
 }
 
 /** Brings the head of the case back into view when another step is next: after a step, the eye is at its end. */
