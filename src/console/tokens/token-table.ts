@@ -14,6 +14,9 @@ import { matcher, type Page, type TokenFilter } from './token-filter.ts';
 /** The tokens that are held in memory, of one context. */
 const MAX_HELD = 200_000;
 const MAX_ROWS = 500;
+/** A page is shown once so many tokens are read, or this time has passed. */
+const FIRST_ROWS = 100;
+const FIRST_MS = 2_000;
 /** Contexts that are read at a time. */
 const READINGS_AT_ONCE = 2;
 /** Other requests get their turn after so many tokens. */
@@ -35,6 +38,8 @@ interface Reading {
   incomplete: string | null;
   /** The ids that the target, or an audit of it, selects by what its tokens do not tell: by criterion. */
   readonly selected: Map<string, Promise<ReadonlySet<number>>>;
+  /** Ends once there is a first page to show, or nothing more to wait for. */
+  readonly first: PromiseWithResolvers<void>;
 }
 
 /** What the page shows of tokens. */
@@ -85,6 +90,7 @@ export class TokenTable {
       aheadMs: 0,
       incomplete: null,
       selected: new Map(),
+      first: Promise.withResolvers(),
     };
     this.#readings.set(place, reading);
     void this.#inTurn(() => this.#read(reading));
@@ -94,6 +100,7 @@ export class TokenTable {
   /** One page of the tokens that match, with counts of all that match. */
   async page(filter: TokenFilter, { offset, limit, ...order }: Page) {
     const readings = filter.places.map((place) => this.reading(place));
+    await firstOf(readings);
     const { found, counts } = await this.#view(filter, order);
     return {
       total: found.length,
@@ -286,6 +293,7 @@ export class TokenTable {
     const done = (state: Reading['state']) => {
       reading.state = state;
       reading.seconds = (Date.now() - began.getTime()) / 1000;
+      reading.first.resolve();
     };
     try {
       await this.#places.work(place, async (runtime) => {
@@ -295,6 +303,11 @@ export class TokenTable {
         for await (const token of target.tokens({ all: true })) {
           if (tokens.length >= MAX_HELD) return done('cut');
           tokens.push(token);
+          if (tokens.length === FIRST_ROWS) {
+            reading.first.resolve();
+            // Who waits for them is answered before more is read.
+            await nextTurn();
+          }
           // A target that was forgotten meanwhile is not read to its end.
           if (tokens.length % TURN === 0 && this.#readings.get(place) !== reading) return done('cut');
         }
@@ -305,6 +318,17 @@ export class TokenTable {
       done('failed');
     }
   }
+}
+
+/** Waits until one of these contexts has something to show, but not for long. */
+async function firstOf(readings: readonly Reading[]): Promise<void> {
+  if (readings.length === 0) return;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, FIRST_MS);
+  });
+  await Promise.race([late, ...readings.map(({ first }) => first.promise)]);
+  clearTimeout(timer);
 }
 
 type Order = Pick<Page, 'sort' | 'descending'>;

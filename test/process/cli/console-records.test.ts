@@ -1,8 +1,11 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { until } from '@tokenctl/testing/until.ts';
 import { expect, it } from 'vitest';
-import { inTurns } from '../../../src/console/places.ts';
+import type { Runtime } from '../../../src/app/runtime.ts';
+import { inTurns, type Places } from '../../../src/console/places.ts';
 import { chartsOf } from '../../../src/console/tokens/token-charts.ts';
+import { filterOf, filterSchema, pageSchema } from '../../../src/console/tokens/token-filter.ts';
+import { TokenTable } from '../../../src/console/tokens/token-table.ts';
 import { type Severity, severities } from '../../../src/domain/policy/rule.ts';
 import { TokenStatistics } from '../../../src/domain/token-statistics.ts';
 import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
@@ -266,6 +269,32 @@ it('reads two contexts at a time, the others in their order, after a failure as 
   await until(() => begun.join('') === 'abcd');
   gates.get('d')?.resolve();
   await Promise.all([all[0], all[2], all[3]]);
+});
+
+it('shows the first page of tokens before the others are read', async () => {
+  const rest = Promise.withResolvers<void>();
+  const target = {
+    async *tokens() {
+      yield* Array.from({ length: 100 }, (_, index) => token({ id: index + 1 }));
+      await rest.promise;
+      yield token({ id: 101 });
+    },
+  };
+  const runtime = {
+    target: () => Promise.resolve(target),
+    description: () => Promise.resolve({ visibility: { kind: 'all' }, missingRights: [] }),
+    targetClock: () => Promise.resolve({ now: () => now }),
+    clock: { now: () => now },
+  } as unknown as Runtime;
+  const places = { work: (_place: string, work: (runtime: Runtime) => unknown) => work(runtime) };
+  const table = new TokenTable(places as unknown as Places);
+  const read = () =>
+    table.page(filterOf(filterSchema.parse({}), ['east']), pageSchema.parse({ limit: '100' }));
+  expect(await read()).toMatchObject({ total: 100, readings: [{ state: 'reading', tokens: 100 }] });
+  rest.resolve();
+  expect(await until(read, ({ readings }) => readings[0]?.state !== 'reading')).toMatchObject({
+    ...{ total: 101, readings: [{ state: 'complete' }] },
+  });
 });
 
 it('counts tokens in the steps of the report, and filters by a range of them', {
