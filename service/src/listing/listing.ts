@@ -97,7 +97,7 @@ async function inShare<T>(
   return outsideTurn(request, () => share.run(caller.user.id, signalOf(reply), work));
 }
 
-/** The rows that the caller sees and that meet the filters, and how many where that is known by then. */
+/** The rows that the caller sees and that meet the filters, and how many after a scan, which alone reads `among` here. */
 async function rowsThatMatch(
   database: Queryable,
   { fields, from, visible, among }: Pick<Listing<never>, 'fields' | 'from' | 'visible' | 'among'>,
@@ -106,18 +106,12 @@ async function rowsThatMatch(
 ): Promise<{ readonly where: Sql; readonly count: number | null }> {
   const id = idOf(fields);
   let where = allOf(visible, filters.condition);
-  let count: number | null = null;
+  if (filters.scan === null) return { where, count: null };
   if (among !== undefined) {
-    // The ids as a text that goes back as a parameter: thousands of them are neither parsed nor written here.
-    const found = await sql`SELECT count(*) AS count, array_agg(${id})::text AS ids
-      FROM ${withoutJoins(from, where)} WHERE ${where} AND ${id} = ANY(ARRAY(${among}))`.first<{
-      count: number;
-      ids: string | null;
-    }>(database);
-    count = found?.count ?? 0;
-    where = sql`${id} = ANY(${found?.ids}::integer[])`;
+    // As a text that goes back as a parameter: thousands of ids are neither parsed nor written here.
+    const all = await sql`SELECT ARRAY(${among})::text AS ids`.first<{ ids: string }>(database);
+    where = allOf(where, sql`${id} = ANY(${all?.ids}::integer[])`);
   }
-  if (filters.scan === null) return { where, count };
   const ids = await scanIds(database, { id, from, where }, filters.scan, signal);
   return { where: allOf(where, sql`${id} = ANY(${ids}::bigint[])`), count: ids.length };
 }
@@ -128,7 +122,7 @@ function idOf({ type, fields }: FieldSet): Sql {
   return id;
 }
 
-async function page<R extends object, T>(request: {
+interface PageRequest<R extends object, T> {
   readonly database: Queryable;
   readonly listing: Listing<R, T>;
   readonly where: Sql;
@@ -136,15 +130,19 @@ async function page<R extends object, T>(request: {
   readonly order: Sql;
   readonly path: string;
   readonly query: URLSearchParams;
-}): Promise<Page<T>> {
+}
+
+async function page<R extends object, T>(request: PageRequest<R, T>): Promise<Page<T>> {
   const { database, listing, where, order, path, query } = request;
   const { from, columns } = listing;
   const size = pageSize(query);
+  const atOnce = request.count === null ? await findAmong(request) : null;
   const counting = sql`SELECT count(*) AS count FROM ${withoutJoins(from, where)} WHERE ${where}`;
   // Without a count the controller knows of one page only.
   const count = query.has('count_disabled')
     ? null
     : (request.count ??
+      atOnce?.count ??
       (await countRows(database, isOften(counting, query) ? prepared(counting) : counting)));
   const last = Math.max(1, Math.ceil((count ?? 0) / size));
   const number = pageNumber(query, last);
@@ -154,7 +152,10 @@ async function page<R extends object, T>(request: {
   // Tables are joined to the rows of the page only: to all rows, the joins take most of the time.
   const ids = sql`SELECT ${id} FROM ${withoutJoins(from, sql`${where} ${order}`)} WHERE ${where} ${part}`;
   // To plan the joins takes longer than to run them: where filters have values, the ids are read first, and the rest is prepared.
-  const found = isOften(ids, query) ? sql`ARRAY(${ids})` : sql`${await ids.ids(database)}::bigint[]`;
+  const found =
+    atOnce === null && isOften(ids, query)
+      ? sql`ARRAY(${ids})`
+      : sql`${atOnce?.ids ?? (await ids.ids(database))}::bigint[]`;
   const rows = sql`SELECT ${columns} FROM ${from} WHERE ${id} = ANY(${found}) ORDER BY ${order}`;
   const statement = query.has('order_by') || query.has('order') ? rows : prepared(rows);
   const results = [...(await listing.render(await statement.rows<R>(database)))];
@@ -166,6 +167,26 @@ async function page<R extends object, T>(request: {
     previous: number > 1 ? link(number - 1) : null,
     results,
   };
+}
+
+/** How many rows there are among ids, and the ids of the asked page: to find all of them twice takes most of the time. */
+async function findAmong<R extends object, T>(
+  request: PageRequest<R, T>,
+): Promise<{ readonly count: number; readonly ids: readonly number[] } | null> {
+  const { database, listing, where, order, query } = request;
+  const { fields, from, among } = listing;
+  if (among === undefined) return null;
+  const [id, size, asked] = [idOf(fields), literal(pageSize(query)), askedPage(query)];
+  const isLast = asked === 'last' && !query.has('count_disabled');
+  const page = isLast ? sql`GREATEST(count(*) - 1, 0) / ${size}` : literal(asked === 'last' ? 0 : asked - 1);
+  const first = sql`LEAST(${page} * ${size}::bigint, 2000000000)::integer`;
+  const found = await sql`SELECT count(*) AS count,
+      (array_agg(${id} ORDER BY ${order}))[${first} + 1:${first} + ${size}] AS ids
+    FROM ${withoutJoins(from, sql`${where} ${order}`)} WHERE ${where} AND ${id} = ANY(ARRAY(${among}))`.first<{
+    count: number;
+    ids: number[] | null;
+  }>(database);
+  return { count: found?.count ?? 0, ids: found?.ids ?? [] };
 }
 
 /** The own table of the rows alone, if a condition on them names nothing that is joined to it; else all. */
@@ -224,10 +245,16 @@ function pageSize(query: URLSearchParams): number {
   return Number.isSafeInteger(size) && size > 0 ? Math.min(size, MAX_PAGE_SIZE) : DEFAULT_PAGE_SIZE;
 }
 
-/** A page that exists: the first without a number, and `last`. */
-function pageNumber(query: URLSearchParams, last: number): number {
+/** The page that is asked for: the first without a number; 0 if none can have that number. */
+function askedPage(query: URLSearchParams): number | 'last' {
   const asked = (lastValue(query, 'page') || '1').trim();
-  const page = asked === 'last' ? last : /^\+?\d{1,9}$/.test(asked) ? Number(asked) : 0;
+  return asked === 'last' ? asked : /^\+?\d{1,9}$/.test(asked) ? Number(asked) : 0;
+}
+
+/** A page that exists. */
+function pageNumber(query: URLSearchParams, last: number): number {
+  const asked = askedPage(query);
+  const page = asked === 'last' ? last : asked;
   if (page < 1 || page > last) throw notFound('Invalid page.');
   return page;
 }
