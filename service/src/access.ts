@@ -144,10 +144,12 @@ export function visibleTeamsOfOthers(user: UserRecord): Sql {
 /**
  * The roles that a user sees, over roles `x`: those of the organizations and teams that the user sees, and of
  * other objects of organizations that the user administers or audits, or in which the user has a role.
+ *
+ * @param isIn How the rows tell their organization.
  */
-export function visibleRoles(user: UserRecord): Sql {
+export function visibleRoles(user: UserRecord, isIn = isRoleIn): Sql {
   if (canSeeEverything(user)) return EVERY_ROW;
-  return sql`${isRoleIn([...user.admin_of, ...user.auditor_of])} OR ${isRoleIn(user.member_of, ['organization', 'team'])}
+  return sql`${isIn([...user.admin_of, ...user.auditor_of])} OR ${isIn(user.member_of, ['organization', 'team'])}
     OR (x.resource_type = 'team' AND (${user.admin_of.length > 0}::boolean
       OR EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.resource_id AND h.user_id = ${user.id})))
     OR (x.resource_type, x.resource_id) IN (SELECT r.resource_type, r.resource_id

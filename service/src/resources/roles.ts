@@ -10,9 +10,11 @@ import { type Condition, list, seenAnd } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { changeGrant, heldRoles } from '../store/object-roles.ts';
 import {
+  countingRoles,
   findRole,
   HELD_FROM,
   isMembership,
+  isObjectIn,
   ROLE_COLUMNS,
   ROLE_FROM,
   type RoleRecord,
@@ -23,7 +25,7 @@ import { administersRole, KINDS_WITH_ROLES } from './access-list.ts';
 import { assign, changeHolder, listHolders, mayGive } from './memberships.ts';
 import { idIn, pathId } from './request-values.ts';
 import { leadingFields, logChange } from './resource.ts';
-import { resourcePath, roleText } from './role-texts.ts';
+import { resourcePath, roleNames, roleText } from './role-texts.ts';
 import { canSee, listKind, seenResource } from './seen-resources.ts';
 import { TEAM } from './teams.ts';
 import { userFields } from './user-json.ts';
@@ -221,11 +223,16 @@ function listRoles(
   condition: Condition = EVERY_ROW,
   render: (role: RoleRecord) => unknown = (role) => roleJson(role),
 ): Promise<unknown> {
+  const { user } = exchange.caller;
   return list<RoleRecord>(exchange, {
     fields: roleFields,
     columns: ROLE_COLUMNS,
     from: ROLE_FROM,
-    ...seenAnd(visibleRoles(exchange.caller.user), condition),
+    ...seenAnd(visibleRoles(user), condition),
+    counting:
+      condition === EVERY_ROW
+        ? countingRoles((type) => roleNames(type).length, visibleRoles(user, isObjectIn))
+        : undefined,
     render: (roles) => roles.map(render),
   });
 }

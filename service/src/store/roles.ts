@@ -181,6 +181,25 @@ export function isRoleIn(organizations: readonly number[], types = OBJECTS.map((
   return joined(conditions, ' OR ');
 }
 
+/**
+ * A statement of the `count` of the roles of the objects that meet a condition on rows `x`, with their `organization_id`. Objects have
+ * all roles of their kind from when they are made: objects are counted, for they are a fraction of the roles.
+ */
+export function countingRoles(ofEach: (type: ResourceWithRoles) => number, condition: Sql): Sql {
+  const objects = OBJECTS.map(
+    ([type, table]) => sql`SELECT ${literal(type)}::text AS resource_type, id AS resource_id,
+      ${type === 'organization' ? sql`id` : sql`organization_id`} AS organization_id, ${literal(ofEach(type))} AS roles
+    FROM ${identifier(table)}`,
+  );
+  return sql`SELECT COALESCE(sum(x.roles), 0) AS count
+    FROM (${joined(objects, ' UNION ALL ')}) x WHERE ${condition}`;
+}
+
+/** What {@link isRoleIn} tells, over the rows of {@link countingRoles}. */
+export function isObjectIn(organizations: readonly number[], types = OBJECTS.map(([type]) => type)): Sql {
+  return sql`x.resource_type IN (${joined(types.map(literal))}) AND x.organization_id = ANY(${organizations}::integer[])`;
+}
+
 /** Rows `a`: the roles `role_id` that users `user_id` have by themselves, or as members or admins of a team `team_id`. */
 export const HELD_FROM = sql`(
   SELECT g.user_id, g.role_id, NULL::integer AS team_id FROM service_role_grant g WHERE g.user_id IS NOT NULL
