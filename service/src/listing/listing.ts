@@ -133,7 +133,7 @@ function idOf({ type, fields }: FieldSet): Sql {
   return id;
 }
 
-interface PageRequest<R extends object, T> {
+async function page<R extends object, T>(request: {
   readonly database: Queryable;
   readonly listing: Listing<R, T>;
   readonly where: Sql;
@@ -143,34 +143,42 @@ interface PageRequest<R extends object, T> {
   readonly order: Sql;
   readonly path: string;
   readonly query: URLSearchParams;
-}
-
-async function page<R extends object, T>(request: PageRequest<R, T>): Promise<Page<T>> {
+}): Promise<Page<T>> {
   const { database, listing, where, condition, order, path, query } = request;
   const { from, columns } = listing;
-  const size = pageSize(query);
-  const atOnce = request.count === null ? await findAmong(request) : null;
+  const [id, size, asked] = [idOf(listing.fields), pageSize(query), askedPage(query)];
+  const among = request.count === null ? listing.among : undefined;
+  const matches = among === undefined ? where : sql`${where} AND ${id} = ANY(ARRAY(${among}))`;
+  // Tables are joined to the rows of the page only: to all rows, the joins take most of the time.
+  const pageOf = (
+    what: Sql,
+    number: number,
+  ) => sql`SELECT ${what} FROM ${withoutJoins(from, sql`${where} ${order}`)}
+    WHERE ${matches} ORDER BY ${order} LIMIT ${literal(size)} OFFSET ${literal((number - 1) * size)}`;
+  // To find those among many ids takes most of the time: a page that is not empty is found and counted at once.
+  const atOnce =
+    among !== undefined && asked !== 'last' && asked > 0
+      ? await pageOf(sql`${id} AS id, count(*) OVER () AS count`, asked).rows<{ id: number; count: number }>(
+          database,
+        )
+      : [];
   const counting =
     (condition === EVERY_ROW ? listing.counting : undefined) ??
-    sql`SELECT count(*) AS count FROM ${withoutJoins(from, where)} WHERE ${where}`;
+    sql`SELECT count(*) AS count FROM ${withoutJoins(from, where)} WHERE ${matches}`;
   // Without a count the controller knows of one page only.
   const count = query.has('count_disabled')
     ? null
     : (request.count ??
-      atOnce?.count ??
+      atOnce[0]?.count ??
       (await countRows(database, isOften(counting, query) ? prepared(counting) : counting)));
   const last = Math.max(1, Math.ceil((count ?? 0) / size));
-  const number = pageNumber(query, last);
+  const number = pageNumber(asked, last);
   // Numbers, and not parameters: without any parameter PostgreSQL plans a prepared statement once.
-  const part = sql`ORDER BY ${order} LIMIT ${literal(size)} OFFSET ${literal((number - 1) * size)}`;
-  const id = idOf(listing.fields);
-  // Tables are joined to the rows of the page only: to all rows, the joins take most of the time.
-  const ids = sql`SELECT ${id} FROM ${withoutJoins(from, sql`${where} ${order}`)} WHERE ${where} ${part}`;
+  const ids = pageOf(id, number);
+  const read = async () => (atOnce.length > 0 ? atOnce.map((row) => row.id) : await ids.ids(database));
   // To plan the joins takes longer than to run them: where filters have values, the ids are read first, and the rest is prepared.
   const found =
-    atOnce === null && isOften(ids, query)
-      ? sql`ARRAY(${ids})`
-      : sql`${atOnce?.ids ?? (await ids.ids(database))}::bigint[]`;
+    atOnce.length === 0 && isOften(ids, query) ? sql`ARRAY(${ids})` : sql`${await read()}::bigint[]`;
   const rows = sql`SELECT ${columns} FROM ${from} WHERE ${id} = ANY(${found}) ORDER BY ${order}`;
   const statement = query.has('order_by') || query.has('order') ? rows : prepared(rows);
   const results = [...(await listing.render(await statement.rows<R>(database)))];
@@ -182,26 +190,6 @@ async function page<R extends object, T>(request: PageRequest<R, T>): Promise<Pa
     previous: number > 1 ? link(number - 1) : null,
     results,
   };
-}
-
-/** How many rows there are among ids, and the ids of the asked page: to find all of them twice takes most of the time. */
-async function findAmong<R extends object, T>(
-  request: PageRequest<R, T>,
-): Promise<{ readonly count: number; readonly ids: readonly number[] } | null> {
-  const { database, listing, where, order, query } = request;
-  const { fields, from, among } = listing;
-  if (among === undefined) return null;
-  const [id, size, asked] = [idOf(fields), literal(pageSize(query)), askedPage(query)];
-  const isLast = asked === 'last' && !query.has('count_disabled');
-  const page = isLast ? sql`GREATEST(count(*) - 1, 0) / ${size}` : literal(asked === 'last' ? 0 : asked - 1);
-  const first = sql`LEAST(${page} * ${size}::bigint, 2000000000)::integer`;
-  const found = await sql`SELECT count(*) AS count,
-      (array_agg(${id} ORDER BY ${order}))[${first} + 1:${first} + ${size}] AS ids
-    FROM ${withoutJoins(from, sql`${where} ${order}`)} WHERE ${where} AND ${id} = ANY(ARRAY(${among}))`.first<{
-    count: number;
-    ids: number[] | null;
-  }>(database);
-  return { count: found?.count ?? 0, ids: found?.ids ?? [] };
 }
 
 /** The own table of the rows alone, if a condition on them names nothing that is joined to it; else all. */
@@ -267,8 +255,7 @@ function askedPage(query: URLSearchParams): number | 'last' {
 }
 
 /** A page that exists. */
-function pageNumber(query: URLSearchParams, last: number): number {
-  const asked = askedPage(query);
+function pageNumber(asked: number | 'last', last: number): number {
   const page = asked === 'last' ? last : asked;
   if (page < 1 || page > last) throw notFound('Invalid page.');
   return page;
