@@ -1,6 +1,7 @@
 /** Tables whose cells hold texts of any length: names, addresses and descriptions that users chose. */
+import { Button } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
-import { Children, cloneElement, Fragment, isValidElement, type ReactNode } from 'react';
+import { Children, cloneElement, Fragment, isValidElement, type ReactNode, useState } from 'react';
 import { unbroken } from './times.tsx';
 
 /** The longest word that has no place to break: names of people and of rules are shorter. */
@@ -90,6 +91,20 @@ export function TextCell({
     <Td dataLabel={title}>
       <div>{breakable(children)}</div>
     </Td>
+  );
+}
+
+/** A text of any length: its beginning, with a button that shows all of it. */
+export function LongText({ text, max }: { readonly text: string; readonly max: number }): ReactNode {
+  const [isWhole, setWhole] = useState(false);
+  if (text.length <= max) return withBreaks(text);
+  return (
+    <>
+      {withBreaks(isWhole ? text : `${text.slice(0, max)}…`)}{' '}
+      <Button variant="link" isInline aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
+        {isWhole ? 'Show less' : 'Show all'}
+      </Button>
+    </>
   );
 }
 

@@ -2,11 +2,12 @@
 import { PageSection } from '@patternfly/react-core';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';
+import { LongText } from '@tokenctl/common/web/table.tsx';
 import { Time } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
 import { type ActivityEntry, actorOf, KINDS, OPERATIONS, sentenceOf } from './activity-events.tsx';
 
-const MAX_LENGTH = 120;
+const MAX_LENGTH = 240;
 
 /** The changed values: `name: old → new`, or `name: value`. */
 function changesOf(entry: ActivityEntry): ReactNode {
@@ -16,15 +17,14 @@ function changesOf(entry: ActivityEntry): ReactNode {
     const text = isChange ? `${shown(value[0])} → ${shown(value[1])}` : shown(value);
     return (
       <div key={name}>
-        {name}: {text}
+        {name}: <LongText text={text} max={MAX_LENGTH} />
       </div>
     );
   });
 }
 
 function shown(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text;
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 const COLUMNS: readonly Column<ActivityEntry>[] = [

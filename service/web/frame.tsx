@@ -1,5 +1,6 @@
 /** The frame of the web interface: its pages, its navigation and the menu of the user. */
 import { MenuToggle } from '@patternfly/react-core';
+import QuestionCircleIcon from '@patternfly/react-icons/dist/esm/icons/question-circle-icon';
 import { Frame, ThemeButton } from '@tokenctl/common/web/frame.tsx';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { useLater } from '@tokenctl/common/web/later.ts';
@@ -19,7 +20,7 @@ export function ServiceFrame(): ReactNode {
   return (
     <Frame
       name="Automation service"
-      tools={[<ThemeButton key="theme" />, <UserMenu key="user" />]}
+      tools={[<HelpMenu key="help" />, <ThemeButton key="theme" />, <UserMenu key="user" />]}
       navigation={NAVIGATION.map(([group, entries]) => [
         group,
         entries.filter(({ forAuditors }) => seesAll || forAuditors !== true),
@@ -56,11 +57,31 @@ function UserMenu(): ReactNode {
   );
 }
 
+function HelpMenu(): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const toggle = useRef<HTMLButtonElement>(null);
+  const menu = useLater(userMenu, isOpen);
+  return (
+    <>
+      <MenuToggle
+        ref={toggle}
+        variant="plain"
+        aria-label="Help"
+        title="Help"
+        isExpanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+        icon={<QuestionCircleIcon />}
+      />
+      {menu !== null && <menu.HelpMenu toggle={toggle} isOpen={isOpen} onOpenChange={setOpen} />}
+    </>
+  );
+}
+
 function UnknownPage(): ReactNode {
   return (
     <>
       <PageHeading title="Page not found" />
-      <UnknownAddress>To the dashboard</UnknownAddress>
+      <UnknownAddress>Go to the dashboard</UnknownAddress>
     </>
   );
 }

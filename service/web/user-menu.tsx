@@ -1,29 +1,26 @@
-/** The menu of the user, loaded after the first view. */
-import { Divider, Dropdown, DropdownItem, DropdownList } from '@patternfly/react-core';
-import { useMe } from '@tokenctl/common/web/queries.ts';
+/** The menus of the masthead, loaded after the first view. */
+import { Divider, Dropdown, DropdownGroup, DropdownItem, DropdownList } from '@patternfly/react-core';
+import { useApi, useMe } from '@tokenctl/common/web/queries.ts';
 import { logOut } from '@tokenctl/common/web/session.tsx';
 import { type ReactNode, type RefObject, useEffect, useState } from 'react';
 import { useNavigate } from 'react-router';
 
-/** The menu below its button, which is shown from the beginning. */
-export function UserMenu({
-  toggle,
-  isOpen,
-  onOpenChange,
-}: {
+interface MenuProps {
   readonly toggle: RefObject<HTMLButtonElement | null>;
   readonly isOpen: boolean;
   readonly onOpenChange: (isOpen: boolean) => void;
-}): ReactNode {
-  const me = useMe();
-  const navigate = useNavigate();
+}
+
+/** A menu below its button, which is shown from the beginning. */
+function Menu({
+  toggle,
+  isOpen,
+  onOpenChange,
+  children,
+}: MenuProps & { readonly children: ReactNode }): ReactNode {
   // It opens after it was there closed, also if it was loaded because the button was pressed.
   const [isShown, setShown] = useState(false);
   useEffect(() => setShown(isOpen), [isOpen]);
-  const go = (path: string) => () => {
-    onOpenChange(false);
-    void navigate(path);
-  };
   return (
     <Dropdown
       isOpen={isShown}
@@ -31,13 +28,55 @@ export function UserMenu({
       popperProps={{ position: 'right', appendTo: 'inline' }}
       toggle={{ toggleNode: null, toggleRef: toggle }}
     >
+      {children}
+    </Dropdown>
+  );
+}
+
+/** What `/api/` says of the API, and `/api/v2/ping/` of the service. */
+interface ApiRoot {
+  readonly description?: string;
+}
+interface Ping {
+  readonly version: string;
+}
+
+/** The version, and what is written about the API. */
+export function HelpMenu(props: MenuProps): ReactNode {
+  const { isOpen } = props;
+  const ping = useApi<Ping>('/api/v2/ping/', { enabled: isOpen });
+  const root = useApi<ApiRoot>('/api/', { enabled: isOpen });
+  // A controller has no such description.
+  const isService = root.data?.description === 'Automation service REST API';
+  return (
+    <Menu {...props}>
+      <DropdownGroup label={`Version ${ping.data?.version ?? '…'}`} labelHeadingLevel="h2">
+        <DropdownList>
+          <DropdownItem to="/api/v2/">REST API</DropdownItem>
+          {isService && <DropdownItem to="/api/v2/openapi.json">API reference (OpenAPI)</DropdownItem>}
+        </DropdownList>
+      </DropdownGroup>
+    </Menu>
+  );
+}
+
+/** The menu of the user. */
+export function UserMenu(props: MenuProps): ReactNode {
+  const { onOpenChange } = props;
+  const me = useMe();
+  const navigate = useNavigate();
+  const go = (path: string) => () => {
+    onOpenChange(false);
+    void navigate(path);
+  };
+  return (
+    <Menu {...props}>
       <DropdownList>
         <DropdownItem onClick={go(`/users/${me.id}`)}>My account</DropdownItem>
         <DropdownItem onClick={go(`/users/${me.id}/tokens`)}>My tokens</DropdownItem>
-        <DropdownItem to="/api/v2/">REST API</DropdownItem>
         <Divider component="li" />
         <DropdownItem onClick={logOut}>Log out</DropdownItem>
       </DropdownList>
-    </Dropdown>
+    </Menu>
   );
 }

@@ -12,7 +12,7 @@ import {
 } from '@patternfly/react-core';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { Loading } from '@tokenctl/common/web/states.tsx';
-import { type Column, PlainTable } from '@tokenctl/common/web/table.tsx';
+import { type Column, LongText, PlainTable } from '@tokenctl/common/web/table.tsx';
 import { type ReactNode, useMemo } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { useOutput } from './job-output.tsx';
@@ -172,7 +172,7 @@ function resultColumns(id: number): readonly Column<TaskResult>[] {
     { title: 'Task', show: ({ task }) => task },
     { title: 'Host', show: ({ host }) => host },
     { title: 'Result', show: ({ result }) => <ResultLabel result={result} /> },
-    { title: 'Text', show: ({ text }) => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text) },
+    { title: 'Text', show: ({ text }) => <LongText text={text} max={MAX_TEXT} /> },
     {
       title: 'Output',
       show: ({ line }) => <Link to={`/jobs/${id}#line-${line + 1}`}>{`Line ${line + 1}`}</Link>,
