@@ -336,7 +336,7 @@ function Empty({
   if (address.active.length === 0) {
     const isNone = title !== undefined || isWhole || seesEverything(me);
     const text = isNone ? children : 'An administrator can give you access.';
-    const shown = title ?? (isNone ? `No ${name} yet` : `No ${name} that you may see`);
+    const shown = title ?? (isNone ? `No ${name} yet` : `No ${name} you can access`);
     return (
       <EmptyState headingLevel="h2" titleText={shown}>
         {text !== undefined && <EmptyStateBody>{text}</EmptyStateBody>}

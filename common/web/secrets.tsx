@@ -70,7 +70,12 @@ export function SecretDialog({
       <ModalBody>
         <Stack hasGutter>
           <StackItem>
-            <Alert isInline variant="warning" component="p" title="Copy it now: it is not shown again." />
+            <Alert
+              isInline
+              variant="warning"
+              component="p"
+              title="Copy it now. It will not be shown again."
+            />
           </StackItem>
           {secrets.map(([name, value]) => (
             <StackItem key={name}>

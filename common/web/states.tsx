@@ -34,7 +34,7 @@ export function Loading({
         <Spinner aria-label="Loading" />
         {reason !== null && (
           <p role="status">
-            {reason.message} {wait > 0 ? unbroken(`The next attempt is in ${wait} s.`) : 'Trying again …'}
+            {reason.message} {wait > 0 ? unbroken(`Retrying in ${wait} s.`) : 'Retrying …'}
           </p>
         )}
       </Flex>
@@ -85,7 +85,7 @@ export function Failed({
     <EmptyState headingLevel={isPage ? 'h1' : 'h2'} titleText={title} status="danger">
       <EmptyStateBody role="alert">
         {isGone ? (
-          'It was deleted or never existed, or you may not see it.'
+          'It was deleted, never existed, or you do not have access to it.'
         ) : isRefused ? (
           'An administrator can give you access.'
         ) : (
@@ -96,7 +96,7 @@ export function Failed({
         <EmptyStateFooter>
           <EmptyStateActions>
             <ButtonLink to={`/${pathname.split('/')[1]}`} variant="link">
-              To the list
+              Back to the list
             </ButtonLink>
           </EmptyStateActions>
         </EmptyStateFooter>
@@ -115,7 +115,7 @@ export function Failed({
 }
 
 const TITLES: Readonly<Record<number, string>> = {
-  403: 'You may not see this',
+  403: 'Access denied',
   404: 'Not found',
   429: 'Too many requests',
   503: 'The service is busy',

@@ -75,7 +75,7 @@ export function Access({
         label="roles"
         columns={[
           { title: 'Role', show: ({ name }) => name },
-          { title: 'What it allows', show: ({ description }) => description },
+          { title: 'Description', show: ({ description }) => description },
           holders('users'),
           holders('teams'),
         ]}
@@ -108,7 +108,7 @@ function Holders({
   const query = withQuery(pathOf(role, kind), { page_size: MAX_HOLDERS });
   const { data, isError } = useApi<Page<Named | User>>(query);
   const takeAway = useTakeAway(role, kind);
-  if (isError) return 'You may not see this';
+  if (isError) return 'Access denied';
   const { results = [], count = 0 } = data ?? {};
   if (results.length === 0) return data === undefined ? '' : '—';
   return (
@@ -127,7 +127,7 @@ function Holders({
               )}
               {...(mayEdit && {
                 onClose: () => void takeAway(holder.id, name),
-                closeBtnAriaLabel: `Take the role ${role.name} from ${name}`,
+                closeBtnAriaLabel: `Remove the role ${role.name} from ${name}`,
               })}
             >
               {name}
@@ -163,21 +163,21 @@ function GiveRole({ roles }: { readonly roles: readonly Role[] }): ReactNode {
   const notify = useNotify();
   return (
     <>
-      <Button onClick={() => setOpen(true)}>Give a role</Button>
+      <Button onClick={() => setOpen(true)}>Assign role</Button>
       <Modal isOpen={isOpen} variant="small" onClose={() => setOpen(false)} aria-labelledby="role-title">
-        <ModalHeader title="Give a role" labelId="role-title" />
+        <ModalHeader title="Assign role" labelId="role-title" />
         <ModalBody>
           <ApiForm
             fields={(values) => fieldsOf(roles, values)}
             initial={{ role: String(roles[0]?.id ?? ''), kind: 'users', users: '', teams: '' }}
-            submitLabel="Give role"
+            submitLabel="Assign role"
             onCancel={() => setOpen(false)}
             send={async (values) => {
               const role = roles.find(({ id }) => String(id) === values['role']);
               const kind = values['kind'] === 'teams' ? 'teams' : 'users';
               if (role === undefined) return;
               await callApi(pathOf(role, kind), { method: 'POST', body: { id: Number(values[kind]) } });
-              notify(`Gave the role ${role.name}.`);
+              notify(`Assigned the role ${role.name}.`);
               setOpen(false);
             }}
           />
@@ -246,12 +246,12 @@ export function HeldRoles({ path }: { readonly path: string }): ReactNode {
         { title: 'Object', show: roleObject },
         {
           title: 'Kind',
-          show: ({ summary_fields }) => summary_fields.resource_type_display_name ?? 'The whole system',
+          show: ({ summary_fields }) => summary_fields.resource_type_display_name ?? 'System-wide',
         },
         { title: 'Role', show: ({ name }) => name },
-        { title: 'What it allows', show: ({ description }) => description },
+        { title: 'Description', show: ({ description }) => description },
       ]}
-      empty="Roles are given in the Access tab of an object."
+      empty="Assign roles in the Access tab of a resource."
     />
   );
 }

@@ -111,7 +111,7 @@ export const APPLICATION: ResourceKind<Application> = {
       name: 'skip_authorization',
       label: 'Skip authorization',
       kind: 'checkbox',
-      help: 'Users are not asked whether they allow the access. For trusted applications only.',
+      help: 'Users are not asked to approve access. For trusted applications only.',
     },
   ],
   secrets: ({ client_id, client_secret }) =>

@@ -66,7 +66,7 @@ function kindOf(types: readonly CredentialType[]): ResourceKind<Credential> {
         ...ORGANIZATION_FIELD,
         required: false,
         ...(types.length > 0 &&
-          credential === undefined && { help: 'Without one, a new credential is for you alone.' }),
+          credential === undefined && { help: 'Without an organization, the credential is private to you.' }),
       },
       ...(types.length === 0
         ? []
@@ -101,7 +101,7 @@ function kindOf(types: readonly CredentialType[]): ResourceKind<Credential> {
 function fieldOf(input: Input, stored: Credential['inputs'] = {}): FormField {
   const { id, label, type, help_text: help, secret = false, multiline = false, choices } = input;
   const isStored = stored[id] === MASK;
-  const kept = isStored ? 'Stored, and never shown. Empty keeps what is stored.' : '';
+  const kept = isStored ? 'Stored and never shown. Leave empty to keep the stored value.' : '';
   const texts = [help ?? '', kept].filter((text) => text !== '').join(' ');
   return {
     name: `inputs.${id}`,

@@ -109,7 +109,7 @@ function tokenLines(): readonly Line[] {
   return [
     {
       part: 'expiring',
-      name: 'Expire in 30 days',
+      name: 'Expire within 30 days',
       filter: { expires__gt: inDays(0), expires__lt: inDays(30) },
       order: 'expires',
     },
@@ -214,7 +214,7 @@ function JobsOverTime(): ReactNode {
   const query = useApi<JobsGraph>(FINISHED_JOBS, { every: EVERY });
   return (
     <Card>
-      <CardTitle component="h2">Finished jobs of the last month</CardTitle>
+      <CardTitle component="h2">Finished jobs in the last month</CardTitle>
       <CardBody>
         <Loaded query={query}>{({ jobs }) => <Bars jobs={jobs} />}</Loaded>
       </CardBody>
@@ -231,7 +231,7 @@ function Bars({ jobs }: JobsGraph): ReactNode {
   }));
   const totals = ENDS.map((_end, end) => sumOf(days.map(({ counts }) => counts[end] ?? 0)));
   const total = sumOf(totals);
-  if (total === 0) return `No job${seesAll ? '' : ' that you may see'} finished in the last month.`;
+  if (total === 0) return `No job${seesAll ? '' : ' you can access'} finished in the last month.`;
   const most = Math.max(...days.map(({ counts }) => sumOf(counts)));
   const height = (count: number) => (count / most) * HEIGHT;
   return (
@@ -305,7 +305,9 @@ function RecentActivity(): ReactNode {
                   {sentenceOf(entry)}
                 </li>
               ))}
-              {results.length === 0 && <li>{seesAll ? 'Nothing yet.' : 'Nothing that you may see.'}</li>}
+              {results.length === 0 && (
+                <li>{seesAll ? 'No activity yet.' : 'No activity you can access.'}</li>
+              )}
             </ul>
           )}
         </Loaded>

@@ -171,7 +171,7 @@ const INVENTORY: ResourceKind<InventoryRow> = {
   ],
   filters: [{ name: 'organization__name__icontains', label: 'Organization' }],
   consequence:
-    'Its hosts and groups are deleted with it. Job templates that use it cannot be launched any more.',
+    'Its hosts and groups are deleted with it. Job templates that use it can no longer be launched.',
   facts: (inventory) => [
     ['Organization', organizationOf(inventory)],
     ['Hosts', inventory.total_hosts],

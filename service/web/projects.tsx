@@ -37,7 +37,7 @@ const PROJECT: ResourceKind<ProjectRow> = {
   ],
   filters: [{ name: 'organization__name__icontains', label: 'Organization' }],
   consequence:
-    'Job templates that use it cannot be launched any more. The playbooks stay on the machine of the service.',
+    'Job templates that use it can no longer be launched. The playbooks stay on the machine of the service.',
   facts: (project) => [
     ['Status', <ProjectStatus key="status" project={project} />],
     ['Organization', organizationOf(project)],

@@ -119,7 +119,7 @@ function helpOf(
     help_text,
     ...(/^(list|nested object)$/.test(type) ? [`In JSON${exampleOf(placeholder)}.`] : []),
     ...(warning_text === undefined ? [] : [`Warning: ${warning_text}`]),
-    ...(isSecret ? ['Stored encrypted and never shown. Empty keeps what is stored.'] : []),
+    ...(isSecret ? ['Stored encrypted and never shown. Leave empty to keep the stored value.'] : []),
     ...(standard === undefined || isSecret ? [] : [`Default: ${EMPTY.includes(shown) ? 'empty' : shown}.`]),
     ...(isFixed ? ['Set in the environment of the service; it cannot be changed here.'] : []),
   ].join(' ');

@@ -143,7 +143,7 @@ function SettingsForm({
         onCancel={() => void navigate('/')}
         send={async (next) => {
           const changes = changesOf(fields, before, next);
-          if (Object.keys(changes).length === 0) return notify('Nothing was changed.', 'info');
+          if (Object.keys(changes).length === 0) return notify('No changes to save.', 'info');
           if (needsQuestion(changes)) {
             const answer = Promise.withResolvers<boolean>();
             setQuestion({ changes, answer: answer.resolve });
@@ -178,7 +178,7 @@ function ConsequencesDialog({ changes, answer }: Question): ReactNode {
   return (
     <Modal isOpen variant="small" onClose={() => answer(false)} aria-labelledby="consequences-title">
       <ModalHeader
-        title="Turn off a way to authenticate?"
+        title="Disable an authentication method?"
         titleIconVariant="warning"
         labelId="consequences-title"
       />
@@ -195,7 +195,7 @@ function ConsequencesDialog({ changes, answer }: Question): ReactNode {
       </ModalBody>
       <ModalFooter>
         <Button variant="danger" onClick={() => answer(true)}>
-          Turn off
+          Disable
         </Button>
         <Button variant="link" onClick={() => answer(false)}>
           Cancel
@@ -217,9 +217,7 @@ function LocalAccounts(): ReactNode {
   );
   if (read.data === undefined) {
     return (
-      <ListItem>
-        {read.isError ? 'The users could not be read.' : 'Reading who has a local account …'}
-      </ListItem>
+      <ListItem>{read.isError ? 'Failed to load users.' : 'Loading users with a local account …'}</ListItem>
     );
   }
   const { count, results } = read.data;

@@ -28,13 +28,13 @@ export const TEAM: ResourceKind<Team> = {
     { title: 'Description', orderBy: 'description', show: ({ description }) => description },
   ],
   filters: [{ name: 'organization__name__icontains', label: 'Organization' }],
-  consequence: 'Their members lose what the teams give them.',
+  consequence: 'Members lose the access they have through the team.',
   facts: (team) => [
     ['Organization', organizationOf(team)],
     [
       'Activity',
       <Link key="activity" to={`/activity?team=${team.id}`}>
-        What happened to this team
+        Changes to this team
       </Link>,
     ],
   ],

@@ -59,14 +59,14 @@ const TEMPLATE: ResourceKind<TemplateRow> = {
     { name: 'inventory__name__icontains', label: 'Inventory' },
     { name: 'project__name__icontains', label: 'Project' },
   ],
-  consequence: 'Its jobs and their output stay.',
+  consequence: 'Its jobs and their output are kept.',
   facts: (template) => [
     ['Organization', organizationOf(template)],
     ['Inventory', linkTo('/inventories', template.summary_fields.inventory)],
     ['Project', linkTo('/projects', template.summary_fields.project)],
     ['Playbook', template.playbook],
     ...optionFacts(template),
-    ['Asked for on launch', asksText(template)],
+    ['Prompt on launch', asksText(template)],
   ],
   fields: () => [
     {
@@ -75,7 +75,7 @@ const TEMPLATE: ResourceKind<TemplateRow> = {
       kind: 'lookup',
       collection: '/api/v2/inventories/',
       required: ({ ask_inventory_on_launch: isAsked }) => isAsked !== true,
-      help: 'Required, unless it is asked for on launch.',
+      help: 'Required unless prompted for on launch.',
     },
     { name: 'project', label: 'Project', kind: 'lookup', collection: '/api/v2/projects/', required: true },
     {
@@ -179,7 +179,7 @@ function Launch({ template }: { readonly template: TemplateRow }): ReactNode {
                 }}
               >
                 {prompts.length === 0 && (
-                  <Alert isInline variant="info" component="p" title="This job template asks for nothing." />
+                  <Alert isInline variant="info" component="p" title="This job template has no prompts." />
                 )}
               </ApiForm>
             );

@@ -197,7 +197,7 @@ function revocationBy(me: User): Deletion<Token> {
       const { user } = token.summary_fields;
       return `${nameOfToken(token)} (${token.scope})${user === undefined ? '' : ` of ${user.username}`}`;
     },
-    consequence: 'Programs lose this access at once.',
+    consequence: 'Programs that use it lose access immediately.',
     // Who is no auditor sees only what may be revoked. Administrators of its organization may revoke an application's token.
     mayDelete: ({ user, application }) =>
       me.is_superuser || !me.is_system_auditor || user === me.id || application !== null,
@@ -223,8 +223,8 @@ const YES_OR_NO = [
 ] as const;
 
 const SCOPES = [
-  ['read', 'Read: see what you may see'],
-  ['write', 'Write: also change what you may change, and launch jobs'],
+  ['read', 'Read: view what you have access to'],
+  ['write', 'Write: also make changes and launch jobs'],
 ] as const;
 
 /** The form for a new token of the user who is logged in. */
@@ -259,7 +259,7 @@ export function CreateToken({
     {
       name: 'description',
       label: 'Description',
-      help: 'What the token is for, so that you recognize it later.',
+      help: 'What the token is for.',
     },
   ];
   return (

@@ -41,7 +41,7 @@ const USER: ResourceKind<User> = {
   ],
   filters: [
     { name: 'username__icontains', label: 'Username' },
-    { name: 'search', label: 'Any name or email address' },
+    { name: 'search', label: 'Name or email address' },
     { name: 'is_superuser', label: 'Superuser', choices: YES_OR_NO },
     {
       name: 'is_active',
@@ -52,7 +52,7 @@ const USER: ResourceKind<User> = {
       ],
     },
   ],
-  consequence: 'Their tokens and sessions end with them.',
+  consequence: 'Their tokens are revoked and their sessions end.',
   facts: (user) => [
     ['First name', user.first_name],
     ['Last name', user.last_name],
@@ -65,7 +65,7 @@ const USER: ResourceKind<User> = {
     [
       'Activity',
       <Link key="activity" to={`/activity?actor=${user.id}`}>
-        What this user changed
+        Changes by this user
       </Link>,
     ],
   ],
@@ -142,7 +142,7 @@ function fieldsOf(user: User | undefined, me: User): readonly FormField[] {
       maxLength: 150,
       ...(!isLocal && {
         isDisabled: true,
-        help: 'It comes from an identity provider, and cannot be changed here.',
+        help: 'Managed by the identity provider. It cannot be changed here.',
       }),
     },
     { name: 'email', label: 'Email address', kind: 'email', maxLength: 254 },
@@ -157,12 +157,12 @@ function fieldsOf(user: User | undefined, me: User): readonly FormField[] {
 function organizationFor(me: User): FormField {
   if (me.is_superuser) return { ...ORGANIZATION_FIELD, required: false };
   const collection = `/api/v2/users/${me.id}/admin_of_organizations/`;
-  return { ...ORGANIZATION_FIELD, collection, help: 'One that you administer.' };
+  return { ...ORGANIZATION_FIELD, collection, help: 'An organization you administer.' };
 }
 
 function passwordOf(user: User | undefined): FormField {
   if (user === undefined) return { name: 'password', label: 'Password', kind: 'password', required: true };
-  const help = 'Empty leaves it as it is. A new one ends all sessions of the user.';
+  const help = 'Leave empty to keep the current password. A new password ends all sessions of the user.';
   return { name: 'password', label: 'New password', kind: 'password', help };
 }
 
@@ -217,7 +217,7 @@ function Tokens({ user }: { readonly user: User }): ReactNode {
       isWhole={isOwn}
       {...(isOwn && { createAt: `/users/${user.id}/tokens/add` })}
       {...(isOwn && me.external_account !== null && { why: EXTERNAL_HINT })}
-      {...(!isOwn && { why: `Only ${user.username} can create tokens here: users create their own.` })}
+      {...(!isOwn && { why: `Only ${user.username} can create tokens for this account.` })}
     />
   );
 }
@@ -230,7 +230,7 @@ export function CreateUserToken(): ReactNode {
   if (id !== String(me.id)) {
     return (
       <>
-        <PageHeading title="Tokens can be created for yourself only" above={[['/users', 'Users']]} />
+        <PageHeading title="You can create tokens only for yourself" above={[['/users', 'Users']]} />
         <PageSection>
           <ButtonLink to={`${back}/add`}>Create a token of your own</ButtonLink>
         </PageSection>

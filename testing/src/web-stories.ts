@@ -106,7 +106,7 @@ export async function turnBasicOffAndOn(page: Page, site: Site): Promise<void> {
   await page.getByRole('button', { name: 'Cancel' }).last().click();
   expect(await use()).toBe(200);
   await save();
-  await page.getByRole('button', { name: 'Turn off' }).click();
+  await page.getByRole('button', { name: 'Disable', exact: true }).click();
   await page.getByText('Saved the settings.').waitFor();
   await waitForStatus(use, 401);
   await basic.check();
@@ -120,7 +120,7 @@ export async function launchWithLimit(page: Page): Promise<void> {
   await page.getByRole('link', { name: 'Job templates' }).first().click();
   await page.getByRole('link', { name: 'Demo Job Template', exact: true }).click();
   await page.getByRole('link', { name: 'Edit' }).click();
-  await page.getByRole('checkbox', { name: 'Ask for the limit on launch' }).check();
+  await page.getByRole('checkbox', { name: 'Prompt for limit on launch' }).check();
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByRole('button', { name: 'Launch Demo Job Template' }).click();
   await page.getByLabel('Limit').fill('localhost');

@@ -100,7 +100,7 @@ async function logIn(
     isForm: true,
   });
   if (user instanceof RequestFailure) {
-    const problem = 'Too many attempts to log in. Wait a little, then try again.';
+    const problem = 'Too many login attempts. Try again later.';
     return loginPage(
       service,
       { request, reply: reply.headers(user.headers) },
@@ -109,7 +109,7 @@ async function logIn(
   }
   const finished = user === null ? 'deactivated' : await finishLogin(service, { request, reply, user, next });
   if (typeof finished !== 'string') return finished;
-  const problem = 'The user name or the password is wrong.';
+  const problem = 'Invalid username or password.';
   return loginPage(service, { request, reply }, { status: 401, next, problem, username });
 }
 
@@ -206,7 +206,7 @@ async function loginPage(
     title: 'Log in',
     formAction: client ?? undefined,
     main: `${problem === null ? '' : `<p id="problem" role="alert">${textHtml(problem)}</p>`}
-${isExpired ? '<p role="status">Your session has expired. Log in to go on where you were.</p>' : ''}
+${isExpired ? '<p role="status">Your session has expired. Log in to continue.</p>' : ''}
 ${local}
 ${providers}`,
   });
@@ -282,7 +282,7 @@ const LOGIN: RouteDescription = {
   answers: {
     200: 'The login page.',
     302: 'Logged in.',
-    401: 'The user name or the password is wrong.',
+    401: 'Invalid username or password.',
     403: 'The CSRF token is missing or wrong.',
     429: 'Too many wrong passwords, or too many logins at a time. Retry after the seconds in Retry-After.',
   },

@@ -175,7 +175,7 @@ describe.skipIf(chromium === null)('in a browser', () => {
       await page.getByLabel('Username').fill('admin');
       await page.getByLabel('Password').fill('wrong');
       await page.getByRole('button', { name: 'Log in' }).click();
-      expect(await page.getByRole('alert').textContent()).toBe('The user name or the password is wrong.');
+      expect(await page.getByRole('alert').textContent()).toBe('Invalid username or password.');
       expect(await page.getByLabel('Password').getAttribute('aria-describedby')).toBe('problem');
       await takePictures(page, 'login-wrong');
     }));

@@ -193,8 +193,8 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       await page.locator('form [name=extra_vars]').fill('color: {');
       await field(page, 'Project').selectOption('Site');
       await field(page, 'Playbook').selectOption('site.yml');
-      await page.getByRole('checkbox', { name: 'Ask for the limit on launch' }).check();
-      await page.getByRole('checkbox', { name: 'Ask for the job type on launch' }).check();
+      await page.getByRole('checkbox', { name: 'Prompt for limit on launch' }).check();
+      await page.getByRole('checkbox', { name: 'Prompt for job type on launch' }).check();
       await press(page, 'Create job template');
       await page.getByText('Cannot parse as JSON or YAML.').waitFor();
       await page.locator('form [name=extra_vars]').fill('color: blue');

@@ -94,11 +94,11 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       await press(page, 'Create inventory');
       await heading(page, 'Shelves');
       await page.goto(`${service.url}/organizations/1`);
-      await page.getByText('You may not see this').waitFor();
-      await page.getByRole('link', { name: 'To the list' }).click();
+      await page.getByText('Access denied').waitFor();
+      await page.getByRole('link', { name: 'Back to the list' }).click();
       await heading(page, 'Organizations');
       await page.goto(`${service.url}/settings/authentication`);
-      await page.getByText('You may not see this').waitFor();
+      await page.getByText('Access denied').waitFor();
     }));
 
   it('lets an organization administrator manage teams', async () => {
@@ -190,17 +190,17 @@ describe.skipIf(chromium === null)('the web interface for users with different r
 
   it('lets an organization administrator give a role, which shows an ordinary user what it is for', async () => {
     await open(`/inventories/${inventory}/access`, 'orla', async (page) => {
-      await press(page, 'Give a role');
+      await press(page, 'Assign role');
       await field(page, 'Role').selectOption({ label: 'Admin: Can manage all aspects of the inventory' });
       await field(page, 'User').selectOption('ned');
-      await page.getByRole('dialog').getByRole('button', { name: 'Give role' }).click();
-      await page.getByText('Gave the role Admin.').waitFor();
-      await press(page, 'Give a role');
+      await page.getByRole('dialog').getByRole('button', { name: 'Assign role' }).click();
+      await page.getByText('Assigned the role Admin.').waitFor();
+      await press(page, 'Assign role');
       await field(page, 'Role').selectOption({ label: 'Read: May view settings for the inventory' });
       await field(page, 'To').selectOption('The members of a team');
       await field(page, 'Team').selectOption('Day shift');
-      await page.getByRole('dialog').getByRole('button', { name: 'Give role' }).click();
-      await page.getByText('Gave the role Read.').waitFor();
+      await page.getByRole('dialog').getByRole('button', { name: 'Assign role' }).click();
+      await page.getByText('Assigned the role Read.').waitFor();
       await page.getByRole('link', { name: 'Day shift' }).click();
       await page.getByRole('main').getByRole('link', { name: 'Roles', exact: true }).click();
       await page.getByRole('row').filter({ hasText: 'Racks' }).getByText('Read', { exact: true }).waitFor();
@@ -221,7 +221,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       await page.getByRole('row').filter({ hasText: 'Racks' }).getByText('Admin', { exact: true }).waitFor();
     });
     await open(`/inventories/${inventory}/access`, 'orla', async (page) => {
-      await press(page, 'Take the role Admin from ned');
+      await press(page, 'Remove the role Admin from ned');
       await page.getByText('ned no longer has the role Admin here.').waitFor();
       await page.getByRole('link', { name: 'ned' }).waitFor({ state: 'detached' });
     });
@@ -239,7 +239,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
         ['jobs', 'jobs'],
       ]) {
         await page.goto(`${service.url}/${path}`);
-        await page.getByRole('heading', { name: `No ${name} that you may see` }).waitFor();
+        await page.getByRole('heading', { name: `No ${name} you can access` }).waitFor();
         expect(await page.getByText(/ yet$/).count()).toBe(0);
       }
       await page.goto(`${service.url}/tokens`);
@@ -331,7 +331,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
         .map(({ username }: Body) => username);
       await page.getByRole('checkbox', { name: 'Disable local accounts' }).check();
       await press(page, 'Save');
-      const dialog = page.getByRole('dialog', { name: 'Turn off a way to authenticate?' });
+      const dialog = page.getByRole('dialog', { name: 'Disable an authentication method?' });
       await dialog.getByText('You are one of them.').waitFor();
       await dialog.getByText('The login page offers no identity provider.').waitFor();
       for (const name of names) expect(await dialog.textContent()).toContain(name);

@@ -63,6 +63,12 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.getByRole('button', { name: 'admin' }).click();
       await page.getByRole('menuitem', { name: 'Log out' }).waitFor();
       expect(await barriers(page, 'minor')).toEqual([]);
+      await page.getByRole('button', { name: 'Help' }).click();
+      await page.getByRole('heading', { name: 'Version 0.0.0' }).waitFor();
+      await page.getByRole('menuitem', { name: 'API reference (OpenAPI)' }).waitFor();
+      expect(await barriers(page, 'minor')).toEqual([]);
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'admin' }).click();
       await page.getByRole('menuitem', { name: 'Log out' }).click();
       await page.waitForURL(`${service.url}/api/login/?next=%2F`);
     }));
@@ -123,7 +129,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
     );
     await open('/', async (page) => {
       const press = (name: string | RegExp) => page.getByRole('button', { name, exact: true }).click();
-      await page.getByRole('link', { name: 'Expire in 30 days: 25' }).click();
+      await page.getByRole('link', { name: 'Expire within 30 days: 25' }).click();
       await page.getByRole('columnheader', { name: 'Expires', exact: true }).waitFor();
       expect(new URL(page.url()).searchParams.get('order_by')).toBe('expires');
       const chips = page.getByRole('button', { name: /^Remove the filter / });
@@ -171,7 +177,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.getByRole('link', { name: 'admin' }).waitFor();
       await loseCookies(page);
       await page.getByRole('navigation').getByRole('link', { name: 'Teams' }).click();
-      await page.getByText('Your session has expired. Log in to go on where you were.').waitFor();
+      await page.getByText('Your session has expired. Log in to continue.').waitFor();
       await logIn(page, ADMIN);
       await page.waitForURL(`${service.url}/teams`);
       // Who comes without a session is only asked to log in.
@@ -207,7 +213,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
       release();
       await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
       await page
-        .getByText('Nothing yet.')
+        .getByText('No activity yet.')
         .or(page.getByRole('link', { name: 'admin' }))
         .first()
         .waitFor();
@@ -260,7 +266,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
     open('/users/99999', async (page) => {
       await page.getByRole('heading', { level: 1, name: 'Not found' }).waitFor();
       expect(await page.title()).toBe('Not found');
-      await page.getByRole('link', { name: 'To the list' }).click();
+      await page.getByRole('link', { name: 'Back to the list' }).click();
       await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
       await page.goto(`${service.url}/users?page=9&order_by=username`);
       await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
@@ -285,7 +291,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
         if (!path.startsWith('/users')) expect(answer?.status()).toBe(404);
         await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
         await page.getByRole('navigation').getByRole('link', { name: 'Users' }).waitFor();
-        await page.getByRole('link', { name: 'To the dashboard' }).click();
+        await page.getByRole('link', { name: 'Go to the dashboard' }).click();
         await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
       }
       // What is no page of its own stays a plain answer.
@@ -416,9 +422,9 @@ describe.skipIf(chromium === null)('the web interface', () => {
         await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
         expect(await page.getByRole('link', { name: 'Settings' }).count()).toBe(0);
         await page.goto(`${service.url}/settings`);
-        await page.getByText('You may not see this').waitFor();
+        await page.getByText('Access denied').waitFor();
         await page.goto(`${service.url}/users/1/tokens`);
-        await page.getByText('Only admin can create tokens here').waitFor();
+        await page.getByText('Only admin can create tokens for this account').waitFor();
         await page.goto(`${service.url}/users`);
         await page.getByRole('link', { name: 'ned' }).click();
         await page.getByRole('link', { name: 'Tokens' }).last().click();

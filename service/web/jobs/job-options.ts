@@ -84,7 +84,7 @@ export function templateFields(): readonly FormField[] {
     ([name, words]) =>
       ({
         name,
-        label: `Ask for the ${words} on launch`,
+        label: `Prompt for ${words} on launch`,
         kind: 'checkbox',
         section: 'Prompt on launch',
       }) as const,

@@ -150,7 +150,7 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
   useEffect(() => {
     if (isThere) document.getElementById(`line-${before + current + 1}`)?.scrollIntoView({ block: 'center' });
   }, [isThere, before, current]);
-  const none = !isWhole ? 'Reading …' : isActive ? 'Nothing yet.' : 'The job printed nothing.';
+  const none = !isWhole ? 'Reading …' : isActive ? 'No activity yet.' : 'The job has no output.';
   return (
     <>
       {problem !== null && <Alert isInline variant="warning" component="p" title={problem} />}
@@ -184,7 +184,7 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
           </ToolbarItem>
         </ToolbarContent>
       </Toolbar>
-      {isCut && <p>The last million characters. The download has all of them.</p>}
+      {isCut && <p>Showing the last 1,000,000 characters. Download the output to see all of it.</p>}
       <div
         ref={box}
         className="job-output"

@@ -289,7 +289,7 @@ function JobActions({ job }: { readonly job: JobRow }): ReactNode {
       await queries.invalidateQueries();
       await navigate(`/jobs/${id}`);
     } catch (error) {
-      notify(`The job was not launched again: ${problemText(error)}`, 'danger');
+      notify(`The job was not relaunched: ${problemText(error)}`, 'danger');
     } finally {
       setBusy(false);
     }
