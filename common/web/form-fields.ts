@@ -58,7 +58,11 @@ export function missingValues(fields: readonly FormField[], values: FormValues):
 }
 
 /** The API's words for an empty field: Django REST framework's, which the service uses as well. */
-const EMPTY = /^This field (may not be (null|blank)|is required|cannot be blank)\.$/;
+const EMPTY: readonly string[] = [
+  'This field may not be null.',
+  'This field may not be blank.',
+  'This field is required.',
+];
 
 /** The same refusal with each message at the field that it is about, which it names by its label. */
 export function inWordsOfFields(error: ApiError, fields: readonly FormField[]): ApiError {
@@ -71,7 +75,7 @@ export function inWordsOfFields(error: ApiError, fields: readonly FormField[]): 
   const known = fields.filter(({ name }) => given[name] !== undefined);
   const texts = entriesOf(known, (field) => {
     const text = given[field.name] ?? '';
-    return EMPTY.test(text) ? missingText(field) : text;
+    return EMPTY.includes(text) ? missingText(field) : text;
   });
   const message = named === undefined ? error.message : 'Some values were not accepted.';
   return refusal(message, { ...given, ...texts }, error);
