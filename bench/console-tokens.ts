@@ -119,6 +119,7 @@ async function settled(page: Page, count: RegExp): Promise<void> {
 
 /** Filters by an owner, an application, an expiry, and without a filter again. */
 async function filter(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Charts and more filters' }).click();
   for (const path of ['user', 'application', 'expiresSince']) {
     const title = { user: 'Owner', application: 'Application', expiresSince: 'Expiry' }[path] ?? '';
     const bars = page
