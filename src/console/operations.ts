@@ -49,6 +49,8 @@ export interface OperationState {
   /** Why it did not begin. */
   readonly failure: Problem | null;
   readonly notices: readonly string[];
+  /** Whether a part was recorded before the rest failed. */
+  readonly isInPart: boolean;
 }
 
 /** What a change is planned with. */
@@ -56,6 +58,8 @@ export interface Run {
   readonly runtime: Runtime;
   /** Adds a line to the notices of the operation. */
   readonly notify: (line: string) => void;
+  /** The same, for what was recorded before the rest failed. */
+  readonly notifyPart: (line: string) => void;
 }
 
 /** A change as the flow of a command plans it, with the flags of the command. */
@@ -118,6 +122,7 @@ export class Operations {
         outcome: null,
         failure: null,
         notices: [],
+        isInPart: false,
       },
       waiting: null,
       watchers: new Set(),
@@ -230,7 +235,11 @@ export class Operations {
         }),
       });
       kept.close = close;
-      return await firstStep({ runtime, flags }, await plan({ runtime, notify }));
+      const notifyPart = (line: string) => {
+        this.#change(kept, { isInPart: true });
+        notify(line);
+      };
+      return await firstStep({ runtime, flags }, await plan({ runtime, notify, notifyPart }));
     });
   }
 

@@ -140,7 +140,8 @@ function serveChanges(app: FastifyInstance, parts: ConsoleParts): void {
     const request = requestSchema.parse(body);
     const { command, flags, plan } = await prepare(request, { ...preparation, dryRun: true });
     return await places.work(request.place, async (runtime) => {
-      const planned = await plan({ runtime, notify: () => undefined });
+      const notify = () => undefined;
+      const planned = await plan({ runtime, notify, notifyPart: notify });
       const step = await firstStep({ runtime, flags, afterPlan: LOOKED_AT }, planned);
       if ('asked' in step) throw new TokenctlError('not_confirmed', 'Only planned. Nothing was changed');
       return { command, ...(await endedOf(step.report)) };

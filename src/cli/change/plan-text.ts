@@ -14,13 +14,13 @@ export function placeText(description: Place): string {
   return `At ${address} (context ${context}, as ${identity.username}).${standby === null ? '' : ` ${standby}.`}`;
 }
 
-/** The same as a line; the console, whose pages have the address, names the context. */
+/** The same as a line; the pages of the console name the context and have its address. */
 export function placeLine(description: Place): Line {
   const standby = standbyText(description);
   return {
     text: placeText(description),
     usual: standby === null,
-    inConsole: `Context ${description.context}.${standby === null ? '' : ` ${standby}.`}`,
+    inConsole: standby === null ? '' : `${standby}.`,
   };
 }
 

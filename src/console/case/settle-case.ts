@@ -103,7 +103,7 @@ export async function settle(run: Run, settling: Settling): Promise<PlannedChang
         const again = cleaned.report.run === null ? [] : await investigateAgain(run, settling);
         return { said, cleaned, again };
       } catch (error) {
-        if (said.length > 0) run.notify(saidText(said));
+        if (said.length > 0) run.notifyPart(saidText(said));
         throw error;
       }
     },
@@ -222,7 +222,7 @@ function decided({ saved, decisions }: Settling): Document {
  * @returns What was recorded, as phrases. Where one fails, those before it are told.
  */
 async function recordDecisions(
-  { runtime, notify }: Run,
+  { runtime, notifyPart }: Run,
   { incident, decisions, ticket }: Settling,
 ): Promise<readonly string[]> {
   const said: string[] = [];
@@ -232,7 +232,7 @@ async function recordDecisions(
       ...{ 'by-hand': as === 'by_hand', 'handed-over': as === 'handed_over' },
     };
     await markFlow({ runtime, incident, flags }).catch((error: unknown) => {
-      if (said.length > 0) notify(`${saidText(said)} ${NOT_SAID}`);
+      if (said.length > 0) notifyPart(`${saidText(said)} ${NOT_SAID}`);
       throw error;
     });
     said.push(`${countText(items.length, 'item')} ${SAID[as](to)}`);

@@ -16,7 +16,6 @@ import { type ReactNode, useEffect } from 'react';
 import { Link } from 'react-router';
 import type { LiftJson } from '../../cli/incident/lift-flow.ts';
 import type { RevocationJson } from '../../cli/revocation/revocation-flow.ts';
-import type { ShownPart } from '../../console/shown-document.ts';
 import { call, type Json, type Operation, query, useOperation } from './api.ts';
 import { ProblemAlert } from './begin.tsx';
 import { NextStep } from './case/next-step.tsx';
@@ -82,12 +81,10 @@ export function OperationDialog({
 }
 
 /** What the change is, in words, and how far it is. */
-function titleOf({ kind, place, state, asked, notices }: Operation): string {
+function titleOf({ kind, place, state, asked, isInPart }: Operation): string {
   const what = kind === 'incident lift' ? liftTitle(asked) : (KINDS[kind] ?? kind);
-  // Of several decisions, a part may have been recorded before.
-  const isInPart = state === 'failed' && notices.some((text) => text.startsWith('Recorded: '));
   const asking = state === 'asking' ? (asked?.lift?.stays ?? null) : null;
-  const step = asking ?? (isInPart ? 'carried out in part' : TITLES[state]);
+  const step = asking ?? (state === 'failed' && isInPart ? 'carried out in part' : TITLES[state]);
   return `${what}${place === null ? '' : ` at ${place}`}: ${step}`;
 }
 
@@ -132,7 +129,7 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
           <Message variant="info" title={failure?.message ?? 'Cancelled. Nothing was changed.'} />
         </StackItem>
       )}
-      {state === 'asking' && asked !== null && <PlanItem asked={asked} place={operation.place} />}
+      {state === 'asking' && asked !== null && <PlanItem asked={asked} />}
       {state === 'working' && (
         <StackItem>
           <Progress
@@ -229,10 +226,7 @@ function SavedPlanLink({ json }: { readonly json: unknown }): ReactNode {
   return <Link to={query('/plans', { path: planFile })}>Show the saved plan with its approval</Link>;
 }
 
-function PlanItem({
-  asked,
-  place,
-}: { readonly asked: NonNullable<Operation['asked']> } & Pick<Operation, 'place'>): ReactNode {
+function PlanItem({ asked }: { readonly asked: NonNullable<Operation['asked']> }): ReactNode {
   // Changes without tokens have no such plan.
   const { plan } = (asked.json ?? {}) as Partial<Json<RevocationJson>>;
   return (
@@ -245,7 +239,7 @@ function PlanItem({
         </StackItem>
       )}
       <StackItem>
-        <DocumentView parts={withoutPlace(asked.document, place)} label="Plan" />
+        <DocumentView parts={asked.document} label="Plan" />
       </StackItem>
       {plan != null && plan.accessPaths.length > 0 && (
         <StackItem>
@@ -261,15 +255,6 @@ function PlanItem({
         </StackItem>
       )}
     </>
-  );
-}
-
-/** The title of the dialog names the context. */
-function withoutPlace(parts: readonly ShownPart[], place: string | null): readonly ShownPart[] {
-  return parts.map((part) =>
-    part.kind === 'lines' && part.fold === null
-      ? { ...part, lines: part.lines.filter(({ text }) => text !== `Context ${place}.`) }
-      : part,
   );
 }
 

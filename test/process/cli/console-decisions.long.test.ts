@@ -72,7 +72,9 @@ describe('decisions about the items of a case', () => {
         handedOver: [{ items: [idOf('backdoor')], to: 'carol', reason: 'hers' }],
       },
     });
-    expect(failed).toMatchObject({ state: 'failed', failure: { code: 'audit_unavailable' } });
+    expect(failed).toMatchObject({
+      ...{ state: 'failed', isInPart: true, failure: { code: 'audit_unavailable' } },
+    });
     expect(failed.notices).toEqual([
       'Recorded: 1 item kept as honest work. The rest was not recorded, and nothing was ended.',
     ]);
