@@ -82,7 +82,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await page.getByText(/^Locked down.*: the access of bob/).waitFor();
     // What is closed is not all that the thief had: what was made in the last hour is named, as far as it was read.
     const ended = page.getByRole('dialog');
-    await ended.getByText('The thief may still have access').waitFor();
+    await ended.getByText('The attacker may still have access').waitFor();
     await ended.getByText(/^bob made the superuser mole with 1 token$/).waitFor();
     // One control is the loudest: what still works is stopped first.
     expect(await ended.locator('.pf-m-danger:not(.pf-m-secondary), .pf-m-primary').allTextContents()).toEqual(
@@ -129,7 +129,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await stolen.selectOption({ label: 'Not known' });
     // The button of the warning begins what the form has; once it was made, the warning is gone.
     await page.getByRole('button', { name: 'Find out what was done' }).click();
-    await page.getByText('The thief may still have access').waitFor({ state: 'detached' });
+    await page.getByText('The attacker may still have access').waitFor({ state: 'detached' });
     const tree = page.getByRole('tree', { name: 'Who made what' });
     await section('Cleaning').getByText('Who made what', { exact: true }).click();
     await tree.getByText('mole', { exact: true }).waitFor();
@@ -161,10 +161,10 @@ describe.skipIf(chromium === null)('a case in the console', () => {
   it('does what was chosen for each item after one confirmation', async () => {
     const items = page.getByRole('grid', { name: 'Items of the investigation' });
     const fateOf = (name: RegExp) =>
-      items.getByRole('row', { name }).getByRole('combobox', { name: /^What becomes of: / });
+      items.getByRole('row', { name }).getByRole('combobox', { name: /^Action for: / });
     const bar = section('Cleaning').locator('.decide-bar');
     // Nothing is chosen by itself, and what no cleaning ends has only what is possible.
-    expect(await bar.getByRole('button', { name: 'Choose what becomes of each' }).isDisabled()).toBe(true);
+    expect(await bar.getByRole('button', { name: 'Choose an action' }).isDisabled()).toBe(true);
     const optionsOf = (name: RegExp) => fateOf(name).locator('option').allTextContents();
     const said = ['Honest work', 'Done by hand', 'Hand over'];
     expect(await optionsOf(/copy of production/)).toEqual(['Choose…', ...said]);
@@ -239,7 +239,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     // What is missing is shown above the bar, not under it.
     await bar.getByRole('button', { name: 'Keep 1 as honest, hand 1 over…' }).click();
     await page.getByText('Fill in the marked fields.').waitFor();
-    const receiver = page.getByLabel(/^Who decides about: .*copy of production/);
+    const receiver = page.getByLabel(/^Assignee of: .*copy of production/);
     expect(await receiver.evaluate((each) => each === document.activeElement)).toBe(true);
     const [missing, below] = [await receiver.boundingBox(), await bar.boundingBox()];
     expect((missing?.y ?? 0) + (missing?.height ?? 0)).toBeLessThanOrEqual(below?.y ?? 0);

@@ -48,9 +48,9 @@ describe.skipIf(chromium === null)('from a theft to the report', () => {
     await page.getByText(/^Plan: deactivates bob, ends \d+ access tokens?$/).waitFor();
     // From when it counts is said before it does.
     await page.getByText(/^Else from .*, when the token was made\.$/).waitFor();
-    await page.getByLabel('When it began, if known').fill('2020-01-01T00:00');
+    await page.getByLabel('Start of the incident, if known').fill('2020-01-01T00:00');
     await page.getByText(/^Counted from .*, when the token was made\./).waitFor();
-    await page.getByLabel('When it began, if known').fill('');
+    await page.getByLabel('Start of the incident, if known').fill('');
     await page.getByLabel('Reason').fill('stolen');
     await page.getByLabel('Ticket').fill('SEC-7');
     await button('Lock down…').click();
@@ -75,8 +75,8 @@ describe.skipIf(chromium === null)('from a theft to the report', () => {
       .getByText(/items found .*user mole deactivated, access token \d+ gone/)
       .first()
       .waitFor();
-    await page.getByLabel(/^What becomes of: .*copy of production/).selectOption('handed_over');
-    await page.getByLabel(/^Who decides about: .*copy of production/).fill('platform team');
+    await page.getByLabel(/^Action for: .*copy of production/).selectOption('handed_over');
+    await page.getByLabel(/^Assignee of: .*copy of production/).fill('platform team');
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-path-decide');
     await button(/^End \d, hand 1 over…$/).click();
@@ -110,6 +110,6 @@ describe.skipIf(chromium === null)('from a theft to the report', () => {
       .filter({ hasText: 'mole' })
       .getByText('stays deactivated', { exact: true })
       .waitFor();
-    expect(await page.getByText('Nobody investigated').count()).toBe(0);
+    expect(await page.getByText('Not investigated').count()).toBe(0);
   });
 });

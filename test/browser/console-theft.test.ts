@@ -44,7 +44,7 @@ describe.skipIf(chromium === null)('a stolen token in the console', () => {
     await start();
     await page.keyboard.type('moel');
     expect(await field().inputValue()).toBe('moel');
-    await page.getByText('No token and no account with these words.').waitFor();
+    await page.getByText('No matching token or account.').waitFor();
     await page.getByRole('button', { name: 'mole', exact: true }).click();
     await page.getByRole('button', { name: 'Choose mole, token not known' }).waitFor();
     await field().fill('x'.repeat(300));
@@ -73,7 +73,7 @@ describe.skipIf(chromium === null)('a stolen token in the console', () => {
     await start();
     await field().fill('Deployment2OfAllOfProduction');
     await page.getByRole('button', { name: 'It is a name' }).click();
-    await page.getByText('No token and no account with these words.').waitFor();
+    await page.getByText('No matching token or account.').waitFor();
   });
 
   it('leads from the name to the lockdown, stops whom the thief made, and comes back to the case', async () => {
@@ -123,13 +123,13 @@ describe.skipIf(chromium === null)('a stolen token in the console', () => {
     await page.goto(new URL(`/theft?user=mole&place=east-db&of=${incident}`, page.url()).href);
     await page.getByRole('heading', { name: `Stop mole, of the case ${incident}` }).waitFor();
     await page.getByText(/^Plan: deactivates mole, /).waitFor();
-    expect(await page.getByLabel('When it began, if known').count()).toBe(0);
+    expect(await page.getByLabel('Start of the incident, if known').count()).toBe(0);
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-theft-stop');
     // Somebody who comes again is led to the case, not to a second one.
     await page.goto(new URL('/theft?user=mole&place=east-db', page.url()).href);
     await page.getByText(/inc-[0-9a-f]{8} is open for it already\./).waitFor();
-    await page.getByRole('link', { name: 'Go on with the case' }).waitFor();
+    await page.getByRole('link', { name: 'Continue with the case' }).waitFor();
   });
 
   it('has the way to a new lockdown in sight beside open cases, in both widths', async () => {

@@ -63,7 +63,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await card.getByText('admin (superuser)').waitFor();
     await card.getByRole('link', { name: '400', exact: true }).waitFor();
     await card.getByText(/^\d+ high$/).waitFor();
-    await card.getByText('never ran').waitFor();
+    await card.getByText('never run').waitFor();
     const problems = page.getByRole('region', { name: 'Needs attention' });
     const remedy = problems.getByRole('link', { name: 'Show the remedy: basic authentication on' });
     expect(await remedy.getAttribute('href')).toBe('/audit?place=east&rule=basic-auth-on');
@@ -74,7 +74,7 @@ describe.skipIf(chromium === null)('the console', () => {
     ).toBe('/jobs');
     await card.getByText(/^Expiries by day: [1-9]/).click();
     await card.getByRole('img', { name: /^Expiries in the coming year: [1-9]/ }).waitFor();
-    await card.getByText('Settings (2 weak), leavers').click();
+    await card.getByText('Settings (2 weak), departed users').click();
     await card.getByText('new tokens live 1,000 years').waitFor();
     expect(page.url()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
     const key = await page.evaluate(() => localStorage.getItem('console-key'));
@@ -340,7 +340,7 @@ describe.skipIf(chromium === null)('the console', () => {
       .waitFor();
     await page.getByRole('heading', { name: 'Incidents', exact: true }).scrollIntoViewIfNeeded();
     await takePictures(page, 'console-board');
-    await page.getByRole('link', { name: /^Go on with the case inc-/ }).click();
+    await page.getByRole('link', { name: /^Continue with the case inc-/ }).click();
     await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
     await page.getByText('Runbook', { exact: true }).click();
     await page.getByLabel(/^Choose the runbook for inc-/).selectOption('stolen-token');
@@ -386,7 +386,7 @@ describe.skipIf(chromium === null)('the console', () => {
     });
     const tab = await context.newPage();
     await tab.goto(await several.listen());
-    await tab.getByText('read at 1 of 2', { exact: false }).waitFor();
+    await tab.getByText('checked at 1 of 2', { exact: false }).waitFor();
     await tab.locator('.tile', { hasText: 'Open incidents' }).getByRole('link', { name: '1' }).click();
     await tab.getByText('away is not checked now: ', { exact: false }).waitFor();
     await tab.getByRole('link', { name: /^inc-[0-9a-f]{8}$/ }).waitFor();

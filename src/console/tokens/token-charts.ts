@@ -90,7 +90,7 @@ function useBars(rows: Rows, now: Date) {
   return [
     ...bars,
     { from: null, to: null, label: 'never', count: never },
-    ...(notTold === 0 ? [] : [{ from: null, to: null, label: 'not told', count: notTold }]),
+    ...(notTold === 0 ? [] : [{ from: null, to: null, label: 'unknown', count: notTold }]),
   ];
 }
 

@@ -300,7 +300,7 @@ function NotChecked({ notChecked }: { readonly notChecked: AuditRead['summary'][
 
 function Excused({ excused }: { readonly excused: AuditRead['summary']['excused'] }): ReactNode {
   const count = Object.values(excused).reduce((sum, each) => sum + each, 0);
-  return count === 0 ? null : `Excused by exceptions of the policy: ${numberText(count)}.`;
+  return count === 0 ? null : `Suppressed by exceptions: ${numberText(count)}.`;
 }
 
 function AboutRule({ read, place }: { readonly read: RuleRead; readonly place: string }): ReactNode {

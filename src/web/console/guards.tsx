@@ -54,7 +54,7 @@ export function GuardFields(props: {
       {rule.breakGlass && (
         <Checkbox
           id="break-glass"
-          label="Emergency: go on alone. Needs a reason, and is recorded"
+          label="Break glass: apply it without approval. Needs a reason, and is recorded"
           isChecked={guards.breakGlass}
           onChange={(_event, breakGlass) => onChange({ ...guards, breakGlass })}
         />

@@ -114,7 +114,7 @@ function JobTable({
             title: 'Last run',
             show: ({ last }) =>
               last === null ? (
-                'never ran'
+                'never run'
               ) : (
                 <>
                   <RunState run={last} /> <RunLink run={last} onShow={onShow} />

@@ -28,7 +28,7 @@ import { Message, outcomeText, WithTimes } from './parts.tsx';
 const TITLES: Readonly<Record<Operation['state'], string>> = {
   planning: 'planning',
   asking: 'confirm the plan',
-  working: 'under way',
+  working: 'in progress',
   done: 'result',
   failed: 'not carried out',
   cancelled: 'cancelled',
@@ -243,7 +243,7 @@ function PlanItem({ asked }: { readonly asked: NonNullable<Operation['asked']> }
       </StackItem>
       {plan != null && plan.accessPaths.length > 0 && (
         <StackItem>
-          <Message variant="warning" title="Not covered">
+          <Message variant="warning" title="Still open">
             <ul className="reasons">
               {plan.accessPaths.map(({ path, how }) => (
                 <li key={path}>

@@ -208,7 +208,7 @@ function ItemList({
           keyOf={({ id }) => id}
           columns={[
             {
-              title: 'Fate',
+              title: 'Action',
               show: (item) => (
                 <FateCell
                   {...{ item, read, chosen, fates, receivers, isTried }}
@@ -256,7 +256,7 @@ function What({ item, onOpen }: { readonly item: Item; readonly onOpen: (item: I
         </div>
       )}
       {item.remains && item.setsBack !== null && <div className="hint">{item.setsBack}</div>}
-      {item.takesNaming && <div className="hint">Perhaps the work of somebody else.</div>}
+      {item.takesNaming && <div className="hint">Possibly done by another user.</div>}
       {item.remains && item.notCleanable !== null && (
         <Button
           variant="link"

@@ -255,10 +255,7 @@ function StillThere({ read, place }: CaseProps): ReactNode {
       )}
       {last === undefined && theft.of !== undefined && <PartOf place={place} incident={theft.of} />}
       {last === undefined && theft.of === undefined && (
-        <Message
-          variant="warning"
-          title="Nobody investigated what was done. What the intruder made is not known."
-        />
+        <Message variant="warning" title="Not investigated: what the intruder created is not known." />
       )}
       {last?.isOutdated && (
         <Message

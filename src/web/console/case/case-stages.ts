@@ -91,7 +91,7 @@ function investigationOf(read: CaseRead): Known {
   const last = read.investigations.at(-1);
   const stage = { id: 'investigation', title: 'Investigation' } as const;
   if (read.underway?.problem === null)
-    return { ...stage, text: 'under way', act: 'wait for it', variant: 'info', isDone: false };
+    return { ...stage, text: 'in progress', act: 'wait for it', variant: 'info', isDone: false };
   if (last === undefined)
     return theft.of === undefined
       ? { ...stage, text: '', act: 'find out what was done', variant: 'pending', isDone: false }

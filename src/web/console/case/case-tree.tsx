@@ -31,7 +31,7 @@ export function ChainTree({ found, active, onChoose }: TreeProps): ReactNode {
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const [focused, setFocused] = useState<string | null>(null);
   const tree = useRef<HTMLDivElement>(null);
-  if (roots.length === 0) return <p>Nobody did anything in this period.</p>;
+  if (roots.length === 0) return <p>No activity in this period.</p>;
   const notDrawn = found.items.length - countItems(roots);
   const toggle = (key: string, isOpen: boolean) => {
     const next = new Set(closed);

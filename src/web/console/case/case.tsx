@@ -53,7 +53,7 @@ export function Case(): ReactNode {
         title={`Case ${incident}`}
         actions={
           <Button variant="secondary" isLoading={read.isFetching} onClick={() => void read.refetch()}>
-            Check again
+            Refresh
           </Button>
         }
       />

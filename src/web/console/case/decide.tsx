@@ -139,7 +139,7 @@ export function Decide(props: {
           isDisabled={acts.length === 0 || begin.isPending}
           isLoading={begin.isPending}
         >
-          {acts.length === 0 ? 'Choose what becomes of each' : `${sentence(acts.join(', '))}…`}
+          {acts.length === 0 ? 'Choose an action' : `${sentence(acts.join(', '))}…`}
         </Button>
         {isTried && isMissing && <span role="alert">Fill in the marked fields.</span>}
         {acts.length > 0 && open > 0 && <span>{countText(open, 'item')} not decided</span>}

@@ -70,7 +70,7 @@ export function OwnersWork({
       <summary>The owner's own work: {countText(count, 'item')} from before the stolen token</summary>
       <p>
         The token was made <When at={madeAt} />. {count > 0 && 'No cleaning takes these items. '}
-        {!isWhole && 'More was done than was read.'}
+        {!isWhole && 'Results truncated.'}
       </p>
       {items.length > 0 && (
         <ul aria-label="The owner's own work">

@@ -275,7 +275,7 @@ function OpenCases({ rows, shown }: ListProps): ReactNode {
           ),
         },
         ...contextColumn(shown),
-        { title: 'Whom', show: ({ incident: { selection } }) => selection },
+        { title: 'Subject', show: ({ incident: { selection } }) => selection },
         { title: 'Since', show: ({ incident: { since } }) => <When at={since} /> },
         {
           title: 'State',
@@ -317,7 +317,7 @@ function Board({ place, incident, at, unread }: Row): ReactNode {
           )}
         </p>
         <p>
-          <Link to={query('/case', { place, incident: id })}>Go on with the case {id}</Link>
+          <Link to={query('/case', { place, incident: id })}>Continue with the case {id}</Link>
         </p>
         <PathsTable incident={incident} place={place} />
       </CardBody>
@@ -357,11 +357,11 @@ function ClosedCases({ rows, shown }: ListProps): ReactNode {
               ),
             },
             ...contextColumn(shown),
-            { title: 'Whom', show: ({ incident: { selection } }) => selection },
+            { title: 'Subject', show: ({ incident: { selection } }) => selection },
             { title: 'Locked down', show: ({ incident: { since } }) => <When at={since} /> },
             { title: 'Closed', show: ({ incident: { lifted } }) => <When at={lifted?.at} /> },
             {
-              title: 'Not given back',
+              title: 'Not restored',
               show: ({ incident: { stays } }) =>
                 stays.length === 0 ? 'nothing' : stays.map(({ name }) => name).join(', '),
             },

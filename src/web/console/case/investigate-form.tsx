@@ -133,7 +133,7 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
             <Message
               isLiveRegion
               variant="danger"
-              title="Not begun: enter whom to investigate, and when the theft began."
+              title="Not started: enter a user, and when the incident started."
             />
           )}
           <div className="buttons">
@@ -171,7 +171,7 @@ function SinceField(props: {
 }): ReactNode {
   const { since, onChange, children } = props;
   return (
-    <FormGroup label="The theft began" fieldId="investigate-since" isRequired>
+    <FormGroup label="Start of the incident" fieldId="investigate-since" isRequired>
       <TextInput
         id="investigate-since"
         type="datetime-local"

@@ -75,7 +75,7 @@ function ItemDetails({ item }: { readonly item: Item }): ReactNode {
       </Fact>
       {item.isStolen && (
         <Fact term="Stolen">
-          The theft did not begin before this token was made. Making it is not counted as an act of the
+          The incident did not start before this token was created. Making it is not counted as an act of the
           intruder.
         </Fact>
       )}

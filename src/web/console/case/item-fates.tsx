@@ -137,7 +137,7 @@ export function FateCell({
     <>
       <Choice<Fate>
         className="fate"
-        aria-label={`What becomes of: ${item.summary}`}
+        aria-label={`Action for: ${item.summary}`}
         value={fate ?? ('' as Fate)}
         options={[['', item.remains ? 'Choose…' : item.stateText], ...options]}
         onChange={(chosen) => onChoose((chosen as string) === '' ? null : chosen)}
@@ -145,8 +145,8 @@ export function FateCell({
       {fate === 'handed_over' && (
         <TextInput
           className="fate"
-          aria-label={`Who decides about: ${item.summary}`}
-          placeholder="To whom?"
+          aria-label={`Assignee of: ${item.summary}`}
+          placeholder="Assignee"
           value={to}
           isRequired
           maxLength={MAX_NAME}

@@ -39,7 +39,7 @@ function AfterLockdown({ place, incident, scope }: EndedLockdown): ReactNode {
   if (!isOfOne || snapshot === undefined || snapshot.isInvestigated) {
     return (
       <Button variant="primary" onClick={toCase}>
-        Go on with the case
+        Continue with the case
       </Button>
     );
   }

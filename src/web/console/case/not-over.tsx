@@ -24,7 +24,7 @@ export function NotOver({ read, place }: { readonly read: CaseRead; readonly pla
     <Warning place={place} incident={incident.id} scope={incident.scope}>
       {theft.of !== undefined ? (
         <Link className="pf-v6-c-button pf-m-primary" to={query('/case', { place, incident: theft.of })}>
-          Go on with the case {theft.of}
+          Continue with the case {theft.of}
         </Link>
       ) : (
         <Button
@@ -101,7 +101,7 @@ function Warning(props: {
     <Message
       isLiveRegion
       variant="warning"
-      title={isRead ? 'Not known yet: what else the thief did' : 'The thief may still have access'}
+      title={isRead ? 'Not known yet: what else the attacker did' : 'The attacker may still have access'}
     >
       {!isRead && (
         <p>
@@ -129,7 +129,7 @@ function Warning(props: {
       {others.map(({ user, lockedIn }) => (
         <p key={user}>
           {lockedIn === null ? (
-            `${user}: made before ${beginning?.is === 'token' ? 'the stolen token' : 'the theft'}.`
+            `${user}: made before ${beginning?.is === 'token' ? 'the stolen token' : 'the incident'}.`
           ) : (
             <>
               {user}: locked down, <Link to={query('/case', { place, incident: lockedIn })}>{lockedIn}</Link>.

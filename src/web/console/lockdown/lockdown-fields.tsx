@@ -67,7 +67,7 @@ function SinceField(props: {
   const { since, made, onChange } = props;
   const isBefore = made !== null && new Date(since).getTime() < Date.parse(made);
   return (
-    <FormGroup label="When it began, if known" fieldId="theft-since">
+    <FormGroup label="Start of the incident, if known" fieldId="theft-since">
       <TextInput
         id="theft-since"
         type="datetime-local"

@@ -142,7 +142,7 @@ function LoadedForm(props: LoadedProps): ReactNode {
               onChange={(keepActive) => set({ keepActive })}
             />
           )}
-          <FormGroup label="Ends after hours (empty: until it is lifted)" fieldId="hours">
+          <FormGroup label="Duration in hours (empty: until it is lifted)" fieldId="hours">
             <TextInput
               id="hours"
               type="number"

@@ -32,7 +32,7 @@ export function PlanView({
       {error !== null && <Message variant="danger" title={error.message} />}
       {plan?.continues === true && (
         <Message variant="info" title={`${plan.incident} is open for it already.`}>
-          <Link to={query('/case', { place, incident: plan.incident })}>Go on with the case</Link>, or lock
+          <Link to={query('/case', { place, incident: plan.incident })}>Continue with the case</Link>, or lock
           down again.
         </Message>
       )}

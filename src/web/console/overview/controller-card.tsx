@@ -89,7 +89,7 @@ function ControllerFacts({
         <summary>{settingsTitle(value.settings)}</summary>
         <FactList>
           <SettingFacts read={value} />
-          <Fact term="Leavers">
+          <Fact term="Departed users">
             {value.directories.map((line) => (
               <div key={line}>{line}</div>
             ))}
@@ -250,10 +250,10 @@ export function SweepText({
   const { name, last } = sweep;
   if (last === null) {
     return isShort ? (
-      <Link to="/jobs">never ran</Link>
+      <Link to="/jobs">never run</Link>
     ) : (
       <>
-        <Link to="/jobs">{name}</Link> never ran
+        <Link to="/jobs">{name}</Link> never run
       </>
     );
   }
@@ -282,8 +282,8 @@ function TokenFact({ read: { place, audit } }: { readonly read: ControllerRead }
 /** What stands for the settings until they are unfolded. */
 function settingsTitle(settings: ContextRead['settings']): string {
   const weak = settingsIn(settings)?.filter(({ isGood }) => !isGood).length;
-  if (weak === undefined) return 'Settings (not read), leavers';
-  return weak === 0 ? 'Settings, leavers' : `Settings (${weak} weak), leavers`;
+  if (weak === undefined) return 'Settings (not read), departed users';
+  return weak === 0 ? 'Settings, departed users' : `Settings (${weak} weak), departed users`;
 }
 
 function SettingFacts({

@@ -273,7 +273,7 @@ function SweepTile({ states }: { readonly states: readonly ControllerState[] }):
 /** At how many controllers the incidents were read. */
 function coverage(told: readonly ControllerRead[]): string {
   const known = told.filter(({ incidents: { value } }) => value?.isUnread === false).length;
-  return known === told.length ? 'read everywhere' : `read at ${known} of ${told.length}`;
+  return known === told.length ? 'checked at all' : `checked at ${known} of ${told.length}`;
 }
 
 function Tile(props: {

@@ -61,9 +61,9 @@ export function TokenField({
         <FormHelperText>
           <HelperText>
             <HelperTextItem>
-              The theft did not begin before this token was made: what its owner did between the time below
-              and then is listed apart, as the owner’s own work; of what came later all is listed, because the
-              entries name users, not tokens.
+              The incident did not start before this token was created: what its owner did between the time
+              below and then is listed apart, as the owner’s own work; of what came later all is listed,
+              because the entries name users, not tokens.
             </HelperTextItem>
           </HelperText>
         </FormHelperText>

@@ -148,7 +148,7 @@ function NoneFound({
 }): ReactNode {
   return (
     <p role="status">
-      {isAllRead ? 'No token and no account with these words.' : 'Nothing found in what was read.'}
+      {isAllRead ? 'No matching token or account.' : 'Nothing found in what was read.'}
       {near.map((name) => (
         <span key={name}>
           {' '}
@@ -199,7 +199,7 @@ function FoundTable(props: {
         {
           title: 'Last use',
           show: (row) =>
-            'id' in row ? row.lastUsed === undefined ? 'not told' : <When at={row.lastUsed} /> : '',
+            'id' in row ? row.lastUsed === undefined ? 'unknown' : <When at={row.lastUsed} /> : '',
         },
         {
           title: 'Choose',

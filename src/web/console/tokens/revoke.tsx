@@ -157,7 +157,7 @@ export function RevokeDialog(props: {
 /** The criteria that chose the tokens. */
 function ChosenBy({ filter }: { readonly filter: Readonly<Record<string, string>> }): ReactNode {
   const texts = Object.entries(filter).map(([name, value]) => criterionText(name, value));
-  return <p className="hint">{texts.length === 0 ? 'No filter: all tokens are meant.' : texts.join('; ')}</p>;
+  return <p className="hint">{texts.length === 0 ? 'No filter: all tokens.' : texts.join('; ')}</p>;
 }
 
 /** The tokens that are named. */

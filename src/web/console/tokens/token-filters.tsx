@@ -255,7 +255,7 @@ export function NoTokens({
   return (
     <p>
       {isWhole
-        ? 'There is no token. Those that users and applications create are listed here once they are read again.'
+        ? 'No tokens. New ones are listed after a refresh.'
         : 'No token was read. What is missing is named above.'}
     </p>
   );

@@ -61,7 +61,7 @@ export function Rows(props: {
   const { filter, order, head, selected, onOrder, onSelect, onRevoke } = props;
   const { total } = head;
   const hasPlaces = head.readings.length > 1;
-  // A column that says "not told" in each row is left out.
+  // A column that says "unknown" in each row is left out.
   const hasUse = head.lastUse !== null;
   const columns = COLUMNS.filter(([name]) => hasUse || name !== 'lastUsed');
   const [top, setTop] = useState(0);
@@ -268,7 +268,7 @@ const TokenRow = memo(function TokenRow(props: {
         {row.isExpired && <span className="remark"> expired</span>}
         {left !== null && <span className="remark soon"> {left}</span>}
       </Cell>
-      {hasUse && <Cell>{row.lastUsed === undefined ? 'not told' : <Minute at={row.lastUsed} />}</Cell>}
+      {hasUse && <Cell>{row.lastUsed === undefined ? 'unknown' : <Minute at={row.lastUsed} />}</Cell>}
       <Cell isWide>{row.scope}</Cell>
       <Cell isWide>
         <Minute at={row.created} isDay />

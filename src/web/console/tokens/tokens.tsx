@@ -277,7 +277,7 @@ function UseChart(props: {
         const other = { use: null, unusedFor: null };
         // What is not told cannot be selected.
         const label = bars[range?.[0] ?? 0]?.label;
-        if (range !== null && label === 'not told') return;
+        if (range !== null && label === 'unknown') return;
         if (range !== null && label === 'never')
           return onChange({ use: 'never', unusedFor: null, usedSince: null, usedBefore: null });
         const [usedSince, usedBefore] = endsOf(timed, range && [range[0], Math.min(range[1], never - 1)]);
@@ -338,12 +338,12 @@ function Readings({ data }: { readonly data: TokenPage }): ReactNode {
       />
       <OneMessage
         variant="warning"
-        title="Not all tokens are held"
+        title="Not all tokens are loaded"
         texts={readings
           .filter(({ state }) => state === 'cut')
           .map(
             ({ place, tokens: held }) =>
-              `${place}: only the first ${numberText(held)} tokens are held. Use the commands for the others.`,
+              `${place}: only the first ${numberText(held)} tokens are loaded. Use the commands for the others.`,
           )}
       />
       <OneMessage
