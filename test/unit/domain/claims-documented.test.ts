@@ -22,7 +22,7 @@ const NO_CLAIMS: readonly RegExp[] = [
   /certificate (?:is )?(?:not )?verified|^delete expired and revoked|but several are audited$|prints nothing/,
   /<!doctype html>|<h2>Findings|^Nothing was changed\. Repair|name any more: |Sessions are ended in the database only/,
   /already exists(?: and is not overwritten)?$|^Add it first|except those already notified/,
-  /^(?:default-src|base-uri|form-action|frame-ancestors) 'none'$|^<p>This address was used|^Ends after hours|Nothing is changed(?: yet| before that)?\.$/,
+  /^(?:default-src|base-uri|form-action|frame-ancestors) 'none'$|^<p>This address was used|^Duration in hours|Nothing is changed(?: yet| before that)?\.$/,
   /can be neither listed nor \w+$|^Save the (?:lockdown|plan)(?: of the revocation)? to a new file|^Wait this long/,
   // Flags, and commands to copy.
   /--(?:no-)?keep-deactivated/,

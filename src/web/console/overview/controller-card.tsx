@@ -142,7 +142,7 @@ function FactList({ children }: { readonly children: ReactNode }): ReactNode {
 }
 
 /** What a controller needs somebody for, each with the way to it. */
-export function Needs({ state: { read, needs } }: { readonly state: ControllerState }): ReactNode {
+export function Needs({ state: { read, sweep, needs } }: { readonly state: ControllerState }): ReactNode {
   if (needs.length > 0) {
     return (
       <span className="labels">
@@ -152,7 +152,7 @@ export function Needs({ state: { read, needs } }: { readonly state: ControllerSt
       </span>
     );
   }
-  return isPending(read) ? 'still reading' : 'nothing';
+  return isPending(read) || sweep === undefined ? 'still reading' : 'Nothing found.';
 }
 
 export function NeedLabel({ need: { text, isGrave, to } }: { readonly need: Need }): ReactNode {

@@ -65,7 +65,7 @@ export function Overview(): ReactNode {
               {only === null && <Summary states={ordered} />}
               <Problems
                 states={isTable ? [] : ordered}
-                isPending={ordered.some(({ read: each }) => isPending(each)) || jobs.isPending}
+                isPending={ordered.some(({ read: each }) => isPending(each)) || jobs.data === undefined}
                 others={
                   jobs.data && only === null
                     ? jobNeeds(

@@ -255,7 +255,7 @@ export function NoTokens({
   return (
     <p>
       {isWhole
-        ? 'No tokens. New ones are listed after a refresh.'
+        ? 'There is no token. New ones are listed after a refresh.'
         : 'No token was read. What is missing is named above.'}
     </p>
   );
