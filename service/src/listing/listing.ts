@@ -156,12 +156,13 @@ async function page<R extends object, T>(request: {
   ) => sql`SELECT ${what} FROM ${withoutJoins(from, sql`${where} ${order}`)}
     WHERE ${matches} ORDER BY ${order} LIMIT ${literal(size)} OFFSET ${literal((number - 1) * size)}`;
   // To find those among many ids takes most of the time: a page that is not empty is found and counted at once.
-  const atOnce =
+  const tried =
     among !== undefined && asked !== 'last' && asked > 0
       ? await pageOf(sql`${id} AS id, count(*) OVER () AS count`, asked).rows<{ id: number; count: number }>(
           database,
         )
       : [];
+  const atOnce = tried.length > 0 || (among !== undefined && asked === 1) ? tried : null;
   const counting =
     (condition === EVERY_ROW ? listing.counting : undefined) ??
     sql`SELECT count(*) AS count FROM ${withoutJoins(from, where)} WHERE ${matches}`;
@@ -169,16 +170,15 @@ async function page<R extends object, T>(request: {
   const count = query.has('count_disabled')
     ? null
     : (request.count ??
-      atOnce[0]?.count ??
+      (atOnce === null ? null : (atOnce[0]?.count ?? 0)) ??
       (await countRows(database, isOften(counting, query) ? prepared(counting) : counting)));
   const last = Math.max(1, Math.ceil((count ?? 0) / size));
   const number = pageNumber(asked, last);
   // Numbers, and not parameters: without any parameter PostgreSQL plans a prepared statement once.
   const ids = pageOf(id, number);
-  const read = async () => (atOnce.length > 0 ? atOnce.map((row) => row.id) : await ids.ids(database));
+  const read = async () => atOnce?.map((row) => row.id) ?? (await ids.ids(database));
   // To plan the joins takes longer than to run them: where filters have values, the ids are read first, and the rest is prepared.
-  const found =
-    atOnce.length === 0 && isOften(ids, query) ? sql`ARRAY(${ids})` : sql`${await read()}::bigint[]`;
+  const found = atOnce === null && isOften(ids, query) ? sql`ARRAY(${ids})` : sql`${await read()}::bigint[]`;
   const rows = sql`SELECT ${columns} FROM ${from} WHERE ${id} = ANY(${found}) ORDER BY ${order}`;
   const statement = query.has('order_by') || query.has('order') ? rows : prepared(rows);
   const results = [...(await listing.render(await statement.rows<R>(database)))];
