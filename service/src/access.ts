@@ -1,6 +1,6 @@
 import { identifier, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { EVERY_ROW } from './listing/filters.ts';
-import { RESOURCE_ORGANIZATION } from './store/activity.ts';
+import { entriesIn } from './store/activity.ts';
 import { grantedTo, type HeldRole, type ResourceWithRoles, type RoleName } from './store/object-roles.ts';
 import { isRoleIn } from './store/roles.ts';
 import type { TokenRecord } from './store/tokens.ts';
@@ -37,23 +37,29 @@ export function visibleTokens(user: UserRecord): Sql {
 }
 
 /**
- * The activity entries that a user sees, over ACTIVITY_FROM: those about existing objects that the user sees
- * (own tokens, own account, own teams, applications) and, for admins and auditors of an organization, about
+ * The ids of the activity entries that a user sees, in SQL; null if the user sees all: those about existing objects that the
+ * user sees (own tokens, own account, own teams, applications) and, for admins and auditors of an organization, about
  * it, its members, its applications and its resources. The user's own changes to deleted objects or to
  * objects of others are not among them (the controller's rule).
  */
-export function visibleActivity(user: UserRecord): Sql {
-  if (canSeeEverything(user)) return EVERY_ROW;
+export function seenActivity(user: UserRecord): Sql | null {
+  if (canSeeEverything(user)) return null;
   const me = sql`${user.id}::integer`;
-  const watched = sql`ANY(${[...user.admin_of, ...user.auditor_of]}::integer[])`;
-  return sql`t.user_id = ${me} OR b.id = ${me}
-    OR ta.organization_id = ANY(${user.admin_of}::integer[])
-    OR a.organization_id = ANY(${[...user.admin_of, ...user.auditor_of, ...user.member_of]}::integer[])
-    OR o.id = ${watched}
-    OR ${RESOURCE_ORGANIZATION} = ${watched}
-    OR EXISTS (SELECT FROM service_team_role h WHERE h.user_id = ${me} AND h.team_id = r_team.id)
-    OR EXISTS (SELECT FROM service_role r
-      WHERE r.user_id = b.id AND r.role = 'member' AND r.organization_id = ${watched})`;
+  const watches = [...user.admin_of, ...user.auditor_of];
+  const watched = sql`ANY(${watches}::integer[])`;
+  return sql`SELECT l.activitystream_id FROM main_activitystream_o_auth2_access_token l
+      JOIN main_oauth2accesstoken t ON t.id = l.oauth2accesstoken_id LEFT JOIN main_oauth2application a ON a.id = t.application_id
+      WHERE t.user_id = ${me} OR a.organization_id = ANY(${user.admin_of}::integer[])
+    UNION ALL SELECT l.activitystream_id FROM main_activitystream_o_auth2_application l
+      JOIN main_oauth2application a ON a.id = l.oauth2application_id
+      WHERE a.organization_id = ANY(${[...watches, ...user.member_of]}::integer[])
+    UNION ALL SELECT l.activitystream_id FROM main_activitystream_user l
+      WHERE l.user_id = ${me} OR EXISTS (SELECT FROM service_role r
+        WHERE r.user_id = l.user_id AND r.role = 'member' AND r.organization_id = ${watched})
+    UNION ALL SELECT l.activitystream_id FROM main_activitystream_organization l WHERE l.organization_id = ${watched}
+    UNION ALL SELECT l.activitystream_id FROM main_activitystream_team l
+      JOIN service_team_role h ON h.team_id = l.team_id WHERE h.user_id = ${me}
+    UNION ALL ${entriesIn(watches)}`;
 }
 
 export function canSeeToken(user: UserRecord, token: TokenRecord): boolean {

@@ -1,5 +1,6 @@
 import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { ACTIVITY_FROM } from '../src/store/activity.ts';
 import { findUserByName, type UserRecord } from '../src/store/users.ts';
 import { projectsForRights } from './rights-world.ts';
 import { type Body, basic, bearer, Client, useService } from './support/service.ts';
@@ -208,6 +209,22 @@ describe('access lists', () => {
           SELECT h.team_id FROM service_team_role h WHERE h.user_id = ${id})))`;
   };
 
+  /** The entries of the activity stream that a user sees, each tried by itself. */
+  const entries = ({ id, ...user }: UserRecord) => {
+    const watched = sql`ANY(${[...user.admin_of, ...user.auditor_of]}::integer[])`;
+    return sql`SELECT s.id FROM ${ACTIVITY_FROM}
+      WHERE ${user.is_superuser || user.is_system_auditor}::boolean OR t.user_id = ${id} OR b.id = ${id}
+        OR ta.organization_id = ANY(${user.admin_of}::integer[])
+        OR a.organization_id = ANY(${[...user.admin_of, ...user.auditor_of, ...user.member_of]}::integer[])
+        OR o.id = ${watched}
+        OR COALESCE(r_inventory.organization_id, r_credential.organization_id, r_project.organization_id,
+          r_job_template.organization_id, r_team.organization_id, (SELECT i.organization_id FROM main_inventory i
+            WHERE i.id = COALESCE(r_host.inventory_id, r_group.inventory_id))) = ${watched}
+        OR EXISTS (SELECT FROM service_team_role h WHERE h.user_id = ${id} AND h.team_id = r_team.id)
+        OR EXISTS (SELECT FROM service_role r
+          WHERE r.user_id = b.id AND r.role = 'member' AND r.organization_id = ${watched})`;
+  };
+
   it.each(['admin', 'auditor', 'boss', 'mate', 'manager', 'runner', 'stranger'])(
     'and lists of roles have for %s what each role tried by itself has',
     async (viewer) => {
@@ -221,6 +238,9 @@ describe('access lists', () => {
       const roles = await sql`${seen} ORDER BY x.id`.ids(database);
       expect(await listed('roles/')).toEqual(roles);
       expect((await client.get('/api/v2/roles/')).json.count).toBe(roles.length);
+      expect(await listed('activity_stream/')).toEqual(
+        await sql`${entries(user)} ORDER BY s.id`.ids(database),
+      );
       const users = await listed('users/');
       expect(users).toContain(user.id);
       for (const id of users) {

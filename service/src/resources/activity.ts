@@ -1,11 +1,11 @@
 import { identifier, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
-import { canSeeToken, visibleActivity } from '../access.ts';
+import { canSeeToken, seenActivity } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, type Handler, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
 import { declared, type FieldSet } from '../listing/fields.ts';
-import { allOf, EVERY_ROW } from '../listing/filters.ts';
+import { EVERY_ROW } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import {
   ACTIVITY_COLUMNS,
@@ -65,11 +65,13 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
 
 /** Lists the entries that the caller may see and that meet a condition. */
 function listActivity(exchange: Exchange, condition = EVERY_ROW): Promise<unknown> {
+  const among = seenActivity(exchange.caller.user);
   return list<ActivityRecord>(exchange, {
     fields: activityFields,
     columns: ACTIVITY_COLUMNS,
     from: ACTIVITY_FROM,
-    visible: allOf(visibleActivity(exchange.caller.user), condition),
+    visible: condition,
+    ...(among !== null && { among }),
     render: (entries) => entries.map(activityJson),
   });
 }
@@ -78,7 +80,9 @@ async function show({ service, caller, params }: Exchange): Promise<unknown> {
   const id = pathId(params['id']);
   const entry = await findActivity(service.database, id, EVERY_ROW);
   if (entry === null) throw notFound();
-  if ((await findActivity(service.database, id, visibleActivity(caller.user))) === null) throw forbidden();
+  const seen = seenActivity(caller.user);
+  if (seen !== null && (await findActivity(service.database, id, sql`s.id IN (${seen})`)) === null)
+    throw forbidden();
   return activityJson(entry);
 }
 

@@ -142,11 +142,20 @@ export const ACTIVITY_FROM = sql`main_activitystream s
     ' ',
   )}`;
 
-/** The organization of an entry's resource, or null: an SQL expression over {@link ACTIVITY_FROM}. */
-export const RESOURCE_ORGANIZATION = sql`COALESCE(r_inventory.organization_id, r_credential.organization_id,
-  r_project.organization_id, r_job_template.organization_id, r_team.organization_id,
-  (SELECT i.organization_id FROM main_inventory i
-  WHERE i.id = COALESCE(r_host.inventory_id, r_group.inventory_id)))`;
+/** The ids of the entries about resources of organizations, in SQL. One about a host and its group is about the host. */
+export function entriesIn(organizations: readonly number[]): Sql {
+  const ofType = ([type, table, column]: (typeof RESOURCES)[number]) => {
+    const [link, resource] = [identifier(`main_activitystream_${type}`), identifier(table)];
+    const owner =
+      type === 'host' || type === 'group'
+        ? sql`JOIN main_inventory i ON i.id = r.inventory_id WHERE i.organization_id`
+        : sql`WHERE r.organization_id`;
+    const also = sql`AND NOT EXISTS (SELECT FROM main_activitystream_host h WHERE h.activitystream_id = l.activitystream_id)`;
+    return sql`SELECT l.activitystream_id FROM ${link} l JOIN ${resource} r ON r.id = ${identifier(`l.${column}`)}
+      ${owner} = ANY(${organizations}::integer[]) ${type === 'group' ? also : sql``}`;
+  };
+  return joined(RESOURCES.map(ofType), ' UNION ALL ');
+}
 
 /** The columns of an {@link ActivityRecord} over {@link ACTIVITY_FROM}. */
 export const ACTIVITY_COLUMNS = sql`
