@@ -155,14 +155,12 @@ async function page<R extends object, T>(request: {
     number: number,
   ) => sql`SELECT ${what} FROM ${withoutJoins(from, sql`${where} ${order}`)}
     WHERE ${matches} ORDER BY ${order} LIMIT ${literal(size)} OFFSET ${literal((number - 1) * size)}`;
-  // To find those among many ids takes most of the time: a page that is not empty is found and counted at once.
-  const tried =
-    among !== undefined && asked !== 'last' && asked > 0
-      ? await pageOf(sql`${id} AS id, count(*) OVER () AS count`, asked).rows<{ id: number; count: number }>(
-          database,
-        )
-      : [];
-  const atOnce = tried.length > 0 || (among !== undefined && asked === 1) ? tried : null;
+  const atOnce =
+    among === undefined
+      ? null
+      : await readAtOnce(database, asked, (number) =>
+          pageOf(sql`${id} AS id, count(*) OVER () AS count`, number),
+        );
   const counting =
     (condition === EVERY_ROW ? listing.counting : undefined) ??
     sql`SELECT count(*) AS count FROM ${withoutJoins(from, where)} WHERE ${matches}`;
@@ -170,15 +168,17 @@ async function page<R extends object, T>(request: {
   const count = query.has('count_disabled')
     ? null
     : (request.count ??
-      (atOnce === null ? null : (atOnce[0]?.count ?? 0)) ??
+      atOnce?.count ??
       (await countRows(database, isOften(counting, query) ? prepared(counting) : counting)));
   const last = Math.max(1, Math.ceil((count ?? 0) / size));
   const number = pageNumber(asked, last);
   // Numbers, and not parameters: without any parameter PostgreSQL plans a prepared statement once.
   const ids = pageOf(id, number);
-  const read = async () => atOnce?.map((row) => row.id) ?? (await ids.ids(database));
   // To plan the joins takes longer than to run them: where filters have values, the ids are read first, and the rest is prepared.
-  const found = atOnce === null && isOften(ids, query) ? sql`ARRAY(${ids})` : sql`${await read()}::bigint[]`;
+  const found =
+    atOnce === null && isOften(ids, query)
+      ? sql`ARRAY(${ids})`
+      : sql`${atOnce?.ids ?? (await ids.ids(database))}::bigint[]`;
   const rows = sql`SELECT ${columns} FROM ${from} WHERE ${id} = ANY(${found}) ORDER BY ${order}`;
   const statement = query.has('order_by') || query.has('order') ? rows : prepared(rows);
   const results = [...(await listing.render(await statement.rows<R>(database)))];
@@ -190,6 +190,21 @@ async function page<R extends object, T>(request: {
     previous: number > 1 ? link(number - 1) : null,
     results,
   };
+}
+
+/**
+ * The ids of a page and how many rows there are: to find those among many ids takes most of the time. Null if the rows are to be
+ * counted first.
+ */
+async function readAtOnce(
+  database: Queryable,
+  asked: number | 'last',
+  pageOf: (number: number) => Sql,
+): Promise<{ readonly count: number; readonly ids: readonly number[] } | null> {
+  if (asked === 'last' || asked < 1) return null;
+  const rows = await pageOf(asked).rows<{ id: number; count: number }>(database);
+  if (rows.length === 0 && asked > 1) return null;
+  return { count: rows[0]?.count ?? 0, ids: rows.map(({ id }) => id) };
 }
 
 /** The own table of the rows alone, if a condition on them names nothing that is joined to it; else all. */
