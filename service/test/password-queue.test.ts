@@ -151,7 +151,10 @@ describe('passwords over HTTP', () => {
       const answers = await Promise.all(
         Array.from({ length: 14 }, (_, n) => attempt(username, password(n), address)),
       );
-      return answers.map(({ status, text }) => `${status} ${text.replace(/[A-Za-z0-9]{32}/g, '')}`).sort();
+      // The page has the name that was given, whether it exists or not.
+      const alike = (text: string) =>
+        text.replace(/[A-Za-z0-9]{32}/g, '').replaceAll(`value="${username}"`, '');
+      return answers.map(({ status, text }) => `${status} ${alike(text)}`).sort();
     };
     const equal = () => 'wrong';
     const known = await statuses('alice', equal, network);
