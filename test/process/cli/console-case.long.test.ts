@@ -366,7 +366,9 @@ describe('a case in a console', () => {
     expect(report.body).toMatch(
       /taken for the owner's own work \(1 thing\):\n+- \S+ bob: created the user colleague/,
     );
-    expect((await investigate(999_999)).statusCode).toBe(404);
+    // Of a token that nothing tells of, the incident's user is investigated.
+    expect((await investigate(999_999)).statusCode).toBe(200);
+    expect((await read()).investigations.at(-1)?.subject).toEqual({ kind: 'user', name: 'bob' });
   });
 
   it('keeps what was done by hand beside what the next investigation finds, and a lift names what it leaves', async () => {
