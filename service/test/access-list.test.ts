@@ -213,7 +213,7 @@ describe('access lists', () => {
   const entries = ({ id, ...user }: UserRecord) => {
     const watched = sql`ANY(${[...user.admin_of, ...user.auditor_of]}::integer[])`;
     return sql`SELECT s.id FROM ${ACTIVITY_FROM}
-      WHERE ${user.is_superuser || user.is_system_auditor}::boolean OR t.user_id = ${id} OR b.id = ${id}
+      WHERE (${user.is_superuser || user.is_system_auditor}::boolean OR t.user_id = ${id} OR b.id = ${id}
         OR ta.organization_id = ANY(${user.admin_of}::integer[])
         OR a.organization_id = ANY(${[...user.admin_of, ...user.auditor_of, ...user.member_of]}::integer[])
         OR o.id = ${watched}
@@ -222,7 +222,7 @@ describe('access lists', () => {
             WHERE i.id = COALESCE(r_host.inventory_id, r_group.inventory_id))) = ${watched}
         OR EXISTS (SELECT FROM service_team_role h WHERE h.user_id = ${id} AND h.team_id = r_team.id)
         OR EXISTS (SELECT FROM service_role r
-          WHERE r.user_id = b.id AND r.role = 'member' AND r.organization_id = ${watched})`;
+          WHERE r.user_id = b.id AND r.role = 'member' AND r.organization_id = ${watched}))`;
   };
 
   it.each(['admin', 'auditor', 'boss', 'mate', 'manager', 'runner', 'stranger'])(
@@ -244,10 +244,14 @@ describe('access lists', () => {
       const users = await listed('users/');
       expect(users).toContain(user.id);
       for (const id of users) {
+        const about = sql`${entries(user)} AND (s.actor_id = ${id} OR b.id = ${id}) ORDER BY s.id`;
+        expect([id, await listed(`users/${id}/activity_stream/`)]).toEqual([id, await about.ids(database)]);
         const held = sql`${seen} AND ${holds(sql`${id}::integer`)} ORDER BY x.id`;
         expect([id, await listed(`users/${id}/roles/`)]).toEqual([id, await held.ids(database)]);
       }
       for (const id of await listed('teams/')) {
+        const about = sql`${entries(user)} AND r_team.id = ${id} ORDER BY s.id`;
+        expect([id, await listed(`teams/${id}/activity_stream/`)]).toEqual([id, await about.ids(database)]);
         const held = sql`${seen} AND EXISTS (SELECT FROM service_role_grant g WHERE g.role_id = x.id AND g.team_id = ${id})`;
         expect([id, await listed(`teams/${id}/roles/`)]).toEqual([
           id,

@@ -11,6 +11,7 @@ import {
   ACTIVITY_COLUMNS,
   ACTIVITY_FROM,
   type ActivityRecord,
+  entriesAbout,
   findActivity,
   type LinkedResource,
 } from '../store/activity.ts';
@@ -44,13 +45,13 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
   );
   serve('activity_stream/:id(^\\d+$)/', 'One entry of the activity stream.', show);
   serve('tokens/:id(^\\d+$)/activity_stream/', 'What happened to this token.', async (exchange) =>
-    listActivity(exchange, sql`t.id = ${await seenTokenId(exchange)}`),
+    listActivity(exchange, entriesAbout('o_auth2_access_token', await seenTokenId(exchange))),
   );
   const inOrganizations: readonly Kind[] = [INVENTORY, HOST, GROUP, CREDENTIAL, PROJECT, JOB_TEMPLATE, TEAM];
   for (const kind of [applicationKind(service) as Kind, ORGANIZATION, ...inOrganizations]) {
     const path = `${kind.path.replace('/api/v2/', '')}:id/activity_stream/`;
     serve(path, `What happened to this ${kind.label.toLowerCase()}.`, async (exchange) =>
-      listActivity(exchange, sql`${COLUMNS[kind.type]} = ${(await seenResource(exchange, kind)).id}`),
+      listActivity(exchange, entriesAbout(kind.type, (await seenResource(exchange, kind)).id)),
     );
   }
   serve(
@@ -58,19 +59,23 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
     'What this user did, and what was done to the account.',
     async (exchange) => {
       const { id } = await seenUser(exchange);
-      return listActivity(exchange, sql`s.actor_id = ${id} OR b.id = ${id}`);
+      return listActivity(
+        exchange,
+        sql`SELECT s.id FROM main_activitystream s WHERE s.actor_id = ${id} UNION ALL ${entriesAbout('user', id)}`,
+      );
     },
   );
 }
 
-/** Lists the entries that the caller may see and that meet a condition. */
-function listActivity(exchange: Exchange, condition = EVERY_ROW): Promise<unknown> {
-  const among = seenActivity(exchange.caller.user);
+/** Lists the entries that the caller may see, or those of them that are among these ids. */
+function listActivity(exchange: Exchange, ids?: Sql): Promise<unknown> {
+  const seen = seenActivity(exchange.caller.user);
+  const among = ids ?? seen;
   return list<ActivityRecord>(exchange, {
     fields: activityFields,
     columns: ACTIVITY_COLUMNS,
     from: ACTIVITY_FROM,
-    visible: condition,
+    visible: ids === undefined || seen === null ? EVERY_ROW : sql`s.id IN (${seen})`,
     ...(among !== null && { among }),
     render: (entries) => entries.map(activityJson),
   });

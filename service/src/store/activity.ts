@@ -142,6 +142,16 @@ export const ACTIVITY_FROM = sql`main_activitystream s
     ' ',
   )}`;
 
+/** The ids of the entries about an object, in SQL. */
+export function entriesAbout(
+  type: LinkedResource | 'o_auth2_access_token' | 'o_auth2_application' | 'user' | 'organization',
+  id: number,
+): Sql {
+  const table = `main_activitystream_${type}`;
+  const column = [...LINKS, ...RESOURCES].find(([kind, name]) => kind === type || name === table)?.[2] ?? '';
+  return sql`SELECT l.activitystream_id FROM ${identifier(table)} l WHERE ${identifier(`l.${column}`)} = ${id}`;
+}
+
 /** The ids of the entries about resources of organizations, in SQL. One about a host and its group is about the host. */
 export function entriesIn(organizations: readonly number[]): Sql {
   const ofType = ([type, table, column]: (typeof RESOURCES)[number]) => {
