@@ -264,7 +264,7 @@ describe('over HTTP', () => {
     const refused = await browser.logIn('somebody', 'wrong');
     expect(refused.status).toBe(429);
     expect(refused.headers['retry-after']).toMatch(/^\d+$/);
-    expect(refused.text).toContain('Too many attempts');
+    expect(refused.text).toContain('Too many login attempts');
   });
 
   it('under 105 refused logins at a time from one address, 20 of 20 known browsers log in', {

@@ -34,6 +34,8 @@ const TITLES: Readonly<Record<Operation['state'], string>> = {
   cancelled: 'cancelled',
 };
 
+const BODY = 'operation-body';
+
 export function OperationDialog({
   id,
   onClose,
@@ -47,12 +49,14 @@ export function OperationDialog({
   useEffect(() => {
     // What was read before the change is out of date.
     if (state === 'done' || state === 'failed') void queries.invalidateQueries();
+    // What had the focus is gone with the stage: the keyboard goes on in the dialog.
+    if (document.activeElement === document.body) document.getElementById(BODY)?.focus();
   }, [state, queries]);
   const title = operation === null ? 'A change' : titleOf(operation);
   return (
     <Modal isOpen variant="large" onClose={onClose} aria-labelledby="operation-title">
       <ModalHeader title={title} labelId="operation-title" />
-      <ModalBody tabIndex={0} aria-label="The operation">
+      <ModalBody id={BODY} tabIndex={0} aria-label="The operation">
         <Stack hasGutter>
           {isLost && (
             <StackItem>

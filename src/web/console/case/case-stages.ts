@@ -124,7 +124,7 @@ function cleaningOf(read: CaseRead): Known {
   const { remaining, became, cleaned, byHand, handedOver } = last;
   const act = `decide about ${countText(remaining, 'item')}`;
   const isNone = remaining + cleaned + byHand + handedOver === 0;
-  const text = (isNone ? ['nothing remains', ...became] : became).join('; ');
+  const text = (isNone ? ['nothing is known to remain', ...became] : became).join('; ');
   return remaining === 0
     ? { ...stage, act, text, variant: 'success', isDone: true }
     : { ...stage, act, text, variant: 'danger', isDone: false };
