@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { useService } from './support/service.ts';
 
 describe('lists', () => {
@@ -19,6 +19,22 @@ describe('lists', () => {
         ('e', '2033-01-01', 'read', 'of none', 6, '2021-07-01', NULL);
       INSERT INTO main_oauth2accesstoken (token, expires, scope, description, user_id)
         SELECT 'many' || n, '2040-01-01', 'read', 'many', 5 FROM generate_series(1, 250) n;`);
+  });
+
+  it('has a row for each of a page, also where one was deleted after its id was read', async () => {
+    const insert = `INSERT INTO main_oauth2accesstoken (token, expires, scope, description, user_id)
+      VALUES ('gone', '2041-01-01', 'read', 'gone', 5)`;
+    await service.database.script(insert);
+    const { database } = service;
+    const query = database.query.bind(database);
+    const deleted = vi.spyOn(database, 'query').mockImplementation(async (text, ...rest) => {
+      const rows = await query(text, ...rest);
+      if (/LIMIT 1 OFFSET 0/.test(text))
+        await query("DELETE FROM main_oauth2accesstoken WHERE token = 'gone'");
+      return rows as never;
+    });
+    onTestFinished(() => deleted.mockRestore());
+    expect(await names('user=5&order_by=-id&page_size=1&count_disabled=1')).toEqual(['many']);
   });
 
   it.each([

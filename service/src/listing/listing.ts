@@ -175,13 +175,17 @@ async function page<R extends object, T>(request: {
   // Numbers, and not parameters: without any parameter PostgreSQL plans a prepared statement once.
   const ids = pageOf(id, number);
   // To plan the joins takes longer than to run them: where filters have values, the ids are read first, and the rest is prepared.
-  const found =
-    atOnce === null && isOften(ids, query)
-      ? sql`ARRAY(${ids})`
-      : sql`${atOnce?.ids ?? (await ids.ids(database))}::bigint[]`;
-  const rows = sql`SELECT ${columns} FROM ${from} WHERE ${id} = ANY(${found}) ORDER BY ${order}`;
-  const statement = query.has('order_by') || query.has('order') ? rows : prepared(rows);
-  const results = [...(await listing.render(await statement.rows<R>(database)))];
+  const known = atOnce?.ids ?? (isOften(ids, query) ? null : await ids.ids(database));
+  const ofPage = sql`ARRAY(${ids})`;
+  const rowsOf = (found: Sql, isSame: boolean) => {
+    const rows = sql`SELECT ${columns} FROM ${from} WHERE ${id} = ANY(${found}) ORDER BY ${order}`;
+    return (isSame ? prepared(rows) : rows).rows<R>(database);
+  };
+  const isOrdered = query.has('order_by') || query.has('order');
+  let rows = await rowsOf(known === null ? ofPage : sql`${known}::bigint[]`, !isOrdered);
+  // A row that was deleted since its id was read would leave a page short or empty, which clients take for the end of the list.
+  if (known !== null && rows.length < known.length) rows = await rowsOf(ofPage, false);
+  const results = [...(await listing.render(rows))];
   if (count === null) return { results };
   const link = (to: number) => `${path}?${linkQuery(query, to, size)}`;
   return {
