@@ -444,7 +444,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
       await refuseOnce('GET', '4');
       await page.getByRole('link', { name: 'Inventories' }).first().click();
-      await page.getByText(/^Slow down. The next attempt is in \d\ss.$/).waitFor();
+      await page.getByText(/^Slow down. Retrying in \d\ss.$/).waitFor();
       await page.getByRole('link', { name: 'Racks' }).click();
       await page.getByRole('link', { name: 'Edit' }).click();
       await field(page, 'Description').fill('In time');
