@@ -9,7 +9,7 @@ and the audit log, and that plans, confirms and carries out revocations and lock
 with the same plans, the same audit log and the same confirmation by typing. The address that is printed \
 works once, within five minutes. Credentials stay in this process.
 
-Ends with Ctrl-C, or after 30 minutes without use; a change under way is finished and recorded first. Prints \
+Ends with Ctrl-C, or after 30 minutes without use; a change in progress is finished and recorded first. Prints \
 nothing with --json.`,
   saysJson: true,
   staysRunning: true,

@@ -3,7 +3,7 @@ import { defineCommand } from '../src/cli/base-command.ts';
 import { loginFlags } from '../src/cli/contexts/context-flags.ts';
 
 export default defineCommand({
-  summary: 'Log in at a controller and keep a token',
+  summary: 'Log in to a controller and store a token',
   description: `Asks for what is not given: the address, the user name and the password, which is not shown \
 and not stored. Creates a personal access token, stores it in a file that only you can read, tries it, and \
 makes a context for it the current one. With --browser, you create the token in a browser and paste it: for \

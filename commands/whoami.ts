@@ -2,7 +2,7 @@ import { defineCommand } from '../src/cli/base-command.ts';
 import { allContextsFlag } from '../src/cli/flags/flags.ts';
 
 export default defineCommand({
-  summary: 'Show who you are at the controller',
+  summary: 'Show the logged-in account',
   description:
     'Asks the controller, so that a wrong or expired credential is an error. tokenctl context check shows more.',
   examples: [''],

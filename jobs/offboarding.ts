@@ -66,7 +66,7 @@ export const offboarding = defineJob({
       keptUnlisted(unlisted);
     if (plan === null) {
       if (incomplete !== undefined) throw incomplete;
-      return { message: 'No user who left has access', summary: counted };
+      return { message: 'No departed user has access', summary: counted };
     }
     const owners = plan.byUser.map(({ name }) => name);
     if (context.dryRun) {
@@ -76,7 +76,7 @@ export const offboarding = defineJob({
         sessions: plan.sessions?.count ?? 0,
         owners,
       };
-      return { message: `Would end the access of ${numberText(users.length)} users who left`, summary };
+      return { message: `Would end the access of ${numberText(users.length)} departed users`, summary };
     }
     const { revokeTokens } = await import('../src/operations/revocation/revoke-tokens.ts');
     const report = revocationJobReport(
@@ -92,7 +92,7 @@ export const offboarding = defineJob({
     }
     const left = pathNames(plan.accessPaths);
     const text = [
-      `Users who left or are deactivated: ${users.length}. Users with tokens: ${owners.join(', ') || 'none'}.`,
+      `Departed or deactivated users: ${users.length}. Users with tokens: ${owners.join(', ') || 'none'}.`,
       ...(left === '' ? [] : [`Not ended by this job: ${left}.`]),
       ...known.slice(0, MAX_NAMED),
       ...(answer === null ? [] : linesOf(answer)),
@@ -111,7 +111,7 @@ function keptUnlisted(unlisted: readonly string[]): TokenctlError | undefined {
     {
       hint:
         'A list that ends early lacks active people, and cannot be asked for one of them. ' +
-        'Offboard who left with `tokenctl users offboard NAME`, or name a directory in `present`.',
+        'Offboard departed users with `tokenctl users offboard NAME`, or name a directory in `present`.',
       details: { unlisted: unlisted.length },
     },
   );

@@ -64,7 +64,7 @@ export const tokenAudit = defineJob({
     if (path !== undefined && !dryRun) await files.writeBaseline(path, keys, clock.now());
     const summary = audit.summary();
     const limit = incompleteText(description);
-    const message = `Found ${numberText(summary.found)} findings in ${numberText(summary.tokensRead)} tokens, ${numberText(grave)} to notify about`;
+    const message = `Found ${numberText(summary.found)} findings in ${numberText(summary.tokensRead)} tokens, ${numberText(grave)} to report`;
     return {
       message: limit === null ? message : `${message}. ${limit}`,
       summary: { ...summary, told: grave, visibility: description.visibility },

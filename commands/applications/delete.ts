@@ -12,7 +12,7 @@ export default defineCommand({
 authorization codes go with it, over REST as well. The plan names the users who lose tokens; confirm by \
 typing the name of the application. Afterwards it lists the application and its tokens again. It cannot be \
 undone. It refuses to delete the application whose token this context may authenticate with. Running it \
-again finishes the work. Where the configuration requires two persons for that many tokens, revoke them \
+again finishes the work. Where the configuration requires a second person to approve for that many tokens, revoke them \
 first with an approved plan (tokens revoke --application NAME --plan-out FILE).`,
   exitCodes: 'Exit code 5: the application or a token of it is left. Exit code 130: interrupted.',
   examples: ['ci-pipeline --dry-run', 'ci-pipeline --reason "client secret leaked" --ticket SEC-7'],

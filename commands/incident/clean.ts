@@ -2,7 +2,7 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 import { cleanFlags } from '../../src/cli/investigation/investigation-flags.ts';
 
 export default defineCommand({
-  summary: 'End what an intruder left behind',
+  summary: 'Remove what an intruder left behind',
   description: `Investigates again, and ends what remains: revokes tokens, deletes applications, users, \
 schedules and other objects that the actor made, removes roles and links, restores changed fields to the \
 values before, and cancels running jobs. Ways in come first. What another user changed since is not touched; \
@@ -19,7 +19,7 @@ settings, and deactivates or disables users, schedules and hosts instead of dele
 jobs, projects, other made objects, roles of teams) is done over REST in the same run: in the context whose \
 databaseContext names this one, or that of --rest-context. Without one, the plan lists it with the reason.
 
---undo gives back roles and links that a cleaning removed, enables what it disabled, and sets back fields \
+--undo restores roles and links that a cleaning removed, enables what it disabled, and reverts fields \
 that still have the value that it wrote. What it deleted or cancelled, and secrets, cannot be undone: the \
 plans of both say so.`,
   exitCodes: 'Exit code 5: something is left.',

@@ -16,7 +16,7 @@ cache once the user is active. If there may be such sessions, the plan says unti
 the job incident-lift, the users then stay deactivated until that time.
 
 With --keep-deactivated, settings are restored, and the users stay deactivated and without the roles that \
-were taken: an account whose password is known to an intruder is not given back. The incident is lifted all \
+were taken: an account whose password is known to an intruder is not restored. The incident is lifted all \
 the same. A lift that was interrupted goes on with that choice, in the job incident-lift too. To give the access back \
 later, lift the same incident with --no-keep-deactivated.`,
   exitCodes: 'Exit code 5: not everything was restored.',

@@ -26,7 +26,7 @@ under "Not covered".
 Turning basic authentication off is refused if this context uses a password, unless --rescue-token names a \
 new file: a token of scope write is created in it first, tried, used for the lockdown, and kept.
 
-Where the configuration requires two persons (see tokenctl docs configuration), a lockdown of one user \
+Where the configuration requires a second person to approve (see tokenctl docs configuration), a lockdown of one user \
 needs no one else. Any other needs a plan (--plan-out) that another person approved with plan approve, or \
 --break-glass.`,
   exitCodes: `Exit code 5: not everything was locked down, or an access path could not be checked, as always \

@@ -9,8 +9,8 @@ intruder beside that of the responders, a picture of who made what, what was end
 remedy, what is not known, and the checkpoint of the audit log with the command that verifies it. What \
 responders did comes from the audit log: the runs that name the incident, its users or applications, or its \
 ticket. What the intruder did comes from investigations that incident investigate --out saved: give the one \
-from before the clean-up and the one after it. What incident mark marked as honest work, and what was done \
-before the theft began, is told apart as the work of the owner. Changes nothing.`,
+from before the clean-up and the one after it. What incident mark marked as legitimate, and what was done \
+before the theft began, is listed separately as the work of the owner. Changes nothing.`,
   examples: [
     'inc-1a2b3c4d --from before.json --from after.json --format html --output report.html',
     'inc-1a2b3c4d --from after.json --format svg --output chain.svg',

@@ -1,7 +1,7 @@
 import { defineCommand } from '../../src/cli/base-command.ts';
 
 export default defineCommand({
-  summary: 'Run the jobs on their schedules until a signal',
+  summary: 'Run the jobs on their schedules until stopped',
   description: `Several schedulers can share a ledger, on one machine or, with PostgreSQL, on many: each \
 tick runs once.
 

@@ -1,7 +1,7 @@
 import { defineCommand } from '../../src/cli/base-command.ts';
 
 export default defineCommand({
-  summary: 'Receive security events until a signal',
+  summary: 'Receive security events until stopped',
   description: `Receives security events of identity providers and ends the access of the users whom they \
 are about, as the section "signals" of the configuration says: pushed events of Shared Signals streams at \
 /signals/NAME, Global Token Revocation at /global-token-revocation, and logout tokens at \

@@ -18,7 +18,7 @@ that was edited, that is of another controller, or in which an id now belongs to
 
 --organization and --team mean the members and administrators at the time of the plan, by roles of their own (see tokens list). They need an account that sees all tokens and users.
 
-Where the configuration requires two persons (see tokenctl docs configuration), more tokens than one \
+Where the configuration requires a second person to approve (see tokenctl docs configuration), more tokens than one \
 person may revoke need a plan that another person approved with plan approve. Both are in the audit log.`,
   exitCodes: `Exit code 5: some tokens are left, or the selection is not empty: it is listed again after the \
 revocation, over the REST API as well, and new tokens and sessions are counted. Exit code 130: interrupted.`,

@@ -3,7 +3,7 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, changeFlags, goneFlag, localFlags } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
-  summary: 'Offboard a user, or all who left by a directory',
+  summary: 'Offboard a user, or all departed users of a directory',
   description: `Ends all access of a user: deactivates the account if your account may do so, revokes access \
 tokens, and ends sessions. Over a database connection it revokes refresh tokens and deletes authorization \
 codes as well. Then it reads again which ways in are closed, and says which ones this context cannot check. \

@@ -33,7 +33,7 @@ import { catchSignals, type SignalTrap } from './stop-signals.ts';
 interface ChangeOptions {
   readonly reason?: string | undefined;
   readonly ticket?: string | undefined;
-  /** Where two persons were needed. */
+  /** Where an approval was needed. */
   readonly approval?: RecordedApproval | undefined;
 }
 

@@ -49,7 +49,7 @@ interface CommandDefinition<Flags extends FlagInput, Args extends ArgInput, Of e
   readonly saysJson?: boolean;
   /** The end of the help. */
   readonly exitCodes?: string;
-  /** Whether it runs until a signal: then it loads at its start whatever it may need, since an upgrade replaces the files. */
+  /** Whether it runs until stopped: then it loads at its start whatever it may need, since an upgrade replaces the files. */
   readonly staysRunning?: boolean;
   /** What follows the name of the command in the examples of its help, or whole lines with a template of it. */
   readonly examples: readonly string[];

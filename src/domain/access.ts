@@ -2,7 +2,7 @@
 const NAMES = {
   access_tokens: 'Access tokens',
   revoked_token: 'A revoked token',
-  requests: 'Requests under way',
+  requests: 'In-flight requests',
   authorization_codes: 'Authorization codes',
   refresh_tokens: 'Refresh tokens',
   sessions: 'Sessions',

@@ -139,7 +139,7 @@ export function requireAnother(
   if (same === undefined && plain(by) !== plain(as)) return;
   const text = did === 'made' ? 'The plan was made by its approver' : 'The plan was approved by you';
   throw notApproved(
-    `${text}, ${by}${same === undefined || same === plain(by) ? '' : ` (user ${same})`}: two persons are needed`,
+    `${text}, ${by}${same === undefined || same === plain(by) ? '' : ` (user ${same})`}: a second person has to approve`,
     did === 'made' ? 'Let another person approve it.' : 'Let another person apply it.',
   );
 }

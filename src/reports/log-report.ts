@@ -181,13 +181,13 @@ function actText(account: RunAccount): string {
 const NOTES: Readonly<Record<string, (what: string, incident: string) => string>> = {
   'incident.step': (step, incident) => `ticked off ${step} for ${incident}`,
   'incident.step-undo': (step, incident) => `took back ${step} for ${incident}`,
-  'incident.mark': (items, incident) => `marked ${items} as honest work for ${incident}`,
+  'incident.mark': (items, incident) => `marked ${items} as legitimate for ${incident}`,
   'incident.mark-undo': (items, incident) => `took the mark back from ${items} for ${incident}`,
-  'incident.by-hand': (items, incident) => `said that ${items} was dealt with by hand for ${incident}`,
+  'incident.by-hand': (items, incident) => `said that ${items} was resolved manually for ${incident}`,
   'incident.by-hand-undo': (items, incident) =>
-    `took back that ${items} was dealt with by hand for ${incident}`,
-  'incident.hand-over': (items, incident) => `handed over ${items} for ${incident}`,
-  'incident.hand-over-undo': (items, incident) => `took back that ${items} was handed over for ${incident}`,
+    `withdrew the mark that ${items} was resolved manually for ${incident}`,
+  'incident.hand-over': (items, incident) => `reassigned ${items} for ${incident}`,
+  'incident.hand-over-undo': (items, incident) => `withdrew the reassignment of ${items} for ${incident}`,
 };
 
 /** What a verb is about, with a space before it. */

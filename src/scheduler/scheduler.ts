@@ -149,7 +149,7 @@ async function step(job: ScheduledJob, options: JobLoopOptions, signals: JobLoop
   if (skip !== null) {
     await store.skip(
       { job: job.name, due: skip },
-      { summary: { message: `Skipped missed ticks up to ${skip.toISOString()}` }, now: clock.now() },
+      { summary: { message: `Skipped missed runs up to ${skip.toISOString()}` }, now: clock.now() },
     );
     options.listener({ kind: 'skipped', job, due: skip });
   }

@@ -19,7 +19,7 @@ import { startProxy } from '../process/faults/postgres-proxy.ts';
 
 const PASSWORD = 'a-password-of-the-tests';
 const REPLICAS = ['a', 'b', 'c'];
-/** Requests under way at once while something fails. */
+/** In-flight requests at once while something fails. */
 const CLIENTS = 8;
 
 /** A fact for the reader of the output, as the documents want it: what was lost, how long it took. */

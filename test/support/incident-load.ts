@@ -107,7 +107,7 @@ export class IncidentLoad {
     await until(() => this.#failure !== null || WAYS.every((way) => this.accepted.has(way)));
   }
 
-  /** Ends it and waits for the requests under way. Throws if a request had no answer. */
+  /** Ends it and waits for the in-flight requests. Throws if a request had no answer. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#work);
@@ -200,7 +200,7 @@ export class RefreshStorm {
     await Promise.race([this.refused, until(() => this.#refreshed >= enough || this.#stopped)]);
   }
 
-  /** Ends it and waits for the requests under way. */
+  /** Ends it and waits for the in-flight requests. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.refused;
@@ -242,7 +242,7 @@ export class PersistentUser {
     return this.#access.length + this.#refresh.length + this.#browsers.length;
   }
 
-  /** Ends it and waits for the requests under way. */
+  /** Ends it and waits for the in-flight requests. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#work);

@@ -24,7 +24,7 @@ export function serveDashboard(app: FastifyInstance, service: ServiceContext): v
   serveEndpoint(app, service, {
     path: '/api/v2/dashboard/',
     name: 'Dashboard',
-    description: 'How many resources of each kind you can see, with tokens by their end and jobs by status.',
+    description: 'How many resources of each kind you can see, with tokens by expiry and jobs by status.',
     handlers: { GET: show },
   });
   serveEndpoint(app, service, {

@@ -58,7 +58,7 @@ const DEFINITIONS: readonly SettingDefinition[] = [
       type: 'nested object',
       label: 'OAuth 2 lifetimes',
       helpText:
-        'How long access tokens, authorization codes and refresh tokens live: ACCESS_TOKEN_EXPIRE_SECONDS, ' +
+        'Lifetime of access tokens, authorization codes and refresh tokens: ACCESS_TOKEN_EXPIRE_SECONDS, ' +
         'AUTHORIZATION_CODE_EXPIRE_SECONDS and REFRESH_TOKEN_EXPIRE_SECONDS. Keys left out keep their value.',
       defaultValue: DEFAULT_LIFETIMES,
       minimum: 1,

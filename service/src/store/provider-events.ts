@@ -97,7 +97,7 @@ export async function usersOfSession(
 
 /**
  * Ends all access of a user whose row is locked: sessions, authorization codes, access tokens (each with an activity entry)
- * and refresh tokens. A refresh under way may add a pair, so it repeats until none is left, in the lock order of a refresh.
+ * and refresh tokens. An in-flight refresh may add a pair, so it repeats until none is left, in the lock order of a refresh.
  */
 export async function endAccess(
   transaction: Queryable,

@@ -192,7 +192,7 @@ export class EventReporter {
         break;
       }
       case 'skipped':
-        log.warn({ job, due: event.due }, 'skipped missed ticks');
+        log.warn({ job, due: event.due }, 'skipped missed runs');
         break;
       case 'abandoned':
         log.error({ job, due: event.due }, event.reason);

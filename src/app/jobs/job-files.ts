@@ -69,7 +69,7 @@ function printed(
   return new Promise((resolve, reject) => {
     execFile(program, args, { ...limits, env: { ...environment }, encoding: 'utf8' }, (error, output) => {
       if (error === null) resolve(output);
-      else if (signal.aborted) reject(new TokenctlError('interrupted', `${program} was told to end`));
+      else if (signal.aborted) reject(new TokenctlError('interrupted', `${program} was stopped`));
       else reject(commandFailed(program, error));
     });
   });

@@ -58,7 +58,7 @@ const PUBLIC_URL = 'TOKENCTL_SERVICE_PUBLIC_URL';
 const SECRET_KEY = 'TOKENCTL_SERVICE_SECRET_KEY';
 
 /**
- * Runs the service until a signal, then answers the requests in progress.
+ * Runs the service until stopped, then answers the requests in progress.
  *
  * @throws TokenctlError as `startService`; `usage` and `configuration` for invalid flags and variables
  */
@@ -66,7 +66,7 @@ export async function runService(request: ServiceRequest, place: ServiceEnvironm
   const { environment, notify } = place;
   const options = serviceOptions(request, place);
   forgetSecrets(environment);
-  const { signal, release } = catchSignals(() => notify('Stopping: requests under way are answered first.'));
+  const { signal, release } = catchSignals(() => notify('Stopping: in-flight requests are answered first.'));
   try {
     const service = await startService(options);
     const folder = 'folder' in options.database ? options.database.folder : null;

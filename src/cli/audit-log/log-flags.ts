@@ -94,7 +94,7 @@ export const exportFlags = {
     summary: 'Start at an entry number, date or age. A saved cursor takes precedence.',
     helpValue: 'SEQ|WHEN',
   }),
-  follow: boolean({ summary: 'Keep exporting new entries until a signal.' }),
+  follow: boolean({ summary: 'Keep exporting new entries until stopped.' }),
 };
 
 export type ExportFlags = FlagsOf<typeof exportFlags>;

@@ -259,7 +259,7 @@ function heldLines({ since, incidents }: HeldEntries): Lines {
         const names = stays.map(({ what, name }) => (what === 'user' ? name : `the role ${name}`));
         return stays.length === 0
           ? `${id}: it is open.`
-          : `${id}: its lift did not give back: ${names.join(', ')}. Without these entries, no lift could.`;
+          : `${id}: its lift did not restore: ${names.join(', ')}. Without these entries, no lift could.`;
       }),
     ),
   ];

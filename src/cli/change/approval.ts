@@ -163,7 +163,7 @@ function notApproved({ what, command, flags, alone }: GuardedChange, rule: Appro
       ? 'Do it for one user at a time, or with a plan of `tokenctl tokens revoke` or `incident lockdown`.'
       : `${save}Let ${who} run \`tokenctl plan approve ${file}\`, and apply it: \`tokenctl ${command} --plan ${file}\`.`,
     ...(rule.breakGlass && flags['break-glass'] !== true
-      ? ['In an emergency, --break-glass with --reason goes on alone, and is recorded.']
+      ? ['In an emergency, --break-glass with --reason continues without an approval, and is recorded.']
       : []),
   ];
   const limit =

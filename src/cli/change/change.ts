@@ -26,7 +26,7 @@ export interface Question {
   readonly part?: string | undefined;
   /** What the answer decides beyond that, and what comes after it, as a sentence. */
   readonly note?: string | undefined;
-  /** Of a lift: whether it gives back what an earlier one left, and who stays deactivated after it, as a phrase. */
+  /** Of a lift: whether it restores what an earlier one left, and who stays deactivated after it, as a phrase. */
   readonly lift?: { readonly givesBack: boolean; readonly stays: string | null };
   /** The number of tokens, if the question is about tokens. */
   readonly tokens?: number;

@@ -70,7 +70,7 @@ export const planFlags = (own: Record<'plan' | 'plan-out', { summary: string; ex
 /** The flag of `users offboard` that lets a directory say who has left. */
 export const goneFlag = {
   gone: string({
-    summary: 'Offboard the users who left by this directory of the configuration.',
+    summary: 'Offboard the departed users of this directory of the configuration.',
     helpValue: 'DIRECTORY',
   }),
 };

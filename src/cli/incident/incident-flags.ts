@@ -133,7 +133,7 @@ export const liftFlags = {
   }),
   'keep-deactivated': boolean({
     summary:
-      'Restore settings only, not the access of users; --no-keep-deactivated gives back later what a lift left.',
+      'Restore settings only, not the access of users; --no-keep-deactivated restores later what a lift left.',
     allowNo: true,
   }),
   ...changeFlags,
@@ -172,7 +172,7 @@ export const stepFlags = {
     summary: 'The runbook, as incident runbook lists it.',
   }),
   step: count({ summary: 'The number of the step.', helpValue: 'N', required: true }),
-  undo: boolean({ summary: 'Take it back.' }),
+  undo: boolean({ summary: 'Undo it.' }),
   ...accountFlags,
 };
 

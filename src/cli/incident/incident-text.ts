@@ -76,7 +76,7 @@ export async function endText(
   return `${ends} The job ${job.name} lifts it at ${timeText(job.at)} if a scheduler runs it (tokenctl jobs start). Otherwise: ${liftDueCommand(context)}`;
 }
 
-/** What gives back the access that a lift left. */
+/** What restores the access that a lift left. */
 export function giveBackCommand(incident: string, context: string): string {
   return `tokenctl incident lift ${incident} --no-keep-deactivated --context ${shellWord(context)}`;
 }

@@ -115,7 +115,7 @@ function unclear({ found }: LeakedTokens): TokenctlError | undefined {
   const open = found.filter(({ live, ids }) => live && ids.length !== 1);
   if (open.length === 0) return undefined;
   if (open.some(({ needsUse }) => needsUse === true)) {
-    const what = `${countText(open.length, 'live token needs', 'live tokens need')} a use to be told apart`;
+    const what = `${countText(open.length, 'live token', 'live tokens')} can only be distinguished by a use`;
     return new TokenctlError('partly_done', `${what}, which a dry run does not make`, {
       hint: 'Run it without --dry-run and check the plan before you confirm it, or use a database context, which finds tokens by hash.',
     });

@@ -170,7 +170,7 @@ function liftChange(
       ids.length === 0
         ? null
         : {
-            act: `${isGiving ? 'give back what was left by' : 'lift'} ${one ? only : `${ids.length} incidents`}${closes === undefined ? '' : ' and close the case'}`,
+            act: `${isGiving ? 'restore what was left by' : 'lift'} ${one ? only : `${ids.length} incidents`}${closes === undefined ? '' : ' and close the case'}`,
             type: one ? only : String(ids.length),
             lift: { givesBack: isGiving, stays: null },
           },
@@ -250,7 +250,7 @@ function planLines(
   return [
     lifted === null
       ? usual(would`lift ${id}: ${selection}, locked down since ${since}.`.text)
-      : would`give back what the lift of ${id} left: ${selection}, lifted at ${timeText(new Date(lifted.at))}.`,
+      : would`restore what the lift of ${id} left: ${selection}, lifted at ${timeText(new Date(lifted.at))}.`,
     list(
       items.map(itemLine),
       giveBackText(items, { id, context }),
@@ -264,7 +264,7 @@ function planLines(
   ];
 }
 
-/** How to give back later what a lift leaves. */
+/** How to restore later what a lift leaves. */
 function giveBackText(
   items: readonly LiftItem[],
   { id, context }: { readonly id: string; readonly context: string },
@@ -273,7 +273,7 @@ function giveBackText(
   return {
     text: `To give this access back later: ${giveBackCommand(id, context)}`,
     usual: true,
-    inConsole: 'Access can be given back later on the page of this case: “Give access back…”.',
+    inConsole: 'Access can be restored later on the page of this case: “Restore access…”.',
   };
 }
 
@@ -358,9 +358,9 @@ function roleText(
     case 'stays':
       return `${shown} stays taken.`;
     case 'kept':
-      return `Do not give back ${shown}: also taken by ${others.join(' and ')}.`;
+      return `Do not restore ${shown}: also taken by ${others.join(' and ')}.`;
     case 'ended_since':
-      return `Do not give back ${shown}: ${endedText('offboarded', endedBy)}.`;
+      return `Do not restore ${shown}: ${endedText('offboarded', endedBy)}.`;
     case 'changed':
     case 'gone':
     case 'waits':

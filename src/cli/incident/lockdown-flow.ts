@@ -292,7 +292,7 @@ async function untilText(
   const { context } = await runtime.description();
   if (until !== null) return await endText(runtime, { context, until });
   return {
-    text: `No end time: nothing lifts it by itself. To lift it: tokenctl incident lift ${incident} --context ${shellWord(context)}`,
+    text: `No end time: it stays until lifted. To lift it: tokenctl incident lift ${incident} --context ${shellWord(context)}`,
     // The plan said so.
     inConsole: '',
   };

@@ -41,18 +41,18 @@ export interface IncidentReportJson
     /** How many of them remained when it was saved. */
     readonly remaining: number;
   })[];
-  /** The items that remained by the last investigation of each subject, without those dealt with by hand since or handed over; null without one. */
+  /** The items that remained by the last investigation of each subject, without those dealt with by hand since or reassigned; null without one. */
   readonly remaining: readonly InvestigationItem[] | null;
   /** What people said that they dealt with by hand, which nothing here checked. */
   readonly byHand: readonly ItemMark[];
-  /** What people handed over to others, who decide about it. */
+  /** What people reassigned to others, who decide about it. */
   readonly handedOver: readonly HandedOver[];
   /** When the theft began: as the report was asked, when the stolen token was made, or as the last cleaning was confirmed; null if none says it. */
   readonly began: TheftBegan | null;
   /** What counts as the owner's own work, and why; it is not among `remaining`. */
   readonly own: readonly (Pick<OwnWork, 'why'> &
     Pick<InvestigationItem, 'id' | 'summary' | 'first' | 'last' | 'state'> & {
-      /** Who marked it as honest work; null for what was done before the theft. */
+      /** Who marked it as legitimate; null for what was done before the theft. */
       readonly markedBy: string | null;
       readonly markedAt: string | null;
     })[];

@@ -111,7 +111,7 @@ export async function stepFlow(request: {
     isDone: !undo,
   });
   const what = `step ${step} of ${runbook} (${title}) for ${incident}`;
-  const act = undo ? 'Took back' : 'Ticked off';
+  const act = undo ? 'Undid' : 'Ticked off';
   return report({
     json: { incident, runbook, step, title, done: !undo, changed },
     document: [

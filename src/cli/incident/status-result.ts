@@ -163,7 +163,7 @@ function elsewhereLine({
   const [shown] = STATES[state];
   const over = isOverdue ? ', OVERDUE' : '';
   const end = until === null ? '' : `, until ${timeText(new Date(until))}${over}`;
-  const left = stays.length === 0 ? '' : `, not given back: ${stays.map(({ name }) => name).join(', ')}`;
+  const left = stays.length === 0 ? '' : `, not restored: ${stays.map(({ name }) => name).join(', ')}`;
   return `${id}: ${selection}, at ${address} (context ${context}): ${shown}, since ${secondText(since)}${end}${left}`;
 }
 

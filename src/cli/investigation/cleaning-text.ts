@@ -147,7 +147,7 @@ function keepPart(plan: AnyPlan): Part {
   const honest = plan.keep.filter(({ reason }) => reason === 'honest').length;
   const handed = plan.keep.filter(({ reason }) => reason === 'handed_over');
   return lines(
-    honest > 0 && `Left as honest work, as it is marked: ${countText(honest, 'item')}.`,
+    honest > 0 && `Left as legitimate, as it is marked: ${countText(honest, 'item')}.`,
     handed.length > 0 && [
       `Left to others, as it is marked: ${countText(handed.length, 'item')}.`,
       ...list(...handed.map(({ item, why }) => `${item.summary} [${item.id}]. ${why}`)),

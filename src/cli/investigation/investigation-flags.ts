@@ -77,14 +77,14 @@ export const markFlags = {
     required: true,
   }),
   'by-hand': boolean({
-    summary: 'Say instead that they were dealt with by hand. The next investigation reads whether it is so.',
+    summary: 'Say instead that they were resolved manually. The next investigation reads whether it is so.',
     exclusive: ['handed-over'],
   }),
   'handed-over': boolean({
     summary: 'Say instead that somebody else decides about them. Needs --to and --reason.',
   }),
   to: string({
-    summary: 'Who decides about what is handed over: a person or a team.',
+    summary: 'Who decides about what is reassigned: a person or a team.',
     helpValue: 'NAME',
     dependsOn: ['handed-over'],
     exclusive: ['undo'],

@@ -89,13 +89,13 @@ export function investigationDocument(
   ];
 }
 
-/** What people marked as honest work, or handed over; nothing without it. */
+/** What people marked as legitimate, or reassigned; nothing without it. */
 function decidedPart(decided: readonly CaseItem[]): Part {
   return lines(
     decided.length > 0 && 'Still there, and marked. A mark says what its person says, and was not checked:',
     list(
       ...decided.map(({ item: { id, summary }, said: { honest, handedOver } }) => {
-        const what = honest === null ? `handed over to ${handedOver?.to}` : 'honest work';
+        const what = honest === null ? `reassigned to ${handedOver?.to}` : 'legitimate work';
         return `${summary} [${id}]: ${what}${markText(honest ?? handedOver)}`;
       }),
     ),

@@ -11,18 +11,18 @@ export interface IncidentMarkJson {
   readonly incident: string;
   /** The ids of the items that were named. */
   readonly items: readonly string[];
-  /** Whether they are marked as honest work now; false with --by-hand and --handed-over. */
+  /** Whether they are marked as legitimate now; false with --by-hand and --handed-over. */
   readonly honest: boolean;
-  /** Whether they are marked as dealt with by hand now. */
+  /** Whether they are marked as resolved manually now. */
   readonly byHand: boolean;
-  /** Who decides about them now; null where they are not handed over. */
+  /** Who decides about them now; null where they are not reassigned. */
   readonly handedOver: string | null;
   /** The ids of those whose mark changed. */
   readonly changed: readonly string[];
 }
 
 /**
- * Marks items of an incident's investigations as honest work, as dealt with by hand or as handed over, or takes that back.
+ * Marks items of an incident's investigations as legitimate, as resolved manually or as reassigned, or takes that back.
  *
  * @throws TokenctlError `usage` for a hand-over without a name or a reason, and as `markItems`.
  */
@@ -65,9 +65,9 @@ export async function markFlow(request: {
 /** What was said, and what follows from it. */
 const SAID: Readonly<Record<MarkKind, readonly [said: (what: string, to: string) => string, note: string]>> =
   {
-    honest: [(what) => `Marked ${what} as honest work`, 'A cleaning leaves them'],
+    honest: [(what) => `Marked ${what} as legitimate`, 'A cleaning leaves them'],
     by_hand: [
-      (what) => `Marked ${what} as dealt with by hand`,
+      (what) => `Marked ${what} as resolved manually`,
       'That was not checked: the next investigation does',
     ],
     handed_over: [
@@ -78,7 +78,7 @@ const SAID: Readonly<Record<MarkKind, readonly [said: (what: string, to: string)
 
 const MAX_NAME = 200;
 
-/** Who gets what is handed over; somebody has to be able to ask, and to know why. */
+/** Who gets what is reassigned; somebody has to be able to ask, and to know why. */
 function requireReceiver({ to = '', reason = '' }: MarkFlags): string {
   const missing = [...(to.trim() === '' ? ['--to'] : []), ...(reason.trim() === '' ? ['--reason'] : [])];
   if (missing.length > 0) {

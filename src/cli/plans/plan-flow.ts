@@ -128,7 +128,7 @@ function approvalText({ approval, why }: ApprovalState, needed: boolean): string
     return `by ${by} (${user}@${host}) at ${instant(at)}, valid until ${instant(expires)}.`;
   }
   if (why !== null) return `invalid. ${why}.`;
-  return needed ? 'not given yet.' : 'none.';
+  return needed ? 'pending.' : 'none.';
 }
 
 function instant(at: string): string {

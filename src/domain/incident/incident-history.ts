@@ -211,7 +211,7 @@ export class IncidentHistory {
       if (kept.has(key)) this.#leave(incident.id, key);
       else this.#release(incident.id, key);
     }
-    // Access that is given back later does not change when it was closed.
+    // Access that is restored later does not change when it was closed.
     const lifted = incident.lifted ?? { at, by: actor };
     this.#incidents.set(incident.id, { ...incident, state: 'lifted', lifted, released: at, stays });
   }

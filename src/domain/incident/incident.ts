@@ -50,7 +50,7 @@ export interface Incident {
   /** When its lockdown last went through, by the clock of the controller; null where it never did. */
   readonly locked: string | null;
   readonly lifted: { readonly at: string; readonly by: Readonly<Record<string, string>> } | null;
-  /** When a lift of it last ended: after `lifted` where access was given back later. Null before the first. */
+  /** When a lift of it last ended: after `lifted` where access was restored later. Null before the first. */
   readonly released: string | null;
   /** Whether its last lift was begun to leave the users deactivated; what finishes that lift goes by it. */
   readonly keepsDeactivated: boolean;
@@ -154,7 +154,7 @@ export interface Lock {
   readonly locked: LockValue;
 }
 
-/** A user that a lift left deactivated, or a role that it did not give back. */
+/** A user that a lift left deactivated, or a role that it did not restore. */
 export type Kept = Omit<Lock, 'before' | 'locked'>;
 
 /** What the outcome of a lift says that it kept; invalid ones are omitted. */
@@ -282,7 +282,7 @@ export function isHeld({ state, stays }: Pick<Incident, 'state' | 'stays'>): boo
 
 /**
  * The oldest instant (RFC 3339) from which the log must be kept so that every open incident can be lifted, and what lifts left can
- * be given back; null without such. Any other incident is still needed if one of these began before its last lift: the original
+ * be restored; null without such. Any other incident is still needed if one of these began before its last lift: the original
  * value is recorded with the first.
  */
 export function neededSince(incidents: readonly Needed[]): string | null {

@@ -169,7 +169,7 @@ export function cleaningOf(item: InvestigationItem): Cleaning | null {
   }
   // The API answers 405 to a change of one [seen], and a decision was carried out.
   if (object.kind === 'workflow_approval')
-    return manual('A decision cannot be taken back: cancel the workflow job that goes on.');
+    return manual('A decision cannot be undone: cancel the workflow job that goes on.');
   return restoring(item, path);
 }
 

@@ -37,7 +37,7 @@ export interface Finding {
   readonly isKnown?: true;
 }
 
-/** A finding of the baseline that is neither found nor excused any more. */
+/** A finding of the baseline that is neither found nor suppressed any more. */
 export interface FixedFinding {
   readonly rule: RuleName;
   readonly severity: Severity;
@@ -348,7 +348,7 @@ export interface AuditSummary {
   /** How many findings the baseline knows already; null without one. */
   readonly known: number | null;
   /**
-   * How many findings of the baseline, of rules that were checked, are neither found nor excused any more;
+   * How many findings of the baseline, of rules that were checked, are neither found nor suppressed any more;
    * null without a baseline, for a selection, and for an account that sees only part.
    */
   readonly fixed: number | null;

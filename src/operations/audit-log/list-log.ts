@@ -54,7 +54,7 @@ function matches(entry: Entry, { operation, run, kind, since }: ListLogOptions):
 }
 
 /**
- * The rows of a list of the log. Where there are none, a log that was emptied is told apart from one that was never written.
+ * The rows of a list of the log. Where there are none, a log that was emptied is reported separately from one that was never written.
  *
  * @throws TokenctlError `log_broken` for a log that was emptied.
  */

@@ -29,7 +29,7 @@ export const NOTHING_KNOWN: KnownItems = {
 
 /**
  * What an item is now, each counted once: there still or not checked, found again after somebody said to have dealt with it by hand,
- * dealt with by hand since as a person says, left to others, marked as honest work, cleaned and verified since, or gone, undone or
+ * dealt with by hand since as a person says, left to others, marked as legitimate, cleaned and verified since, or gone, undone or
  * finished. The stolen token is none of these once it is gone.
  */
 export type ItemFate =
@@ -92,7 +92,7 @@ function fateOf({ item, said, cleanedAt, isStolen }: Omit<CaseItem, 'fate'>, mad
   return Date.parse(said.byHand.at) >= madeAt ? 'by_hand' : 'seen_again';
 }
 
-/** Whether an item is to be cleaned, marked or done by hand. */
+/** Whether an item is to be cleaned, marked or resolved manually. */
 export function isOpen({ fate }: Pick<CaseItem, 'fate'>): boolean {
   return fate === 'remains' || fate === 'seen_again';
 }

@@ -57,7 +57,7 @@ export interface IncidentRecord extends KnownItems {
     readonly result: string;
     readonly at: string;
   }[];
-  /** What undoings of cleanings gave back or set back, and no cleaning ended since. */
+  /** What undoings of cleanings restored or set back, and no cleaning ended since. */
   readonly undone: readonly { readonly item: string; readonly at: string }[];
   /** By the time at which they were made, without the owner's own work. What was undone since counts as not checked. */
   readonly investigations: readonly Investigation[];
@@ -170,7 +170,7 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
   };
 }
 
-/** An investigation from before an undoing found gone what was given back since. */
+/** An investigation from before an undoing found gone what was restored since. */
 function withUndone(investigation: Investigation, undone: IncidentRecord['undone']): Investigation {
   const since = new Map(
     undone.filter(({ at }) => at >= investigation.madeAt).map(({ item, at }) => [item, at]),
@@ -238,7 +238,7 @@ class Cleanings {
     const at = controllerTime(entry).toISOString();
     const item = textOf(data['item']);
     if (item === undefined) return;
-    // What was given back since is not cleaned any more.
+    // What was restored since is not cleaned any more.
     const isDone = kind === 'outcome' && (data['result'] === 'done' || data['result'] === 'unchanged');
     if (operation === 'incident.clean-undo' && isDone) {
       this.items = this.items.filter((each) => each.item !== item);

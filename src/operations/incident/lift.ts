@@ -28,7 +28,7 @@ export interface LiftReport extends Omit<RunEnd, 'run'> {
  * accepted again once they are active stay deactivated until these have expired. Running it again finishes the
  * work; lifting what is lifted does nothing.
  * With `keepDeactivated`, users stay deactivated and roles stay taken, and the incident is lifted all the same; without a choice, what
- * the last lift of it was begun with. `keepDeactivated: false` gives back what a lift left.
+ * the last lift of it was begun with. `keepDeactivated: false` restores what a lift left.
  *
  * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
  * was; what the target throws where nothing could be tried.
@@ -88,7 +88,7 @@ export async function liftIncident(
   return report;
 }
 
-/** Whether there is anything to lift, or to give back that a lift left. */
+/** Whether there is anything to lift, or to restore that a lift left. */
 export function hasWork({ incident, items, keepsDeactivated }: LiftPlan): boolean {
   return incident.state !== 'lifted' || (items.length > 0 && !keepsDeactivated);
 }

@@ -10,7 +10,7 @@ export interface OwnWork {
   readonly item: InvestigationItem;
   /**
    * `before`: its last entry is from before the theft began; `before_token`: from before the stolen token was made; `marked`: a person
-   * marked it as honest work.
+   * marked it as legitimate.
    */
   readonly why: 'before' | 'before_token' | 'marked';
   /** Who marked it, and when; null for what was done before. */
@@ -54,7 +54,7 @@ export function beganWith(
 }
 
 /**
- * Takes the owner's own work out of investigations: what is marked as honest work, and what ended before the theft began. What
+ * Takes the owner's own work out of investigations: what is marked as legitimate, and what ended before the theft began. What
  * reaches into the theft stays the intruder's.
  *
  * @param investigations In the order in which they were made.

@@ -67,7 +67,7 @@ export interface LiftPlan {
 }
 
 /**
- * Computes what lifting an incident would do. Reads only. Of one that was lifted, only what its lift left can be given back.
+ * Computes what lifting an incident would do. Reads only. Of one that was lifted, only what its lift left can be restored.
  *
  * @param options `acceptSessions` activates users whose sessions from before the lockdown are then accepted again; otherwise they
  * wait until these have expired. `keepDeactivated` as of {@link liftIncident}.
@@ -135,7 +135,7 @@ function requireUsers(
   if (users.length + held.length === 0) return;
   const what = [
     ...(users.length > 0 ? [`activate ${users.join(', ')}`] : []),
-    ...(held.length > 0 ? [`give back ${held.join(', ')}`] : []),
+    ...(held.length > 0 ? [`restore ${held.join(', ')}`] : []),
   ];
   throw notPossible(
     `This target cannot ${what.join(' and ')}, as lifting ${incident.id} would`,

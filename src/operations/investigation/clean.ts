@@ -262,7 +262,7 @@ function restoreTitle(
 ): string {
   const about = objectText(object);
   const fields = [...act.fields.map(({ field }) => field), ...(act.survey === null ? [] : ['survey_spec'])];
-  const verb = act.to === 'after' ? 'Set back' : act.isDefault ? 'Reset' : 'Restore';
+  const verb = act.to === 'after' ? 'Revert' : act.isDefault ? 'Reset' : 'Restore';
   return object.kind === 'setting' ? `${verb} ${about}` : `${verb} ${fields.join(', ')} of ${about}`;
 }
 

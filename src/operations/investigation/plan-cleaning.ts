@@ -55,7 +55,7 @@ export interface KeptItem {
   readonly item: CleanedItem;
   /**
    * `by_hand`: not possible here; `changed_since`: by another user; `shared`: perhaps the work of another user, or of an unknown one; `own`: the caller's
-   * own; `honest`: marked as honest work; `handed_over`: somebody else decides; `not_undoable`: nothing undoes it; `irreversible`: it can be
+   * own; `honest`: marked as legitimate; `handed_over`: somebody else decides; `not_undoable`: nothing undoes it; `irreversible`: it can be
    * done, but was not confirmed.
    */
   readonly reason:
@@ -97,7 +97,7 @@ export function planCleaning(
     readonly ways: readonly CleaningWay[];
     readonly restProblem?: string | null;
     readonly ownTokens: readonly number[];
-    /** What is marked as honest work, by the ids of the items. */
+    /** What is marked as legitimate, by the ids of the items. */
     readonly honest?: ReadonlyMap<string, Pick<ItemMark, 'by' | 'at'>>;
     /** What others decide about, by the ids of the items: it is cleaned only where it is named. */
     readonly handedOver?: ReadonlyMap<string, Pick<HandedOver, 'by' | 'at' | 'to'>>;
@@ -135,7 +135,7 @@ export function planCleaning(
   return { investigation, known, restProblem, clean: ordered, keep };
 }
 
-/** Whether nothing gives back what an act takes away, in whole or in part: it needs a confirmation of its own. */
+/** Whether nothing restores what an act takes away, in whole or in part: it needs a confirmation of its own. */
 export function isIrreversible({ act }: Pick<PlannedCleaning, 'act'>): boolean {
   return !act.undoable || (act.act === 'restore' && (act.survey !== null || act.newWebhookKey !== null));
 }
@@ -230,14 +230,14 @@ function decide(
   const { object } = item;
   const keep = (reason: KeptItem['reason'], why: string): KeptItem => ({ item, reason, why });
   const mark = context.honest?.get(item.id);
-  if (mark !== undefined) return keep('honest', `Marked as honest work by ${mark.by}, ${mark.at}.`);
+  if (mark !== undefined) return keep('honest', `Marked as legitimate by ${mark.by}, ${mark.at}.`);
   const cleaning = cleaningOf(item);
   const never = neverCleaned(item);
   const isNamed = context.selection.items?.includes(item.id) === true;
   const handed = context.handedOver?.get(item.id);
   if (handed !== undefined && !isNamed) {
     const named = never === null ? ' To end it all the same, name it with --item.' : '';
-    return keep('handed_over', `Handed over to ${handed.to} by ${handed.by}, ${handed.at}.${named}`);
+    return keep('handed_over', `Reassigned to ${handed.to} by ${handed.by}, ${handed.at}.${named}`);
   }
   if (never !== null) return never;
   if (cleaning === null || cleaning.act === 'manual') return keep('unknown', NOT_KNOWN);

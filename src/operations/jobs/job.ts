@@ -165,7 +165,7 @@ export function defineJob<Parameters, On extends keyof JobContexts>(
  *
  * @param counted What the plan said, for the ledger.
  * @throws TokenctlError `partly_done` where something that was planned lives on for another reason than
- * that the run was told to end, and where the selection is not empty afterwards.
+ * that the run was stopped, and where the selection is not empty afterwards.
  */
 export function revocationJobReport(
   report: RevocationReport,
@@ -190,7 +190,7 @@ export function revocationJobReport(
   const doubt = verification.result === 'not_checked' ? `. Not verified: ${verification.why}` : '';
   const message = `Revoked ${numberText(revoked)} of ${numberText(planned)} tokens${doubt}`;
   if (report.interrupted)
-    return { message: `${message} before it was told to end`, summary, revoked, interrupted: true };
+    return { message: `${message} before it was stopped`, summary, revoked, interrupted: true };
   const alive =
     failed.length +
     notTried +

@@ -81,7 +81,7 @@ async function findSwept(options: PlanSweepOptions) {
   const young = new Set<number>();
   for await (const { subject } of audit.findings) {
     if (signal?.aborted === true)
-      throw new TokenctlError('interrupted', 'The sweep was told to end before it revoked anything');
+      throw new TokenctlError('interrupted', 'The sweep was stopped before it revoked anything');
     if (subject.kind !== 'token') continue;
     const { id, created: made } = subject.token;
     if (made.getTime() > youngest) young.add(id);

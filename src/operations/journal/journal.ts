@@ -22,7 +22,7 @@ export interface JournalOptions {
   readonly operation: string;
   readonly reason?: string | undefined;
   readonly ticket?: string | undefined;
-  /** Where two persons were needed. */
+  /** Where an approval was needed. */
   readonly approval?: RecordedApproval | undefined;
 }
 

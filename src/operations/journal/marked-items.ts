@@ -4,7 +4,7 @@ import { type JournalOptions, textOf } from './journal.ts';
 import { incidentNotes, incidentOfNote, type NotesOf, noteOnIncident } from './recorded-incidents.ts';
 
 /**
- * What a person may say of an item of an investigation: that it is honest work, that somebody dealt with it by hand, or that somebody
+ * What a person may say of an item of an investigation: that it is legitimate, that somebody dealt with it by hand, or that somebody
  * else decides about it.
  */
 export const markKinds = ['honest', 'by_hand', 'handed_over'] as const;
@@ -21,7 +21,7 @@ const OPERATIONS: Readonly<Record<MarkKind, readonly [marked: string, unmarked: 
 
 const MEMBERS = { honest: 'honest', by_hand: 'byHand', handed_over: 'handedOver' } as const;
 
-/** What an undoing of a cleaning gave back is not dealt with any more. */
+/** What an undoing of a cleaning restored is not dealt with any more. */
 const UNDOING = 'incident.clean-undo';
 
 /** What a person said of an item. */
@@ -34,11 +34,11 @@ export interface ItemMark {
   readonly seq: number;
   /** As the mark says it; null where it does not. */
   readonly why: string | null;
-  /** Who decides about what is handed over: a person or a team. */
+  /** Who decides about what is reassigned: a person or a team. */
   readonly to?: string;
 }
 
-/** What was said of an item that was handed over. */
+/** What was said of an item that was reassigned. */
 export type HandedOver = ItemMark & Required<Pick<ItemMark, 'to'>>;
 
 /** What people said of the items of an incident, by the ids of the items. */
@@ -49,13 +49,13 @@ export interface Marks {
 }
 
 /**
- * Marks items of an incident's investigations as honest work, which a cleaning leaves, as dealt with by hand, or as handed over; or
+ * Marks items of an incident's investigations as legitimate, which a cleaning leaves, as resolved manually, or as reassigned; or
  * takes that back. Records it in the audit log, and nothing else: whether it is so is what its person says. What is recorded already
- * is not recorded again, but that an item was dealt with by hand: it may have been found again since.
+ * is not recorded again, but that an item was resolved manually: it may have been found again since.
  *
  * @param options.items The ids of the items.
  * @param options.isMarked False takes the marks back.
- * @param options.to Who decides about what is handed over; the reason of the change says why.
+ * @param options.to Who decides about what is reassigned; the reason of the change says why.
  * @returns The incident, and the items whose mark changed.
  * @throws TokenctlError `not_found` for an unknown incident, `audit_unavailable`.
  */
@@ -91,7 +91,7 @@ export async function markItems(
 }
 
 /**
- * What people said of the items of an incident of a controller. Of what was done by hand and what was handed over, the last word counts.
+ * What people said of the items of an incident of a controller. Of what was resolved manually and what was reassigned, the last word counts.
  *
  * @param options.incident The whole id.
  * @throws TokenctlError `log_broken`, `audit_unavailable`.

@@ -110,7 +110,7 @@ function objectActs({ data }: Entry, intent: Entry): readonly Done[] {
   ];
 }
 
-/** A role that was taken or given back, or two objects that were, by both of its ends. */
+/** A role that was taken or restored, or two objects that were, by both of its ends. */
 function linkActs(about: unknown, operation: 'associate' | 'disassociate'): readonly Done[] {
   const [object, other] = [objectOf(objectOf(about)?.['object']), objectOf(objectOf(about)?.['other'])];
   const [kind, otherKind, otherId] = [textOf(object?.['kind']), textOf(other?.['kind']), other?.['id']];

@@ -21,7 +21,7 @@ import { revokeTokens } from './revoke-tokens.ts';
 /** The maximum number of passes over tokens that were created meanwhile. */
 const MAX_PASSES = 12;
 
-/** How often the requests under way are waited for, while what they made is found. */
+/** How often the in-flight requests are waited for, while what they made is found. */
 const MAX_WAITS = 4;
 
 /** Whose tokens are revoked and sessions ended: these are of users, not of applications. */

@@ -337,7 +337,7 @@ function summaryDocument(audit: Audit, output?: string): Document {
       { text: [heading, ...counts.slice(1), '.'] },
       ruleLines(summary, audit.policy),
       trendText(summary),
-      kept > 0 && `Excused by exceptions of the policy: ${countText(kept, 'finding')}.`,
+      kept > 0 && `Suppressed by exceptions of the policy: ${countText(kept, 'finding')}.`,
       [...Map.groupBy(notChecked, ({ why }) => why)].map(
         ([why, rules]) => warning`Not checked: ${rules.map(({ rule }) => rule).join(', ')}: ${why}.`,
       ),

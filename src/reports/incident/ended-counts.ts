@@ -44,7 +44,7 @@ const CLEANED: Readonly<Record<string, string>> = {
   cancel: 'canceled',
 };
 
-/** Of users, those that were deactivated are counted with those of other runs. A name that is swapped is given back later. */
+/** Of users, those that were deactivated are counted with those of other runs. A name that is swapped is restored later. */
 function cleanedCounts(acts: readonly Act[]): readonly string[] {
   const told = acts.filter(
     (each) => each.act !== 'rename' && !(each.act === 'disable' && kindOf(each) === 'user'),

@@ -144,7 +144,7 @@ function inShort(report: IncidentReport): Document {
       incident.lifted !== null &&
         `By the audit log, it was lifted at ${secondText(incident.lifted.at)}. What was revoked stays revoked.`,
       incident.stays.length > 0 &&
-        `By the audit log, the lift did not give back: ${incident.stays.map(({ what, name }) => (what === 'user' ? `the user ${name}, who stays deactivated` : `the role ${name}`)).join('; ')}. ${nowText(report)}`,
+        `By the audit log, the lift did not restore: ${incident.stays.map(({ what, name }) => (what === 'user' ? `the user ${name}, who stays deactivated` : `the role ${name}`)).join('; ')}. ${nowText(report)}`,
     ),
   ];
 }

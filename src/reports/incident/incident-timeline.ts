@@ -127,7 +127,7 @@ export function overText(item: InvestigationItem): string {
     const to = isDefault === true ? ' to its default' : back === undefined ? '' : ` to ${valueText(back)}`;
     return `${field}${to} (it was ${valueText(after)})`;
   });
-  return `set back: ${someOf(named, MAX_FIELDS, '; ')}`;
+  return `restored: ${someOf(named, MAX_FIELDS, '; ')}`;
 }
 
 function valueText(value: unknown): string {

@@ -58,7 +58,7 @@ function waysText(items: readonly InvestigationItem[], { marks }: IncidentReport
           'ways in that these accounts made or changed remain',
         ),
     ...(unknown === 0 ? [] : [`${countText(unknown, 'way in was', 'ways in were')} not checked`]),
-    ...(marked === 0 ? [] : [`of these, ${marked} marked as done by hand or handed over`]),
+    ...(marked === 0 ? [] : [`of these, ${marked} marked as resolved manually or reassigned`]),
     ...(code === 0
       ? []
       : [

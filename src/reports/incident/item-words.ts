@@ -36,7 +36,7 @@ function valueText(value: unknown, most = MAX_VALUE): string {
 const FIELD_STATES: Readonly<Record<FieldChange['state'], string>> = {
   as_left: '',
   left_in_part: ' (changed since by others, in force in part)',
-  as_before: ' (set back)',
+  as_before: ' (restored)',
   changed: ' (changed since, not in force)',
   not_reviewed: ' (changed since by others, not reviewed)',
   unknown: ' (not checked)',
@@ -108,12 +108,12 @@ export function foundText(item: InvestigationItem): string {
   return item.state === 'unknown' ? 'not checked' : stateText(item);
 }
 
-/** What somebody said to have done by hand, and what the investigation after it found. */
+/** What somebody said to have resolved manually, and what the investigation after it found. */
 export function seenAgainText(
   { item, said: { byHand } }: Pick<CaseItem, 'item' | 'said'>,
   { madeAt }: Pick<Investigation, 'madeAt'>,
 ): string {
-  return `marked as done by hand by ${byHand?.by} at ${secondText(byHand?.at ?? '')}, ${foundText(item)} at ${secondText(madeAt)}`;
+  return `marked as resolved manually by ${byHand?.by} at ${secondText(byHand?.at ?? '')}, ${foundText(item)} at ${secondText(madeAt)}`;
 }
 
 /** An item in a few words: what it is now, and what people said of it; neither hides the other. */
@@ -144,23 +144,23 @@ export function labelOf(each: CaseItem, of: Pick<Investigation, 'madeAt'>): Item
   if (cleanedAt !== null) return label(`cleaned, verified${honest}`, 'good', cleanedAt);
   switch (fate) {
     case 'honest':
-      return label(item.state === 'there' ? 'honest work' : `${word}${honest}`, 'strong');
+      return label(item.state === 'there' ? 'legitimate work' : `${word}${honest}`, 'strong');
     case 'by_hand':
       return label('by hand, not checked', 'warning');
     case 'handed_over':
-      return label('handed over', 'warning', `to ${said.handedOver?.to}`);
+      return label('reassigned', 'warning', `to ${said.handedOver?.to}`);
     case 'seen_again':
       return label(foundText(item), tone, seenAgainText(each, of));
     default:
-      return label(`${word}${said.byHand === null ? '' : ', after it was dealt with by hand'}`, tone);
+      return label(`${word}${said.byHand === null ? '' : ', after it was resolved manually'}`, tone);
   }
 }
 
 /** The fates of items in words, after how many there are. */
 const FATES: readonly (readonly [fate: ItemFate, text: string])[] = [
-  ['seen_again', 'done by hand as somebody said, and found again or not checked'],
-  ['by_hand', 'done by hand, not checked'],
-  ['handed_over', 'handed over'],
+  ['seen_again', 'resolved manually as somebody said, and found again or not checked'],
+  ['by_hand', 'resolved manually, not checked'],
+  ['handed_over', 'reassigned'],
   ['honest', 'honest'],
   ['cleaned', 'cleaned and verified'],
 ];
@@ -210,7 +210,7 @@ export function itemFacts({ item, said, fate }: CaseItem, ownActs: readonly OwnA
   return facts([
     ['Honest', honest && `${why(honest)}marked ${entry(honest)}`],
     ['By hand', byHand && `${why(byHand)}marked as done ${entry(byHand)}${next}`],
-    ['Handed over', handedOver && `${why(handedOver)}to ${handedOver.to} ${entry(handedOver)}`],
+    ['Reassigned', handedOver && `${why(handedOver)}to ${handedOver.to} ${entry(handedOver)}`],
     ['Because', findings.map(({ message }) => message)],
     ['By', whoText(item) || 'nobody is recorded'],
     [

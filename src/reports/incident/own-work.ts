@@ -26,7 +26,7 @@ export function ownWorkParts({ own, began }: IncidentReport): Document {
       before,
     ),
     ...[...byToken.values()].flatMap((some) => listed(beforeTokenTitle(some), some)),
-    ...listed('Marked as honest work. The mark says what its person says, and was not checked:', marked),
+    ...listed('Marked as legitimate. The mark says what its person says, and was not checked:', marked),
   ];
 }
 

@@ -35,7 +35,7 @@ export function whatHappened({ found, investigations, incident, own }: IncidentR
     lines(items.filter(({ id }) => stolen.has(id)).map(stolenText)),
     lines(
       marked > 0 &&
-        `In all, ${countText(acts.length + marked, 'thing was', 'things were')} found: these ${acts.length}, and ${marked} marked as honest work.`,
+        `In all, ${countText(acts.length + marked, 'thing was', 'things were')} found: these ${acts.length}, and ${marked} marked as legitimate.`,
       unsure.length > 0 && unsureText(unsure),
       `${ACCOUNTS_ONLY} ${apartText(own)}`,
       reason !== null && `The lockdown gives as its reason: ${reason}.`,
@@ -72,7 +72,7 @@ function isOwnersToken(item: InvestigationItem, { chain }: Pick<Investigation, '
 /** No stolen token was given: whose work these are is not known. */
 function unsureText(items: readonly InvestigationItem[]): string {
   const named = someOf(items.map(describedSummary), MAX_UNSURE, '; ');
-  return `Not told apart: ${named}. They are tokens of the investigated account itself: the stolen one may be among them, as no stolen token was given, and the intruder may have made others.`;
+  return `Could not be distinguished: ${named}. They are tokens of the investigated account itself: the stolen one may be among them, as no stolen token was given, and the intruder may have made others.`;
 }
 
 const MAX_UNSURE = 5;
@@ -94,7 +94,7 @@ function apartText(own: IncidentReport['own']): string {
   const before = own.length - marked;
   const what = [
     ...(before > 0 ? [`${countText(before, 'thing')} from before the theft can have begun`] : []),
-    ...(marked > 0 ? [`${countText(marked, 'thing')} marked as honest work`] : []),
+    ...(marked > 0 ? [`${countText(marked, 'thing')} marked as legitimate`] : []),
   ];
   return `Listed apart, under "${OWN_WORK}": ${what.join(', and ')}.`;
 }

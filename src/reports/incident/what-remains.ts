@@ -43,7 +43,7 @@ export function isSerious({ risk }: Pick<InvestigationItem, 'risk'>): boolean {
   return risk === 'critical' || risk === 'high';
 }
 
-/** How many of the things that were found are marked as honest work; 0 where several accounts were investigated. */
+/** How many of the things that were found are marked as legitimate; 0 where several accounts were investigated. */
 function honestIn({ own, found }: Pick<IncidentReport, 'own' | 'found'>): number {
   return found !== null && found.subjects.length > 1 ? 0 : own.filter(({ why }) => why === 'marked').length;
 }
@@ -93,11 +93,11 @@ export function chainOf(marked: Marked, found: Found): readonly ChainNode[] {
 function noteOf({ fate, said }: CaseItem): ChainNote | null {
   switch (fate) {
     case 'by_hand':
-      return { text: 'dealt with by hand, as its person says', isUnknown: true };
+      return { text: 'reported as resolved manually', isUnknown: true };
     case 'handed_over':
-      return { text: `handed over to ${said.handedOver?.to}`, isUnknown: false };
+      return { text: `reassigned to ${said.handedOver?.to}`, isUnknown: false };
     case 'seen_again':
-      return { text: 'marked as done by hand before', isUnknown: false };
+      return { text: 'marked as resolved manually before', isUnknown: false };
     default:
       return null;
   }
@@ -124,7 +124,7 @@ function remainingText(last: Investigation, marked: Marked, honest: number): str
     ...(handled.length === 0
       ? []
       : [
-          `${countText(handled.length, 'thing was', 'things were')} dealt with by hand, as its person says; that was not checked.`,
+          `${countText(handled.length, 'thing was', 'things were')} reported as resolved manually; that was not checked.`,
         ]),
     ...(handedOver.length === 0
       ? []
@@ -143,7 +143,7 @@ function namedOf(some: readonly CaseItem[], text: (each: CaseItem) => string): s
 function handedOverText({ said: { handedOver } }: CaseItem): string {
   if (handedOver === null) return '';
   const { to, by, at, why } = handedOver;
-  return `handed over to ${to} by ${by} at ${secondText(at)}${why === null ? '' : ` ("${why}")`}`;
+  return `reassigned to ${to} by ${by} at ${secondText(at)}${why === null ? '' : ` ("${why}")`}`;
 }
 
 function knownText(last: Investigation, { remaining: left, ...said }: Left, honest: number): string {
@@ -162,10 +162,10 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left, hone
     return othersText(last, others, { handled, handedOver });
   }
   if (left.length === 0 && handedOver > 0) {
-    return `Not in full. The investigation of ${secondText(last.madeAt)} read again what the accounts are known to have done. ${endedText(last, said, honest)} What was still there or not checked is handed over${handled > 0 ? ', or said to be dealt with since' : ''}.`;
+    return `Not in full. The investigation of ${secondText(last.madeAt)} read again what the accounts are known to have done. ${endedText(last, said, honest)} What was still there or not checked is reassigned${handled > 0 ? ', or reported as resolved since' : ''}.`;
   }
   if (left.length === 0 && handled > 0) {
-    return `Not checked in full. The investigation of ${secondText(last.madeAt)} read again what the accounts are known to have done. ${endedText(last, said, honest)} What was still there or not checked is said to be dealt with since.`;
+    return `Not checked in full. The investigation of ${secondText(last.madeAt)} read again what the accounts are known to have done. ${endedText(last, said, honest)} What was still there or not checked was reported as resolved since.`;
   }
   if (left.length === 0) {
     return `Nothing is known to remain. The investigation of ${secondText(last.madeAt)} read again all things that the accounts are known to have done. They are ended${offText(last)}. What it could not know is listed below.`;
@@ -205,7 +205,7 @@ function endedText(
   const ended = `${numberText(found - left)} ${found - left === 1 ? 'is' : 'are'} ended${offText(last)}`;
   return honest === 0
     ? `It found ${countText(found, 'thing')}, of which ${ended}.`
-    : `It found ${countText(found + honest, 'thing')}: ${numberText(honest)} marked as honest work; of the others, ${ended}.`;
+    : `It found ${countText(found + honest, 'thing')}: ${numberText(honest)} marked as legitimate; of the others, ${ended}.`;
 }
 
 /** What is ended and not deleted: it can be switched on again. Empty without any. */
@@ -222,12 +222,15 @@ function othersText(
   { handled, handedOver }: { readonly handled: number; readonly handedOver: number },
 ): string {
   const summaries = others.map(({ summary }) => summary);
-  const what = [...(handled > 0 ? ['was done by hand'] : []), ...(handedOver > 0 ? ['is handed over'] : [])];
+  const what = [
+    ...(handled > 0 ? ['was resolved manually'] : []),
+    ...(handedOver > 0 ? ['is reassigned'] : []),
+  ];
   const but = what.length === 0 ? '' : `, but for what ${what.join(' or ')}`;
   return `Nothing is known to remain that gives access or runs code${but}, by the investigation of ${madeAt}. ${countText(others.length, 'other change is', 'other changes are')} still there or not checked: ${someOf(summaries, MAX_OTHERS, '; ')}. What it could not know is listed below.`;
 }
 
-/** What remains, with what to do about it; then what people dealt with by hand, and what they handed over. */
+/** What remains, with what to do about it; then what people dealt with by hand, and what they reassigned. */
 export function whatRemains(report: IncidentReport): Document {
   const { found: last, incident } = report;
   if (last === null) return [lines(notInvestigated(incident))];
@@ -261,12 +264,12 @@ export function whatRemains(report: IncidentReport): Document {
       ({ said: { byHand } }) => `; said by ${byHand?.by}, ${secondText(byHand?.at ?? '')}`,
     ),
     saidLines(
-      'Handed over, so that others decide about it:',
+      'Reassigned: others decide:',
       handedOver,
       (each) => `: ${handedOverText(each)}; ${foundText(each.item)} at ${secondText(last.madeAt)}`,
     ),
     saidLines(
-      'Said to be dealt with by hand, and read again since:',
+      'Reported as resolved manually, and checked since:',
       readAgain,
       (each) => `: ${seenAgainText(each, last)}`,
     ),

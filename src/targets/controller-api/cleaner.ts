@@ -58,7 +58,7 @@ async function apply(act: CleaningAct, means: Means): Promise<'done' | 'unchange
     case 'associate':
       return await send(
         { method: 'POST', path: act.path, json: { id: act.id } },
-        'to give back a role or link',
+        'to restore a role or link',
       );
     case 'cancel':
       return await send({ method: 'POST', path: act.path, json: {} }, 'to cancel a job');
@@ -69,7 +69,7 @@ async function apply(act: CleaningAct, means: Means): Promise<'done' | 'unchange
         'to switch an object',
       );
     case 'assign':
-      return await send({ method: 'POST', path: act.path, json: assignmentBody(act) }, 'to give back a role');
+      return await send({ method: 'POST', path: act.path, json: assignmentBody(act) }, 'to restore a role');
     case 'rename':
       return await send(
         { method: 'PATCH', path: act.path, json: { [act.field]: act.name } },

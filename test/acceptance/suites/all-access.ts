@@ -58,7 +58,7 @@ export const allAccess: AcceptanceSuite = {
       run: (it) => lockDownAll(it, 'rest', []),
     },
     {
-      name: 'a lockdown of all users in the database is what it says, and lift gives back all but one who stayed active',
+      name: 'a lockdown of all users in the database is what it says, and lift restores all but one who stayed active',
       needs: [DATABASE],
       run: (it) => lockDownAll(it, 'db', ['--deactivate', '--keep-active', it.adminName]),
     },

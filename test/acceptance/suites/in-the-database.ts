@@ -128,7 +128,7 @@ export const inTheDatabase: AcceptanceSuite = {
       },
     },
     {
-      name: 'a lockdown with --deactivate closes every way in, and lift gives back the user alone',
+      name: 'a lockdown with --deactivate closes every way in, and lift restores the user alone',
       run: async (it) => {
         const { account, access, tokenIds, changed, listed } = await scene(it, 'db-lockdown');
         const { json, run } = homeInDatabase(it);

@@ -433,7 +433,7 @@ describe('table and CSV', () => {
     ]);
     expect(rows.slice(-2)).toEqual([
       expect.stringContaining(
-        `critical,owner-inactive,token:77,,,Neither found nor excused any more: fixed.,77,,,,,,fixed${FROM}`,
+        `critical,owner-inactive,token:77,,,Neither found nor suppressed any more: fixed.,77,,,,,,fixed${FROM}`,
       ),
       expect.stringMatching(/^\w+,never-used,token:78,.*,fixed,/),
     ]);

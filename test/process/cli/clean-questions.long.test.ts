@@ -175,9 +175,7 @@ describe('incident mark', () => {
     const cleaned = await home.run([...clean, '--yes', '--irreversible']);
     expect([cleaned.code, cleaned.stdout]).toEqual([
       0,
-      expect.stringMatching(
-        /\nLeft to others, as it is marked: 1 item\.\n.*app\d+ .*Handed over to carol by/,
-      ),
+      expect.stringMatching(/\nLeft to others, as it is marked: 1 item\.\n.*app\d+ .*Reassigned to carol by/),
     ]);
     expect(await left()).toEqual({ email: 'v@example.org', applications: 1 });
     const undo = await home.run([...mark, '--undo', '--json']);

@@ -75,7 +75,7 @@ describe('a case in a console', () => {
     expect((await snapshot()).isInvestigated).toBe(true);
   });
 
-  it('is investigated, cleaned, undone and reported, with honest work left alone', async () => {
+  it('is investigated, cleaned, undone and reported, with legitimate work left alone', async () => {
     const { folder, opened, incident, read, investigate, found } = await lockedDown();
     const { send } = opened;
     // A page does not wait for a context that answers later than in a second.
@@ -100,13 +100,13 @@ describe('a case in a console', () => {
     const { items } = await found();
     const idOf = (text: string) => items.find(({ summary }) => summary.includes(text))?.id ?? '';
     const mark = { place: 'east-db', incident, items: [idOf('colleague')] };
-    expect((await send('/api/case/marks', mark)).json().text).toMatch(/^Marked 1 item as honest work/);
+    expect((await send('/api/case/marks', mark)).json().text).toMatch(/^Marked 1 item as legitimate/);
     expect((await send('/api/case/marks', mark)).json().text).toMatch(/^Nothing to do/);
     expect((await read()).investigations).toMatchObject([{ found: 4, remaining: 3, honest: 1 }]);
-    // What somebody says to have done by hand is out of what remains, and called not checked.
+    // What somebody says to have resolved manually is out of what remains, and called not checked.
     const byHand = { place: 'east-db', incident, items: [idOf('backdoor')], as: 'by_hand' };
     expect((await send('/api/case/marks', byHand)).json().text).toMatch(
-      /^Marked 1 item as dealt with by hand .*That was not checked/,
+      /^Marked 1 item as resolved manually .*That was not checked/,
     );
     expect((await read()).investigations).toMatchObject([{ found: 4, remaining: 2, byHand: 1, honest: 1 }]);
     expect((await found()).items.find(({ id }) => id === idOf('backdoor'))).toMatchObject({
@@ -114,7 +114,7 @@ describe('a case in a console', () => {
     });
     expect((await send('/api/case/marks', { ...byHand, undo: true })).statusCode).toBe(200);
     expect((await read()).investigations).toMatchObject([{ remaining: 3, byHand: 0, honest: 1 }]);
-    // Of each item that is handed over, somebody decides, and the mark says why.
+    // Of each item that is reassigned, somebody decides, and the mark says why.
     const over = { ...byHand, as: 'handed_over' };
     for (const wrong of [over, { ...over, to: 'carol' }, { ...over, to: ' ', reason: 'hers' }])
       expect((await send('/api/case/marks', wrong)).json().error.message).toMatch(/--handed-over needs/);
@@ -126,7 +126,7 @@ describe('a case in a console', () => {
       ...{ fate: 'handed_over', remains: false, handedOver: { to: 'carol', why: 'hers' } },
     });
     const [run] = (await read()).runs.toReversed();
-    expect(run?.sentence).toContain(`handed over the item ${idOf('backdoor')} to carol for ${incident}`);
+    expect(run?.sentence).toContain(`reassigned the item ${idOf('backdoor')} to carol for ${incident}`);
     expect((await send('/api/case/marks', { ...over, undo: true })).statusCode).toBe(200);
     expect((await read()).investigations).toMatchObject([{ remaining: 3, handedOver: 0, honest: 1 }]);
 
@@ -142,7 +142,7 @@ describe('a case in a console', () => {
     // Without a choice of items, what is marked is left as well.
     const plan = (await send('/api/plans', clean)).json();
     expect(plan).toMatchObject({ text: expect.any(String) });
-    expect(plan.text).toContain('Left as honest work, as it is marked: 1 item.');
+    expect(plan.text).toContain('Left as legitimate, as it is marked: 1 item.');
     expect(plan.json.plan.keep).toMatchObject([{ id: idOf('colleague'), reason: 'honest' }]);
     expect(plan.command).toBe(
       `tokenctl incident clean --from ${first?.path} --incident ${incident} --rest-context east --context east-db`,
@@ -259,14 +259,14 @@ describe('a case in a console', () => {
       expect([statusCode, body]).toEqual([400, expect.stringMatching(message)]);
     }
     const plan = (await send('/api/plans', decide)).json();
-    expect(plan.text).toMatch(/Kept as honest work, because "hired in May":\n +created the user colleague/);
+    expect(plan.text).toMatch(/Kept as legitimate, because "hired in May":\n +created the user colleague/);
     // What is dropped records nothing.
     const begun = (await send('/api/operations', decide)).json() as OperationState;
     const asked = (await reached(begun.id, 'asking')).asked;
     expect(asked).toMatchObject({
       // As at its lockdown: what can be read aloud.
       type: 'bob',
-      act: 'end 1 item, keep 1 as honest work, hand 1 over',
+      act: 'end 1 item, keep 1 as legitimate, hand 1 over',
     });
     expect(asked?.plan).toContain(
       'In this order: what you say is recorded, or it stops there; each item is recorded and ended; all is investigated again.',
@@ -291,7 +291,7 @@ describe('a case in a console', () => {
     const done = await carryOut(opened, decide);
     expect(done).toMatchObject({ state: 'done', outcome: 'done', result: { failure: null } });
     expect(done.result?.text).toMatch(
-      /^Recorded: 1 item kept as honest work; 1 item handed over to carol: tell them\.\n/,
+      /^Recorded: 1 item kept as legitimate; 1 item reassigned to carol: tell them\.\n/,
     );
     expect(done.command).toMatch(
       /^tokenctl incident mark .* && tokenctl incident mark .* && tokenctl incident clean /,
@@ -322,7 +322,7 @@ describe('a case in a console', () => {
       ...decide,
       investigation: (await read()).investigations.at(-1)?.name,
     });
-    expect([again.state, again.asked?.act]).toEqual(['done', 'keep 1 as honest work, hand 1 over']);
+    expect([again.state, again.asked?.act]).toEqual(['done', 'keep 1 as legitimate, hand 1 over']);
     expect((await read()).runs.filter(({ operation }) => operation === 'incident.mark')).toHaveLength(1);
   });
 
@@ -371,7 +371,7 @@ describe('a case in a console', () => {
     expect((await read()).investigations.at(-1)?.subject).toEqual({ kind: 'user', name: 'bob' });
   });
 
-  it('keeps what was done by hand beside what the next investigation finds, and a lift names what it leaves', async () => {
+  it('keeps what was resolved manually beside what the next investigation finds, and a lift names what it leaves', async () => {
     const { opened, incident, read, investigate, found } = await lockedDown();
     const { send } = opened;
     const lift = { kind: 'incident lift', place: 'east-db', incident };
@@ -403,15 +403,15 @@ describe('a case in a console', () => {
     expect(last).toMatchObject({ byHand: 0, seenAgain: 1, handedOver: 1 });
     expect((await found()).items.find(({ id }) => id === idOf('backdoor'))).toMatchObject({
       ...{ fate: 'seen_again', remains: true, handled: { at: expect.any(String) } },
-      label: { more: expect.stringMatching(/^marked as done by hand by .*, still there at \S+Z$/) },
+      label: { more: expect.stringMatching(/^marked as resolved manually by .*, still there at \S+Z$/) },
     });
     // Over REST it says that it is the service.
     const since = new Date(Date.now() - 3_600_000).toISOString();
     await send('/api/case/investigation', { place: 'east', incident, since });
     expect(pageOf((await found()).items)).toEqual(pageOf(items));
     const text = await planned();
-    expect(text).toMatch(/Marked as done by hand, and found again or not checked: 1 item:\n.*backdoor/);
-    expect(text).toMatch(/Handed over, so that others decide: 1 item:\n.*mole.*, to carol\n/);
+    expect(text).toMatch(/Marked as resolved manually, and found again or not checked: 1 item:\n.*backdoor/);
+    expect(text).toMatch(/Reassigned: others decide: 1 item:\n.*mole.*, to carol\n/);
     const lifted = await carryOut(opened, lift);
     expect(lifted.asked?.act).toBe(`lift ${incident} and close the case`);
     expect(lifted.outcome).toBe('done');

@@ -224,7 +224,7 @@ it('ticks the steps of a runbook off in the audit log, as the command does', { t
   const step = ['incident', 'step', incident.slice(0, 8), '--runbook', 'stolen-token'];
   expect((await at.run([...step, '--step', '1'])).stdout).toMatch(/^Ticked off step 1/);
   expect(await read()).toMatchObject({ runbook: 'stolen-token', done: [{ step: 2 }, { step: 1 }] });
-  expect((await at.run([...step, '--step', '1', '--undo'])).stdout).toMatch(/^Took back step 1/);
+  expect((await at.run([...step, '--step', '1', '--undo'])).stdout).toMatch(/^Undid step 1/);
   const { done, steps } = await read();
   expect([done.length, steps.length]).toEqual([1, 6]);
 

@@ -204,7 +204,7 @@ describe('what goes wrong', () => {
     });
     await gate.holds();
     console.kill('SIGINT');
-    await console.says(/Stopping: a change under way is finished and recorded first/);
+    await console.says(/Stopping: a change in progress is finished and recorded first/);
     gate.open();
     const { stderr, code } = await console.ended;
     expect(code).toBe(0);

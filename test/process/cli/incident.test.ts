@@ -148,7 +148,7 @@ describe('in a database', () => {
     expect(await isActive()).toEqual({ is_active: false });
     // The command that is printed can be pasted as it is.
     const given = await home.run([...back.split(' '), '--yes']);
-    expect(given.stdout).toContain(`Will give back what the lift of ${incident} left`);
+    expect(given.stdout).toContain(`Will restore what the lift of ${incident} left`);
     expect(given.stdout).toContain(`Gave back what was left by the lift: ${incident}.`);
     expect(await isActive()).toEqual({ is_active: true });
     const late = await home.run([...lift, '--keep-deactivated', '--yes']);
@@ -544,7 +544,7 @@ describe('over REST', () => {
       ...['--incident', incident, '--since', '1d', '--out', again],
     ]);
     expect(next.stdout).toContain('beside 1 that people decided about');
-    expect(next.stdout).toMatch(/\[user:\d+\]: honest work, by .*: "on shift"/);
+    expect(next.stdout).toMatch(/\[user:\d+\]: legitimate work, by .*: "on shift"/);
     expect(next.stdout).toContain(
       `To see what a cleaning would do: tokenctl incident clean --context test --from ${again} --dry-run`,
     );

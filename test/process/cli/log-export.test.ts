@@ -118,7 +118,7 @@ describe('log export', () => {
     expect(numbersIn(again.stdout.split('\n'))).toEqual([1, 2, 3]);
   });
 
-  test('follows what another process appends, over a sink that breaks, until a signal', {
+  test('follows what another process appends, over a sink that breaks, until stopped', {
     tags: ['long'],
   }, async () => {
     const { args, append, cursor } = await place(2);

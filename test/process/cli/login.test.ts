@@ -86,7 +86,7 @@ describe('login', () => {
     expect(everything).not.toContain(ADMIN.password);
   });
 
-  test('a leaked token of the same user is told apart from the one of the login', {
+  test('a leaked token of the same user is reported separately from the one of the login', {
     tags: ['long'],
   }, async () => {
     const { run, login, password, folder } = home();

@@ -445,7 +445,7 @@ test('a lockdown of eight over REST: six are locked down as far as can be checke
   ]);
   for (const { error } of first.value.contexts.slice(0, 6))
     expect(error.message).toMatch(
-      /^Not checked: authorization codes, refresh tokens, sessions, requests under way\.$/,
+      /^Not checked: authorization codes, refresh tokens, sessions, in-flight requests\.$/,
     );
   const incidents = first.value.contexts
     .slice(0, 6)

@@ -18,11 +18,11 @@ test('settings that a target has not are said to be none, and are null in JSON',
     lines.filter((line) => line.endsWith('not a setting here')).map((line) => line.split(':')[0]),
   ).toEqual([
     'Local accounts',
-    'Access tokens live',
-    'Refresh tokens live',
-    'Authorization codes live',
+    'Access token lifetime',
+    'Refresh token lifetime',
+    'Authorization code lifetime',
     'Sessions for each user',
-    'Metrics without sign-in',
+    'Anonymous metrics',
   ]);
   expect(lines[0]).toMatch(/^Basic authentication: +on$/);
   const whole = await settingsResult(installed, { dialect: 'service' }).text(noScreen);

@@ -296,7 +296,7 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
     expect(home.log()).toContain('"operation":"directory.read"');
 
     const again = await home.run(['jobs', 'run', 'leavers', '--json']);
-    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('No user who left has access') });
+    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('No departed user has access') });
     await replace(dnOf('kept'), 'pwdAccountLockedTime', []);
   });
 

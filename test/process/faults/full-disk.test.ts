@@ -76,7 +76,7 @@ describe('with a full disk', () => {
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing to do') });
   });
 
-  test('a mark that an item was dealt with by hand is refused whole, and made by the next run', {
+  test('a mark that an item was resolved manually is refused whole, and made by the next run', {
     tags: ['long'],
   }, async () => {
     const mark = ['incident', 'mark', at.incident, '--item', 'inventory:2', '--by-hand'];
@@ -87,7 +87,7 @@ describe('with a full disk', () => {
     const made = await at.run(mark);
     expect(made).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('Marked 1 item as dealt with by hand'),
+      stdout: expect.stringContaining('Marked 1 item as resolved manually'),
     });
     expect(await at.run(['log', 'verify'])).toMatchObject({ code: 0 });
     expect(await at.run(['incident', 'lift', at.incident, '--yes'])).toMatchObject({ code: 0 });

@@ -214,9 +214,9 @@ describe('a lift', () => {
   );
 });
 
-describe('a lift that leaves users deactivated, or gives back what such a lift left', () => {
+describe('a lift that leaves users deactivated, or restores what such a lift left', () => {
   const cases = KILL_POINTS.flatMap((kind) =>
-    (['keep deactivated', 'give back'] as const).map((work) => [kind, work] as const),
+    (['keep deactivated', 'restore'] as const).map((work) => [kind, work] as const),
   );
   test.concurrent.for(cases)(
     'killed at every point %s is finished by the next run, with its choice: %s',
@@ -231,15 +231,15 @@ describe('a lift that leaves users deactivated, or gives back what such a lift l
         const before = { ...(await at.state(path)).state, ...CLEARED };
         await at.finish(path);
         const id = (await at.state(path)).open[0]?.id ?? 'no incident';
-        if (work === 'give back') await at.finish(path, id, 'keep deactivated');
+        if (work === 'restore') await at.finish(path, id, 'keep deactivated');
         if ((await at.run(path, kind, String(point), id, work)) === 'ended') break;
         deaths += 1;
         await at.state(path);
         // Before its first entry nothing is known of the choice: then it is made again.
         await at.finish(path, id, kind === 'before an entry' && point === 1 ? work : 'lift');
-        const active = work === 'give back' ? before.active : LOCKED.active;
+        const active = work === 'restore' ? before.active : LOCKED.active;
         expect(await at.state(path)).toEqual({ state: { ...before, active }, open: [] });
-        await at.finish(path, id, 'give back');
+        await at.finish(path, id, 'restore');
         expect((await at.state(path)).state).toEqual(before);
         expect(await openFileLog({ path, clock }).verify()).toMatchObject({ break: null, tornBytes: 0 });
       }
@@ -248,7 +248,7 @@ describe('a lift that leaves users deactivated, or gives back what such a lift l
   );
 });
 
-describe('a mark that an item was dealt with by hand', () => {
+describe('a mark that an item was resolved manually', () => {
   test.for(['before an entry', 'after an entry'] as const)(
     'of a process that is killed %s is there or not, and there after the next run',
     async (kind, { expect }) => {

@@ -17,13 +17,13 @@ export interface IncidentPlace {
 const CHOICES = {
   lift: {},
   'keep deactivated': { keepDeactivated: true },
-  'give back': { keepDeactivated: false },
+  restore: { keepDeactivated: false },
 };
 
 const clock = { now: () => new Date() };
 
 /** What is done to an incident: `lift` makes the choice of the last lift of it, if there was one. */
-export const WORKS = ['lift', 'keep deactivated', 'give back', 'mark by hand'] as const;
+export const WORKS = ['lift', 'keep deactivated', 'restore', 'mark by hand'] as const;
 
 /** The item that is marked. */
 export const ITEM = 'inventory:2';

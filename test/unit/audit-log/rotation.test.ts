@@ -274,7 +274,7 @@ describe('retention', () => {
     });
   });
 
-  test('leaves what a lift left, until it is given back, and says for which incident', async () => {
+  test('leaves what a lift left, until it is restored, and says for which incident', async () => {
     await using at = await opened();
     const data = { step: 'operation', incident: 'inc-1' };
     const bob = { what: 'user', name: 'bob', userId: 3, action: 'stays' };

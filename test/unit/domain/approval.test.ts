@@ -86,13 +86,13 @@ describe('an approval', () => {
     expect(() => sign({ signer: alice })).toThrow('The plan was made by its approver, alice');
     expect(() => sign({ actor: { user: 'Alice', host: 'ops9' } })).toThrow('bob (user alice)');
     const made = (by: Record<string, string>) => ({ ...plan, made: { ...plan.made, by } });
-    expect(() => sign({ plan: made({ user: 'root', sudo_user: 'bob' }) })).toThrow('two persons');
-    expect(() => sign({ plan: made({ user: 'ops', as: 'bob' }) })).toThrow('two persons');
+    expect(() => sign({ plan: made({ user: 'root', sudo_user: 'bob' }) })).toThrow('a second person');
+    expect(() => sign({ plan: made({ user: 'ops', as: 'bob' }) })).toThrow('a second person');
     // An environment variable does not hide who is logged in.
-    expect(() => sign({ plan: made({ user: 'bob', sudo_user: 'zoe' }) })).toThrow('two persons');
+    expect(() => sign({ plan: made({ user: 'bob', sudo_user: 'zoe' }) })).toThrow('a second person');
     // What a signer says of itself is checked again when the plan is applied.
     const { note } = sign();
-    expect(() => open(note, { plan: made({ user: 'bob' }) })).toThrow('two persons');
+    expect(() => open(note, { plan: made({ user: 'bob' }) })).toThrow('a second person');
     // Root says nothing about the person behind sudo.
     expect(sign({ plan: made({ user: 'root', sudo_user: 'alice' }) }).approval.by).toBe('bob');
   });

@@ -79,7 +79,7 @@ test.each<[string, [number, number | null][], number | null]>([
   expect(neededSince(incidents.toReversed())).toBe(expected);
 });
 
-test('what a lift left is needed, and what ended after it began, until it is given back', () => {
+test('what a lift left is needed, and what ended after it began, until it is restored', () => {
   const kept = incident(4, 6, true);
   const [before, beside, later] = [incident(1, 2), incident(3, 5), incident(7, 8)];
   expect(neededSince([before, kept, later])).toBe(kept.loggedAt);

@@ -178,7 +178,7 @@ describe('an offboarding', () => {
     });
     expect([...made.target.alive.keys()].slice(-1)).toEqual([7]);
     await expect(listing([])).rejects.toMatchObject({ code: 'usage', message: 'The list of users is empty' });
-    expect(await listing(['alice'], ['b*'])).toMatchObject({ message: 'No user who left has access' });
+    expect(await listing(['alice'], ['b*'])).toMatchObject({ message: 'No departed user has access' });
     expect(made.target.alive.size).toBe(7);
   });
 });

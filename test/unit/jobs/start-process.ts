@@ -2,7 +2,7 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { startScheduler } from '../../../src/app/jobs/start.ts';
 import { exitCodeOf } from '../../../src/cli/errors/failure.ts';
 
-// Runs the jobs of the configuration at the first argument until a signal, as `jobs start` does.
+// Runs the jobs of the configuration at the first argument until stopped, as `jobs start` does.
 const notify = (line: string) => {
   process.stderr.write(`${line}\n`);
 };

@@ -92,7 +92,7 @@ describe('settings that a gateway has not', () => {
     });
   });
 
-  test('keep no lockdown from its work, and are named among what is to be done by hand', async () => {
+  test('keep no lockdown from its work, and are named among what is to be resolved manually', async () => {
     await using at = await incidentFixture('rest');
     at.target.values = { ...ofGateway, ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true };
     at.target.self = description({ dialect: 'gateway' });

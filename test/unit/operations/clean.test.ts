@@ -148,13 +148,13 @@ test('a plan ends ways in first, and keeps what others changed since and what ca
   ]);
 });
 
-test('what was handed over is left to others, unless it is named', async () => {
+test('what was reassigned is left to others, unless it is named', async () => {
   const { plan, own } = await estate();
   const mark = { to: 'carol', by: 'root', at: '2026-11-20T12:00:00.000Z' };
   const handedOver = new Map(['schedule:6', 'credential:3'].map((id) => [id, mark]));
   const { clean: planned, keep } = await plan({}, [own], { handedOver });
   expect(planned.map(({ item }) => item.id)).not.toContain('schedule:6');
-  const why = 'Handed over to carol by root, 2026-11-20T12:00:00.000Z.';
+  const why = 'Reassigned to carol by root, 2026-11-20T12:00:00.000Z.';
   expect(keep.filter(({ reason }) => reason === 'handed_over')).toMatchObject([
     { item: { id: 'credential:3' }, why },
     { item: { id: 'schedule:6' }, why: `${why} To end it all the same, name it with --item.` },

@@ -49,7 +49,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a cleani
     expect((await real.investigate('bob')).items.filter(isInventory)).toMatchObject([{ state: 'undone' }]);
   });
 
-  it('gives back names that were swapped, of templates and of hosts', { tags: ['long'] }, async () => {
+  it('restores names that were swapped, of templates and of hosts', { tags: ['long'] }, async () => {
     const before = await names('main_host');
     const [, prod = 0, test = 0] = (
       await real.database.query<{ id: number }>('SELECT id FROM main_host ORDER BY id')

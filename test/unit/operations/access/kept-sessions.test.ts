@@ -78,7 +78,7 @@ describe('sessions of deactivated users', () => {
     expect((await at.sessionsIn(later(AGE + 1).clock))?.until).toBeUndefined();
   });
 
-  test('are not given back by a lift: the users wait until the sessions have expired', async () => {
+  test('are not restored by a lift: the users wait until the sessions have expired', async () => {
     await using at = await gateway();
     const { incident } = await at.lockDown({ scope: ALICE, measures: { ...measures, externalTokens: true } });
     const activeOf = () => at.target.people.find(({ username }) => username === 'alice')?.isActive;
@@ -97,7 +97,7 @@ describe('sessions of deactivated users', () => {
     expect(activeOf()).toBe(true);
   });
 
-  test('are given back by who accepts it, who is told until when', async () => {
+  test('are restored by who accepts it, who is told until when', async () => {
     await using at = await gateway();
     const { incident } = await at.lockDown({ scope: ALICE, measures });
     const plan = await planLift({ ...at.common, incident, acceptSessions: true });

@@ -316,7 +316,7 @@ describe('the report of an incident', () => {
     expect(own).toMatch(
       /Done before 2026-11-20T08:00:00Z, .*asked with:\n\n.*created schedule:7, is left as it is/,
     );
-    expect(own).toMatch(/honest work\..*\n\n.*created project:3, is left as it is; marked by root/);
+    expect(own).toMatch(/Marked as legitimate\..*\n\n.*created project:3, is left as it is; marked by root/);
     expect(await texts(parts, 'Timeline')).toMatch(/Time \| Owner \| Accounts investigated \| Responders/);
   });
 
@@ -471,7 +471,7 @@ describe('the report of an incident', () => {
     expect(await texts(parts, 'Timeline')).toContain(values);
     const ended = await texts(parts, 'What was ended');
     expect(ended).toContain(
-      'changed the organization Default (1): set back: description to "ours" (it was "theirs"); secret (not shown)',
+      'changed the organization Default (1): restored: description to "ours" (it was "theirs"); secret (not shown)',
     );
     expect(ended).toMatch(/created the access token \(50\): ended at \S+Z by run of-ours-/);
     expect(ended).toContain('created the user mole (44): superuser: when it ended is not known');
@@ -703,7 +703,7 @@ describe('the report of an incident', () => {
     expect(broken).not.toContain("tokenctl's own work");
   });
 
-  test('takes what was dealt with by hand for what its person says, until it is investigated again', async () => {
+  test('takes what was resolved manually for what its person says, until it is investigated again', async () => {
     await using at = await locked();
     const before = foundCopy('there', '2026-11-20T09:59:00.000Z');
     const marking = {
@@ -718,18 +718,16 @@ describe('the report of an incident', () => {
     const parts = incidentParts(said, PLACE);
     const rows = (await texts(parts, 'Timeline')).split('\n');
     expect(rows.find((row) => row.includes('locked down'))).toContain('script');
-    expect(rows.find((row) => row.includes('was dealt with by hand for'))).not.toContain('script');
+    expect(rows.find((row) => row.includes('was resolved manually for'))).not.toContain('script');
     const over = await texts(parts, 'In short');
     expect(over).toContain('Not checked in full.');
     expect(over).toMatch(
-      /It found 1 thing, of which 0 are ended\. What was still there or not checked is said to be dealt/,
+      /It found 1 thing, of which 0 are ended\. What was still there or not checked was reported as resolved/,
     );
-    expect(over).toContain('1 thing was dealt with by hand, as its person says; that was not checked.');
+    expect(over).toContain('1 thing was reported as resolved manually; that was not checked.');
     expect(over).not.toMatch(/Nothing is known|^\*\*Not over\./);
     expect(await texts(parts, 'What remains')).toContain('created the inventory copy (2); said by root, ');
-    expect(await texts(parts, 'Who made what')).toContain(
-      '(dealt with by hand, as its person says): not checked',
-    );
+    expect(await texts(parts, 'Who made what')).toContain('(reported as resolved manually): not checked');
 
     // Whatever the next investigation finds counts: a word is no proof, and not a state that is not known either.
     const later = '2999-01-01T00:00:00.000Z';
@@ -742,9 +740,9 @@ describe('the report of an incident', () => {
       const verdict = await texts(again, 'In short');
       expect([state, verdict]).toEqual([state, expect.stringContaining(answer)]);
       const remaining = await texts(again, 'What remains');
-      expect(remaining).toContain('read again since');
+      expect(remaining).toContain('checked since');
       // What its person said is not lost: both times stand beside each other.
-      const both = new RegExp(`marked as done by hand by root at \\S+, ${word} at 2999-01-01T00:00:00Z`);
+      const both = new RegExp(`marked as resolved manually by root at \\S+, ${word} at 2999-01-01T00:00:00Z`);
       expect([state, remaining]).toEqual([state, expect.stringMatching(both)]);
       if (state !== 'gone') expect([state, verdict]).toEqual([state, expect.stringMatching(both)]);
     }
@@ -761,7 +759,7 @@ describe('the report of an incident', () => {
     );
   });
 
-  test('lists what was handed over as that, whatever an investigation finds, and never as ended', async () => {
+  test('lists what was reassigned as that, whatever an investigation finds, and never as ended', async () => {
     await using at = await locked();
     const before = foundCopy('there', '2026-11-20T09:59:00.000Z');
     const after = foundCopy('there', '2999-01-01T00:00:00.000Z');
@@ -781,19 +779,21 @@ describe('the report of an incident', () => {
       const parts = incidentParts(report, PLACE);
       const over = await texts(parts, 'In short');
       expect(over).toContain('Not in full.');
-      expect(over).toMatch(/1 thing is left to others, who decide: created the inventory copy \(2\), handed/);
+      expect(over).toMatch(
+        /1 thing is left to others, who decide: created the inventory copy \(2\), reassigned/,
+      );
       expect(over).not.toMatch(/Nothing is known|^\*\*Not over\./);
       expect(await texts(parts, 'What remains')).toMatch(
-        /handed over to carol by root at \S+ \("their hosts"\); still there at/,
+        /reassigned to carol by root at \S+ \("their hosts"\); still there at/,
       );
-      expect(await texts(parts, 'Who made what')).toContain('(handed over to carol)');
+      expect(await texts(parts, 'Who made what')).toContain('(reassigned to carol)');
     }
     // It is over only where an investigation finds it gone.
     const gone = foundCopy('gone', '2999-01-01T00:00:00.000Z');
     expect(await texts(incidentParts(await at.report([gone]), PLACE), 'In short')).toContain(
       'Nothing is known to remain.',
     );
-    // The last word counts: it was done by hand after all, and is taken back then.
+    // The last word counts: it was resolved manually after all, and is taken back then.
     await markItems({ ...marking, as: 'by_hand', isMarked: true });
     const marked = async () => {
       const { byHand, handedOver } = (await at.report([before])).marks;
@@ -1051,9 +1051,9 @@ test('an investigation of an incident tells what people decided, and what tokenc
   expect(text).toContain('4 items: 2 remain, beside 2 that people decided about.');
   expect(text).toMatch(/Ways in that remain: 2\.\n.*\[user:21\](?:.*\n)+?.*\[user:23\]/);
   expect(text).toContain(
-    'created the user 20 [user:20]: honest work, by eve, 2026-11-20T10:40:00Z: "on shift"',
+    'created the user 20 [user:20]: legitimate work, by eve, 2026-11-20T10:40:00Z: "on shift"',
   );
-  expect(text).toContain('created the user 22 [user:22]: handed over to the platform team, by eve, ');
+  expect(text).toContain('created the user 22 [user:22]: reassigned to the platform team, by eve, ');
   expect(text).toMatch(
     /Dealt with by hand, .* there still or not checked:\n +created the user 21 \[user:21\]/,
   );

@@ -55,7 +55,7 @@ describe('lifting an incident whose users stay deactivated', () => {
       checkpoint: () => Promise.resolve(null),
     });
     expect(documentText(incidentParts(report, { log: 'audit.jsonl', version: '0.2.0' }))).toContain(
-      'the lift did not give back: the user bob, who stays deactivated.',
+      'the lift did not restore: the user bob, who stays deactivated.',
     );
     const closing = (await at.entries()).at(-1);
     expect(closing?.data).toMatchObject({ left: [{ what: 'user', name: 'bob', action: 'stays' }] });
