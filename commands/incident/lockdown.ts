@@ -21,7 +21,7 @@ A controller does not deactivate users over its REST API. There, with --user, --
 password of a local user opens: the new password is tried at once and again at the end. --strip-roles takes \
 all roles, superuser included, and incident lift gives them back. --end-applications deletes the \
 applications that the users made. What stays possible, as logging in at an identity provider, is listed \
-under "Not covered".
+under "Still open".
 
 Turning basic authentication off is refused if this context uses a password, unless --rescue-token names a \
 new file: a token of scope write is created in it first, tried, used for the lockdown, and kept.

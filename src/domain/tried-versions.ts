@@ -231,7 +231,7 @@ export function mayHaveNewerRoles(version: string | null): boolean {
 /** How a target stands to the versions that were tried, and what follows, for people and for JSON. */
 export interface Compatibility {
   readonly standing: Standing['standing'];
-  /** As a phrase: `this version was tried`. */
+  /** As a phrase: `with this version`. */
   readonly text: string;
   /** What tokenctl assumes, by effect: what was seen, or the worst where nothing was. */
   readonly effects: Readonly<Record<EffectName, { readonly outcome: string; readonly isKnown: boolean }>>;
@@ -259,21 +259,22 @@ function standingText(
   const names = TRIED.filter(({ id }) => like.includes(id)).map(({ name }) => name);
   switch (standing) {
     case 'tried':
-      return dialect === 'service' ? OWN_SERVICE : 'tried on this version';
+      return dialect === 'service' ? `with ${OWN_SERVICE}` : 'with this version';
     case 'between':
-      return `between two that were tried: ${names.join(' and ')}`;
+      return `with the versions before and after this one: ${names.join(' and ')}`;
     case 'newer':
-      return `newer than any that was tried (${TRIED.findLast((each) => each.dialect === dialect)?.name})`;
+      return `not with this version: it is newer than all tested ones (the last: ${TRIED.findLast((each) => each.dialect === dialect)?.name})`;
     case 'older':
-      return `older than any that was tried (${TRIED.find((each) => each.dialect === dialect)?.name})`;
+      return `not with this version: it is older than all tested ones (the first: ${TRIED.find((each) => each.dialect === dialect)?.name})`;
     case 'unknown':
-      if (dialect === 'gateway') return 'on gateways of three layouts; which this is, it does not state';
+      if (dialect === 'gateway')
+        return 'with gateways of three layouts; this gateway does not state its version';
       // A role that was made before this right was documented.
       if (version === null)
-        return 'not known: the version was not read. A role in a database needs GRANT SELECT (version, node_type) ON main_instance';
+        return 'unknown: no control node states a version, or the database role lacks GRANT SELECT (version, node_type) ON main_instance';
       return isOfPlatform({ dialect, version })
-        ? `no version of a platform's own controller was, such as ${version}: the worst is assumed`
-        : `not on version ${version}`;
+        ? `not with any controller of a platform, such as ${version}: the worst is assumed`
+        : `not with version ${version}`;
   }
 }
 

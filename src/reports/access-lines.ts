@@ -24,7 +24,7 @@ export function accessParts(paths: readonly AccessPath[], whose: readonly string
       covered.length > 0 && emphasized`Access paths:`,
       covered.map(linesOf),
     ),
-    lines(others.length > 0 && 'Not covered:', others.map(linesOf)),
+    lines(others.length > 0 && 'Still open:', others.map(linesOf)),
   ];
 }
 
@@ -46,7 +46,7 @@ function linesOf(each: AccessPath): Lines {
 export function notCovered(paths: readonly AccessPath[]): Part {
   const left = paths.filter(({ covered, state }) => !covered && state !== 'closed');
   return lines(
-    left.length > 0 && `Not covered: ${left.map((each) => nameText(each).toLowerCase()).join(', ')}.`,
+    left.length > 0 && `Still open: ${left.map((each) => nameText(each).toLowerCase()).join(', ')}.`,
   );
 }
 

@@ -73,7 +73,7 @@ export function identityResult(checked: Identity): Report<IdentityJson> {
       facts(
         [
           ['At', `${address} (context ${context})`],
-          ['Tried', compatibility.text],
+          ['Tested', compatibility.text],
           ['Expires', expiryOf(checked)],
         ],
         `${identityText(checked)}, ${CREDENTIALS[credential]}`,
@@ -85,7 +85,7 @@ export function identityResult(checked: Identity): Report<IdentityJson> {
 /** How its version stands to those that were tried, and what is assumed of which nothing was seen. */
 function triedFacts({ compatibility, dialect, version }: Identity) {
   return [
-    ['Tried', compatibility.text],
+    ['Tested', compatibility.text],
     ['Assumed', assumptions({ dialect, version })],
   ] as const;
 }

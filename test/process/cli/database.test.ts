@@ -203,7 +203,7 @@ describe('tokens revoke', () => {
     const done = await run(['tokens', 'revoke', '--user', user.name, '--access-only', '--yes']);
     expect(done.code).toBe(0);
     expect(done.stdout).toMatch(/^Revoked 2 of 2 tokens/m);
-    expect(done.stdout).toMatch(/Not covered:\n +OPEN +Refresh tokens/);
+    expect(done.stdout).toMatch(/Still open:\n +OPEN +Refresh tokens/);
     expect(await left(user.name)).toEqual([0, 2, 1]);
     const rest = await run(['tokens', 'revoke', '--user', user.name, '--yes']);
     expect(rest.code).toBe(0);

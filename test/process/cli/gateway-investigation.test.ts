@@ -82,7 +82,9 @@ describeEach(NEWEST)('the commands at %s', (peer) => {
 
   test('say how the gateway stands to those that were tried', async () => {
     const { stdout } = await run('rest', 'whoami');
-    expect(stdout).toContain('Tried:    on gateways of three layouts; which this is, it does not state');
+    expect(stdout).toContain(
+      'Tested:   with gateways of three layouts; this gateway does not state its version',
+    );
     const { stdout: json } = await run('db', 'context', 'check', '--json');
     expect(JSON.parse(json)).toMatchObject({
       compatibility: {

@@ -156,7 +156,7 @@ test('two versions that differ tell nothing of one between, and the worst is ass
   const { standing, text, effects: assumed } = compatibilityOf({ dialect: 'controller', version: '25.1.0' });
   expect([standing, text]).toEqual([
     'newer',
-    'newer than any that was tried (AWX of October 2024 (24.6.2.dev145))',
+    'not with this version: it is newer than all tested ones (the last: AWX of October 2024 (24.6.2.dev145))',
   ]);
   expect(assumed.orphaned_refresh).toEqual({ outcome: 'accepted', isKnown: false });
   expect(compatibilityOf({ dialect: 'gateway', version: '2.6' }).effects.revocation_endpoint).toEqual({
@@ -168,14 +168,14 @@ test('two versions that differ tell nothing of one between, and the worst is ass
 
 test.each([null, '0.2.0'])('the service %s is told the same over REST and in its database', (version) => {
   const { standing, text, effects: known } = compatibilityOf({ dialect: 'service', version });
-  expect([standing, text]).toEqual(['tried', "tokenctl's own service"]);
+  expect([standing, text]).toEqual(['tried', "with tokenctl's own service"]);
   expect(known.application_lifetimes).toEqual({ outcome: 'the new lifetime', isKnown: true });
 });
 
-test('one line says that no controller of a platform was tried, and what follows', () => {
+test('one line says that no controller of a platform was tested, and what follows', () => {
   const platform = { dialect: 'controller', version: '4.5.12' } as const;
   expect(compatibilityOf(platform).text).toBe(
-    "no version of a platform's own controller was, such as 4.5.12: the worst is assumed",
+    "not with any controller of a platform, such as 4.5.12: the worst is assumed",
   );
   expect(assumptions(platform)).toEqual([]);
   expect(compatibilityOf(platform).effects.orphaned_refresh.isKnown).toBe(false);
