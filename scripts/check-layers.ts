@@ -32,7 +32,7 @@ const INPUT_AND_OUTPUT = [
 
 /** What of the shared package has no input or output: everything may use it. */
 const SHARED = ['common/src', 'common/src/signals'];
-const ADAPTERS = ['targets', 'directories', 'audit-log', 'scheduler', 'notify', 'signals'].map(
+const ADAPTERS = ['targets', 'directories', 'stores', 'audit-log', 'scheduler', 'notify', 'signals'].map(
   (name) => `src/${name}`,
 );
 const ADAPTER: Layer = { uses: ['src/operations', 'src/domain', 'common/src/db', 'common/src/network'] };
@@ -85,6 +85,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   'src/targets': ADAPTER,
   'src/directories': ADAPTER,
+  'src/stores': ADAPTER,
   'src/audit-log': ADAPTER,
   'src/scheduler': ADAPTER,
   'src/notify': ADAPTER,

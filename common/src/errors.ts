@@ -28,6 +28,8 @@ export type TokenctlErrorCode =
   | 'plan_too_large'
   /** A saved plan is of another controller, or its tokens are no longer the same. */
   | 'plan_outdated'
+  /** A secret store holds another value than the one that was to be replaced: nothing was written there. */
+  | 'store_changed'
   /** The plan needs the approval of a second person, and has none that is valid. */
   | 'not_approved'
   /** The confirmation was not given. */

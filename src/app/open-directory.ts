@@ -253,7 +253,12 @@ function notAKey(file: string): TokenctlError {
   });
 }
 
-function readCertificates(file: string): string {
+/**
+ * The authorities to trust, in PEM.
+ *
+ * @throws TokenctlError `configuration`
+ */
+export function readCertificates(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {

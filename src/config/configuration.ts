@@ -46,7 +46,15 @@ export interface Configuration extends Settings {
 }
 
 /** The sections that a lockdown or a revocation does not need: a mistake in one stops the commands that use it only. */
-const PART_SECTIONS = ['policy', 'ownerNotices', 'directories', 'scheduler', 'signals', 'jobs'] as const;
+const PART_SECTIONS = [
+  'policy',
+  'ownerNotices',
+  'directories',
+  'stores',
+  'scheduler',
+  'signals',
+  'jobs',
+] as const;
 
 type PartSection = (typeof PART_SECTIONS)[number];
 

@@ -5,6 +5,7 @@ import { directoriesSchema } from './directories.ts';
 import { type JobKind, jobsSchema, ownerNoticesSchema, schedulerSchema } from './jobs.ts';
 import { policySchema } from './policy.ts';
 import { signalsSchema } from './signals.ts';
+import { storesSchema } from './stores.ts';
 import { type DatabaseSetting, databaseSetting, duration, secretReference } from './value-schemas.ts';
 
 /** What a context or a group may be called: it is a key of the file, and part of a file's name. */
@@ -269,6 +270,8 @@ const sections = z.strictObject({
   directories: directoriesSchema.default({}),
   /** The rule of two persons for all contexts, and where the own private key of an approver is. */
   approval: approval.extend({ key: secretReference.optional() }).optional(),
+  /** Where tokens are kept for the programs that use them. */
+  stores: storesSchema.default({}),
   scheduler: schedulerSchema,
   /** Security events of identity providers. */
   signals: signalsSchema.optional(),

@@ -139,6 +139,7 @@ const STATUS: Readonly<Partial<Record<TokenctlErrorCode, number>>> = {
   plan_too_large: 400,
   lockout_refused: 409,
   plan_outdated: 409,
+  store_changed: 409,
   not_confirmed: 409,
   not_found: 404,
   permission_refused: 403,

@@ -126,6 +126,7 @@ const byErrorCode: Readonly<Record<TokenctlErrorCode, number>> = {
   lockout_refused: exitCodes.usage,
   plan_too_large: exitCodes.usage,
   plan_outdated: exitCodes.usage,
+  store_changed: exitCodes.refused,
   not_approved: exitCodes.usage,
   not_confirmed: exitCodes.usage,
   already_running: exitCodes.usage,

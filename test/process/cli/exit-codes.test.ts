@@ -10,6 +10,7 @@ const promised: Record<TokenctlErrorCode, number> = {
   lockout_refused: 2,
   plan_too_large: 2,
   plan_outdated: 2,
+  store_changed: 4,
   not_approved: 2,
   not_confirmed: 2,
   already_running: 2,

@@ -175,7 +175,7 @@ test.each([null, '0.2.0'])('the service %s is told the same over REST and in its
 test('one line says that no controller of a platform was tested, and what follows', () => {
   const platform = { dialect: 'controller', version: '4.5.12' } as const;
   expect(compatibilityOf(platform).text).toBe(
-    "not with any controller of a platform, such as 4.5.12: the worst is assumed",
+    'not with any controller of a platform, such as 4.5.12: the worst is assumed',
   );
   expect(assumptions(platform)).toEqual([]);
   expect(compatibilityOf(platform).effects.orphaned_refresh.isKnown).toBe(false);

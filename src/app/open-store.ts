@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Environment } from '../config/paths.ts';
+import { readSecret } from '../config/secrets.ts';
+import { type StoreSettings, storeFor } from '../config/stores.ts';
+import { nearestName } from '../domain/nearest-name.ts';
+import type { SecretStore } from '../operations/ports/secret-store.ts';
+import type { VaultLogin } from '../stores/vault-store.ts';
+import { readCertificates } from './open-directory.ts';
+
+/**
+ * Opens a store of the configuration for a consumer; nothing is sent yet.
+ *
+ * @throws TokenctlError `not_found` for a name that the configuration does not have, `configuration` for secrets that cannot be
+ * read.
+ */
+export async function openStore(
+  name: string,
+  {
+    stores,
+    consumer,
+    environment,
+  }: {
+    readonly stores: Readonly<Record<string, StoreSettings>>;
+    readonly consumer: string;
+    readonly environment: Environment;
+  },
+): Promise<SecretStore> {
+  const settings = storeFor(storeSettings(name, stores), consumer);
+  const called = `The store ${name}`;
+  switch (settings.kind) {
+    case 'file': {
+      const { fileStore } = await import('../stores/file-store.ts');
+      return fileStore(settings.file, called);
+    }
+    case 'vault': {
+      const { vaultStore } = await import('../stores/vault-store.ts');
+      const { url, caFile, namespace, mount, path, key, login } = settings;
+      const ca = caFile === undefined ? undefined : readCertificates(caFile);
+      return vaultStore(
+        { url: new URL(url), ca, namespace, mount, path, key, login: vaultLogin(login, environment) },
+        called,
+      );
+    }
+    case 'kubernetes': {
+      const { kubernetesStore } = await import('../stores/kubernetes-store.ts');
+      const { accessByKubeconfig, accessInCluster } = await import('../stores/cluster-access.ts');
+      const { namespace, secret, key, kubeconfig } = settings;
+      const access = async () =>
+        kubeconfig === undefined
+          ? accessInCluster(called, environment)
+          : await accessByKubeconfig(kubeconfig.file, {
+              name: called,
+              environment,
+              context: kubeconfig.context,
+            });
+      return kubernetesStore({ namespace, secret, key, access }, called);
+    }
+    case 'command': {
+      const { commandStore } = await import('../stores/command-store.ts');
+      return commandStore({ ...settings, environment }, called);
+    }
+  }
+}
+
+function storeSettings(name: string, stores: Readonly<Record<string, StoreSettings>>): StoreSettings {
+  const found = Object.hasOwn(stores, name) ? stores[name] : undefined;
+  if (found !== undefined) return found;
+  const near = nearestName(name, Object.keys(stores));
+  throw new TokenctlError('not_found', `There is no store "${name}" in the configuration`, {
+    hint: near === undefined ? 'Define it in the section `stores`.' : `Did you mean "${near}"?`,
+  });
+}
+
+/** The secrets are read at each login: they may be renewed in their files. */
+function vaultLogin(
+  login: Extract<StoreSettings, { kind: 'vault' }>['login'],
+  environment: Environment,
+): VaultLogin {
+  if ('token' in login) return { token: readSecret(login.token, environment) };
+  if ('appRole' in login) {
+    const { roleId, secretId, mount } = login.appRole;
+    return { mount, credentials: () => ({ role_id: roleId, secret_id: readSecret(secretId, environment) }) };
+  }
+  const { role, jwt, mount } = login.kubernetes;
+  // Kubernetes lets others read it in the pod: it is no file of mode 0600.
+  return { mount, credentials: () => ({ role, jwt: readFileSync(jwt.file, 'utf8').trim() }) };
+}

@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { duration, secretReference } from './value-schemas.ts';
+
+/** What stands for the name of the consumer in the place of a store, so that one store serves many. */
+export const CONSUMER = '{consumer}';
+
+const inFile = z.strictObject({ file: z.string().min(1) });
+
+const address = z
+  .url({ protocol: /^https?$/, error: 'must be a URL that starts with https://' })
+  .refine((text) => {
+    const { username, password, search, hash } = new URL(text);
+    return username === '' && password === '' && search === '' && hash === '';
+  }, 'must be a base URL, without a user name, a query or a fragment');
+
+/** Names with slashes between, none of them a step up. */
+const vaultPath = z
+  .string()
+  .refine(
+    (text) => text.split('/').every((each) => each !== '' && each !== '.' && each !== '..'),
+    'must be a path such as ci/awx, without a slash at its ends',
+  );
+
+/** A name of an object of Kubernetes (RFC 1123). */
+const objectName = z
+  .string()
+  .refine(
+    (text) => /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(text.replace(CONSUMER, 'x')),
+    'is not a name in Kubernetes: use lower-case letters, digits, dots and dashes',
+  );
+
+const key = z
+  .string()
+  .regex(/^[\w.{}-]{1,253}$/, 'is not the name of a key: use letters, digits, dots, dashes and underscores')
+  .default('token');
+
+const command = z.array(z.string().min(1)).min(1, 'must be a program and its arguments');
+
+const login = z.union(
+  [
+    z.strictObject({ token: secretReference }),
+    z.strictObject({
+      appRole: z.strictObject({
+        roleId: z.string().min(1),
+        secretId: secretReference,
+        mount: vaultPath.default('approle'),
+      }),
+    }),
+    z.strictObject({
+      kubernetes: z.strictObject({
+        role: z.string().min(1),
+        /** The token of the service account. */
+        jwt: inFile.default({ file: '/var/run/secrets/kubernetes.io/serviceaccount/token' }),
+        mount: vaultPath.default('kubernetes'),
+      }),
+    }),
+  ],
+  { error: 'names one way to log in: token, appRole or kubernetes' },
+);
+
+/** The `stores` section: where tokens are kept for the programs that use them. */
+export const storesSchema = z.record(
+  z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, 'cannot name a store: use letters, digits, dots and dashes'),
+  z.discriminatedUnion(
+    'kind',
+    [
+      z.strictObject({ kind: z.literal('file'), file: z.string().min(1) }),
+      z.strictObject({
+        kind: z.literal('vault'),
+        url: address,
+        /** A namespace of Vault Enterprise or OpenBao. */
+        namespace: z.string().min(1).optional(),
+        /** Where the KV engine, version 2, is mounted. */
+        mount: vaultPath.default('secret'),
+        path: vaultPath,
+        key,
+        login,
+        caFile: z.string().min(1).optional(),
+      }),
+      z.strictObject({
+        kind: z.literal('kubernetes'),
+        namespace: objectName,
+        secret: objectName,
+        key,
+        /** Without it, the service account of the pod. */
+        kubeconfig: z
+          .strictObject({ file: z.string().min(1), context: z.string().min(1).optional() })
+          .optional(),
+      }),
+      z.strictObject({
+        kind: z.literal('command'),
+        /** Gets the value on standard input. */
+        write: command,
+        /** Prints the value, or nothing where none is stored. */
+        read: command,
+        timeout: duration({ min: '1s', max: '10m' }).default(30),
+      }),
+    ],
+    { error: 'must have one of these kinds: file, vault, kubernetes, command' },
+  ),
+);
+
+/** A store, defaults filled in. */
+export type StoreSettings = z.output<typeof storesSchema>[string];
+
+/** The place of a store for a consumer. Two consumers whose places are equal would overwrite each other. */
+export function storeFor(settings: StoreSettings, consumer: string): StoreSettings {
+  const named = (text: string) => text.replaceAll(CONSUMER, consumer);
+  switch (settings.kind) {
+    case 'file':
+      return { ...settings, file: named(settings.file) };
+    case 'vault':
+      return { ...settings, path: named(settings.path), key: named(settings.key) };
+    case 'kubernetes':
+      return { ...settings, secret: named(settings.secret), key: named(settings.key) };
+    case 'command':
+      return { ...settings, write: settings.write.map(named), read: settings.read.map(named) };
+  }
+}

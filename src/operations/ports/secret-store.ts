@@ -1,0 +1,38 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
+
+/** One place in a secret store, where programs read a token: a file, a key of a secret in Vault or Kubernetes, what a command keeps. */
+export interface SecretStore {
+  /** What messages call it: `The store ci (secret/ci/awx at vault.example.com)`. */
+  readonly name: string;
+  /**
+   * Reads what is there; null where there is nothing.
+   *
+   * @throws TokenctlError `target_unreachable`, `credentials_refused`, `permission_refused`, `target_misbehaved`, `configuration`,
+   * `interrupted`
+   */
+  read(signal?: AbortSignal): Promise<Secret | null>;
+  /**
+   * Writes a value in the place of `over`, and leaves all else that is stored beside it as it is. Whether it was written is not
+   * known after an error other than `store_changed`: read it.
+   *
+   * @param over What was read there last: where something else is there by now, nothing is written.
+   * @throws TokenctlError `store_changed`, and as {@link read} does
+   */
+  write(value: Secret, over: Secret | null, signal?: AbortSignal): Promise<void>;
+}
+
+/** Whether two values of a store are equal, in constant time. Null is nothing stored. */
+export function sameValue(one: Secret | null, other: Secret | null): boolean {
+  if (one === null || other === null) return one === other;
+  const digest = (secret: Secret) => createHash('sha256').update(secret.reveal()).digest();
+  return timingSafeEqual(digest(one), digest(other));
+}
+
+/** The error of a store in which somebody else wrote. */
+export function storeChanged(name: string): TokenctlError {
+  return new TokenctlError('store_changed', `${name} holds a value that tokenctl did not expect there`, {
+    hint: 'Nothing was written. Find out who else writes it.',
+  });
+}

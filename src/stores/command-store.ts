@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { type SecretStore, sameValue, storeChanged } from '../operations/ports/secret-store.ts';
+
+const MAX_BYTES = 64 * 1024;
+
+/** The two commands of a store. Each is a program and its arguments; no shell reads them. */
+export interface CommandStoreOptions {
+  /** Gets the value on standard input. */
+  readonly write: readonly string[];
+  /** Prints the value, or nothing where none is stored. */
+  readonly read: readonly string[];
+  /** How long each may take, in seconds. */
+  readonly timeout: number;
+  /** What they get: no secret of tokenctl is in it. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** A store that two commands reach: for secret managers of clouds and password managers. */
+export function commandStore(options: CommandStoreOptions, called: string): SecretStore {
+  const { read: reading, write: writing, timeout, environment } = options;
+  const name = called;
+  const run = (command: readonly string[], input: string, signal?: AbortSignal) =>
+    runCommand(command, { name, input, timeout, environment, signal });
+  const read = async (signal?: AbortSignal): Promise<Secret | null> => {
+    const text = (await run(reading, '', signal)).replace(/\r?\n$/, '');
+    return text === '' ? null : new Secret(text);
+  };
+  return {
+    name,
+    read,
+    async write(value, over, signal) {
+      if (!sameValue(await read(signal), over)) throw storeChanged(name);
+      await run(writing, value.reveal(), signal);
+    },
+  };
+}
+
+/** Runs a program to its end. What it prints is never quoted: it may hold the value. */
+async function runCommand(
+  [program = '', ...args]: readonly string[],
+  options: {
+    readonly name: string;
+    readonly input: string;
+    readonly timeout: number;
+    readonly environment: CommandStoreOptions['environment'];
+    readonly signal: AbortSignal | undefined;
+  },
+): Promise<string> {
+  const { name, input, timeout, environment, signal } = options;
+  const limit = AbortSignal.timeout(timeout * 1000);
+  const child = spawn(program, args, {
+    env: environment,
+    stdio: ['pipe', 'pipe', 'ignore'],
+    signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+    killSignal: 'SIGKILL',
+  });
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+    if (text.length > MAX_BYTES) child.kill('SIGKILL');
+  });
+  // A program that does not read its input closes it: its exit code says what it did.
+  child.stdin.on('error', () => undefined).end(input);
+  try {
+    const [code, killed] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+    if (code === 0) return text;
+    const how =
+      text.length > MAX_BYTES
+        ? 'printed too much'
+        : code === null
+          ? `was ended by ${killed}`
+          : `ended with ${code}`;
+    throw new TokenctlError('target_unreachable', `${name}: ${program} ${how}`, {
+      hint: 'Run the command by hand. What it prints is not shown here, because it may hold the value.',
+    });
+  } catch (cause) {
+    if (cause instanceof TokenctlError) throw cause;
+    if (signal?.aborted) throw new TokenctlError('interrupted', 'Interrupted', { cause });
+    if (limit.aborted)
+      throw new TokenctlError('target_unreachable', `${name}: ${program} did not end within ${timeout} s`);
+    const { code = 'unknown' } = cause as NodeJS.ErrnoException;
+    throw new TokenctlError('configuration', `${name}: ${program} cannot be run (${code})`, { cause });
+  }
+}

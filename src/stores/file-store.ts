@@ -1,0 +1,101 @@
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { type SecretStore, sameValue, storeChanged } from '../operations/ports/secret-store.ts';
+
+/** Longer than any token: what is longer is another kind of file. */
+const MAX_BYTES = 64 * 1024;
+const NEW_MODE = 0o600;
+
+/**
+ * A file that holds the value and a line feed, for programs that read it, systemd credentials and mounts. It is replaced in one
+ * step: a reader finds the old value or the new one. Its mode and its owner stay; a new one has mode 0600. A symbolic link is kept.
+ */
+export function fileStore(path: string, called: string): SecretStore {
+  const name = `${called} (${path})`;
+  const read = () => readStored(path, name);
+  return {
+    name,
+    read: () => Promise.resolve().then(read),
+    write: (value, over) =>
+      Promise.resolve().then(() => {
+        const target = targetOf(path);
+        const fresh = `${target}.${process.pid}.new`;
+        try {
+          writeFileSync(fresh, `${value.reveal()}\n`, { mode: NEW_MODE, flag: 'wx', flush: true });
+          keepModeAndOwner(fresh, statSync(target, { throwIfNoEntry: false }));
+          // A file has no version to compare in the step that replaces it: this is as close to it as can be.
+          if (!sameValue(read(), over)) throw storeChanged(name);
+          renameSync(fresh, target);
+          syncFolder(dirname(target));
+        } catch (cause) {
+          rmSync(fresh, { force: true });
+          throw cause instanceof TokenctlError ? cause : failure(name, 'written', cause);
+        }
+      }),
+  };
+}
+
+function readStored(path: string, name: string): Secret | null {
+  try {
+    const status = statSync(path, { throwIfNoEntry: false });
+    if (status === undefined) return null;
+    if (!status.isFile() || status.size > MAX_BYTES) {
+      throw new TokenctlError('configuration', `${name} is not a file with one value`);
+    }
+    const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+    return text === '' ? null : new Secret(text);
+  } catch (cause) {
+    throw cause instanceof TokenctlError ? cause : failure(name, 'read', cause);
+  }
+}
+
+function keepModeAndOwner(fresh: string, of: Stats | undefined): void {
+  if (of === undefined) return;
+  const { uid, gid } = statSync(fresh);
+  if (uid !== of.uid || gid !== of.gid) chownSync(fresh, of.uid, of.gid);
+  chmodSync(fresh, of.mode & 0o777);
+}
+
+/** A rename is lost in a power cut until its folder is on the disk. */
+function syncFolder(folder: string): void {
+  const descriptor = openSync(folder, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function targetOf(path: string): string {
+  return statSync(path, { throwIfNoEntry: false }) === undefined ? path : realpathSync(path);
+}
+
+function failure(name: string, what: 'read' | 'written', cause: unknown): TokenctlError {
+  const { code = 'unknown' } = cause as NodeJS.ErrnoException;
+  const hints: Readonly<Record<string, string>> = {
+    EACCES: 'Give the user that runs tokenctl access to the file and its folder.',
+    EPERM: 'To keep the owner of the file, tokenctl has to run as that owner or as root.',
+    ENOSPC: 'Free some disk space.',
+    ENOENT: 'Create its folder.',
+    EEXIST: 'A process that was killed left a file that ends in .new beside it: remove it.',
+  };
+  return new TokenctlError('configuration', `${name} cannot be ${what} (${code})`, {
+    hint: hints[code],
+    cause,
+  });
+}

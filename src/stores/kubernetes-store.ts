@@ -1,0 +1,80 @@
+import { Secret } from '@tokenctl/common/secret.ts';
+import { type SecretStore, sameValue, storeChanged } from '../operations/ports/secret-store.ts';
+import type { ClusterAccess } from './cluster-access.ts';
+import { membersOf, StoreClient, type StoreRequest } from './store-client.ts';
+
+/** A key of a Secret. */
+export interface KubernetesStoreOptions {
+  readonly namespace: string;
+  readonly secret: string;
+  readonly key: string;
+  /** Reads how the cluster is reached; again for each use, since its tokens are renewed in their files. */
+  readonly access: () => Promise<ClusterAccess>;
+}
+
+const FIELD_MANAGER = 'tokenctl';
+const MAX_ATTEMPTS = 3;
+
+/**
+ * A key of a Secret of Kubernetes, by server-side apply with the field manager `tokenctl`: other keys, labels and annotations stay
+ * as they are. The version of the object that was read is sent with it, so that no value of another writer is replaced. Needs
+ * `get`, `create` and `patch` on secrets (https://kubernetes.io/docs/reference/using-api/server-side-apply).
+ */
+export function kubernetesStore(options: KubernetesStoreOptions, called: string): SecretStore {
+  const { namespace, secret, key, access } = options;
+  const name = `${called} (${namespace}/${secret}, key ${key})`;
+  const folder = `api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`;
+  const place = `${folder}/${encodeURIComponent(secret)}`;
+  const rights = `get, create and patch on the secret ${secret} in the namespace ${namespace}`;
+  const writer = `fieldManager=${FIELD_MANAGER}`;
+
+  const open = async () => {
+    const { url, authorization, ...connect } = await access();
+    const client = new StoreClient(name, url, connect);
+    const headers = authorization === null ? {} : { authorization: authorization.reveal() };
+    const send = (request: Omit<StoreRequest, 'headers'>) =>
+      client.send({
+        ...request,
+        headers: {
+          ...headers,
+          // JSON is YAML.
+          ...(request.method === 'PATCH' && { 'content-type': 'application/apply-patch+yaml' }),
+        },
+      });
+    const get = async (signal: AbortSignal | undefined) => {
+      const { status, body } = await send({ method: 'GET', path: place, signal });
+      if (status === 404) return null;
+      if (status !== 200) throw client.refusal(status, rights);
+      const { data, metadata } = membersOf(body);
+      const version = membersOf(metadata)['resourceVersion'];
+      if (typeof version !== 'string') throw client.misbehaved('sent a Secret without a version');
+      const text = Buffer.from(String(membersOf(data)[key] ?? ''), 'base64').toString('utf8');
+      return { version, value: text === '' ? null : new Secret(text) };
+    };
+    return { client, send, get };
+  };
+
+  return {
+    name,
+    read: async (signal) => (await (await open()).get(signal))?.value ?? null,
+    async write(value, over, signal) {
+      const { client, send, get } = await open();
+      // Another key of the Secret may be written meanwhile: that is no conflict about this one.
+      for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+        const now = await get(signal);
+        if (!sameValue(now?.value ?? null, over)) throw storeChanged(name);
+        const metadata = { name: secret, namespace, ...(now !== null && { resourceVersion: now.version }) };
+        const data = { [key]: Buffer.from(value.reveal()).toString('base64') };
+        const json = { apiVersion: 'v1', kind: 'Secret', metadata, data };
+        const { status } =
+          now === null
+            ? await send({ method: 'POST', path: `${folder}?${writer}`, json, signal })
+            : // Forced: who wrote the value that is replaced owns the key, and it is the value that is meant.
+              await send({ method: 'PATCH', path: `${place}?${writer}&force=true`, json, signal });
+        if (status === 200 || status === 201) return;
+        if (status !== 409) throw client.refusal(status, rights);
+      }
+      throw storeChanged(name);
+    },
+  };
+}

@@ -1,0 +1,127 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { errorCode, exchange, OverlongResponse } from '@tokenctl/common/network/exchange.ts';
+import { openOutgoing } from '@tokenctl/common/network/outgoing.ts';
+import { isProtected } from '@tokenctl/common/network-address.ts';
+
+const TIMEOUT_MS = 15_000;
+/** A Secret of Kubernetes has at most 1 MiB, in base64 in JSON. */
+const MAX_BYTES = 4 * 1024 * 1024;
+
+/** A request to the API of a store. */
+export interface StoreRequest {
+  readonly method: 'GET' | 'POST' | 'PATCH';
+  /** Below the base address, without a slash in front. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly json?: unknown;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** What a store answered. */
+export interface StoreAnswer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** Sends requests to the API of a store: each has a limit, follows no redirect, and goes to its one origin. */
+export class StoreClient {
+  readonly #name: string;
+  readonly #base: URL;
+  readonly #connect: ConnectOptions;
+
+  /** @throws TokenctlError `configuration` for an address that would send the credential unencrypted */
+  constructor(name: string, url: URL, connect: ConnectOptions = {}) {
+    if (!isProtected(url)) {
+      throw new TokenctlError('configuration', `${name}: the address must begin with https://`);
+    }
+    this.#name = name;
+    this.#base = new URL(url.href.endsWith('/') ? url.href : `${url.href}/`);
+    this.#connect = connect;
+  }
+
+  /** @throws TokenctlError `target_unreachable`, `target_misbehaved`, `interrupted` */
+  async send({ method, path, headers, json, signal }: StoreRequest): Promise<StoreAnswer> {
+    const url = new URL(path, this.#base);
+    const timeout = AbortSignal.timeout(TIMEOUT_MS);
+    const { dispatcher } = openOutgoing(url, { connect: { timeout: 10_000, ...this.#connect } });
+    try {
+      const answer = await exchange(url, {
+        method,
+        headers: { accept: 'application/json', 'content-type': 'application/json', ...headers },
+        ...(json !== undefined && { body: JSON.stringify(json) }),
+        dispatcher,
+        signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+        maxBytes: MAX_BYTES,
+      });
+      return { status: answer.status, body: this.#parse(await answer.text()) };
+    } catch (cause) {
+      if (signal?.aborted) throw new TokenctlError('interrupted', 'Interrupted', { cause });
+      if (cause instanceof OverlongResponse) throw this.misbehaved('sent a response that is too long');
+      if (cause instanceof TokenctlError) throw cause;
+      throw new TokenctlError(
+        'target_unreachable',
+        `${this.#name} could not be reached (${errorCode(cause)})`,
+        {
+          cause,
+        },
+      );
+    } finally {
+      await dispatcher.destroy();
+    }
+  }
+
+  /** The error for an answer that makes no sense. */
+  misbehaved(what: string): TokenctlError {
+    return new TokenctlError('target_misbehaved', `${this.#name} ${what}`);
+  }
+
+  /** The error for a status that is no success. Nothing of the answer is quoted: it may hold a value. */
+  refusal(status: number, right: string): TokenctlError {
+    const said = `${this.#name} answered ${status}`;
+    if (status === 401) {
+      return new TokenctlError('credentials_refused', said, { hint: 'Check the credential of this store.' });
+    }
+    if (status === 403) {
+      return new TokenctlError('permission_refused', said, {
+        hint: `Grant ${right}, or check the credential of this store.`,
+      });
+    }
+    const isTransient = status === 429 || status >= 500;
+    return new TokenctlError(isTransient ? 'target_unreachable' : 'target_misbehaved', said, {
+      hint: isTransient ? 'Try again later.' : 'Check the address and the place of this store.',
+    });
+  }
+
+  /** Numbers that JavaScript cannot hold keep their text: what is stored beside the value is written back. */
+  #parse(text: string): unknown {
+    if (text === '') return null;
+    try {
+      return JSON.parse(text, keepNumber);
+    } catch {
+      throw this.misbehaved('sent a response that is not JSON');
+    }
+  }
+}
+
+/** TLS to the store, all in PEM. */
+export interface ConnectOptions {
+  /** Authorities to trust. */
+  readonly ca?: string;
+  /** A certificate of the client, and its key. */
+  readonly cert?: string;
+  readonly key?: string;
+}
+
+/** A reviver as ECMAScript's proposal for the source text of JSON.parse defines it. */
+function keepNumber(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
+  const source = context?.source;
+  if (typeof value !== 'number' || source === undefined || String(value) === source) return value;
+  return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(source);
+}
+
+/** The members of an object; none of anything else. */
+export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
+}

@@ -1,0 +1,137 @@
+import { Secret } from '@tokenctl/common/secret.ts';
+import { type SecretStore, sameValue, storeChanged } from '../operations/ports/secret-store.ts';
+import { membersOf, StoreClient, type StoreRequest } from './store-client.ts';
+
+/** How tokenctl logs in to Vault: its own token, or one for each use that it revokes afterwards. */
+export type VaultLogin =
+  | { readonly token: Secret }
+  | { readonly mount: string; readonly credentials: () => Readonly<Record<string, Secret | string>> };
+
+/** A key of a secret of the KV engine, version 2. */
+export interface VaultStoreOptions {
+  readonly url: URL;
+  /** PEM of the authorities to trust. */
+  readonly ca: string | undefined;
+  /** A namespace of Vault Enterprise or OpenBao. */
+  readonly namespace: string | undefined;
+  /** Where the engine is mounted. */
+  readonly mount: string;
+  /** The path of the secret below it. */
+  readonly path: string;
+  readonly key: string;
+  readonly login: VaultLogin;
+}
+
+const MAX_ATTEMPTS = 3;
+
+/**
+ * A key of a secret in HashiCorp Vault or OpenBao (KV engine, version 2). Each write is a new version with check-and-set, so that
+ * no value of another writer is replaced; other keys of the secret are written back as they are. Needs `read` and `create`,
+ * `update` on the data path. A token that a login gave is revoked at the end of its use; one from a file is neither renewed nor
+ * revoked (https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2).
+ */
+export function vaultStore(options: VaultStoreOptions, called: string): SecretStore {
+  const { url, ca, namespace, mount, path, key, login } = options;
+  const name = `${called} (${mount}/${path} at ${url.host})`;
+  const client = new StoreClient(name, url, ca === undefined ? {} : { ca });
+  const place = `v1/${encoded(mount)}/data/${encoded(path)}`;
+  const common = {
+    'x-vault-request': 'true',
+    ...(namespace !== undefined && { 'x-vault-namespace': namespace }),
+  };
+  const rights = `read, create and update on ${mount}/data/${path}`;
+
+  const send = async (token: Secret, request: Omit<StoreRequest, 'headers'>) =>
+    await client.send({ ...request, headers: { ...common, 'x-vault-token': token.reveal() } });
+
+  const using = async <Result>(signal: AbortSignal | undefined, act: (token: Secret) => Promise<Result>) => {
+    if ('token' in login) return await act(login.token);
+    const token = await logIn(client, { login, common, signal });
+    try {
+      return await act(token);
+    } finally {
+      // It ends by itself where this fails.
+      await send(token, { method: 'POST', path: 'v1/auth/token/revoke-self', signal: undefined }).catch(
+        () => undefined,
+      );
+    }
+  };
+
+  const readWhole = async (token: Secret, signal: AbortSignal | undefined) => {
+    const { status, body } = await send(token, { method: 'GET', path: place, signal });
+    const { data, metadata } = membersOf(membersOf(body)['data']);
+    // A deleted version is answered with 404 and its metadata: the next write counts on from it.
+    if (status !== 200 && status !== 404) throw client.refusal(status, rights);
+    const version = Number(membersOf(metadata)['version'] ?? 0);
+    const found = status === 200 ? membersOf(data) : {};
+    const value = found[key];
+    if (value !== undefined && typeof value !== 'string')
+      throw client.misbehaved(`has a value in ${key} that is not text`);
+    return { version, all: found, value: value === undefined || value === '' ? null : new Secret(value) };
+  };
+
+  return {
+    name,
+    read: async (signal) => (await using(signal, (token) => readWhole(token, signal))).value,
+    write: (value, over, signal) =>
+      using(signal, async (token) => {
+        // Another key of the secret may be written meanwhile: that is no conflict about this one.
+        for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+          const now = await readWhole(token, signal);
+          if (!sameValue(now.value, over)) throw storeChanged(name);
+          const json = { options: { cas: now.version }, data: { ...now.all, [key]: value.reveal() } };
+          const { status, body } = await send(token, { method: 'POST', path: place, json, signal });
+          if (status === 200) return;
+          if (status !== 400 || !isOutdated(body)) throw client.refusal(status, rights);
+        }
+        throw storeChanged(name);
+      }),
+  };
+}
+
+/** Vault says so in words only: `check-and-set parameter did not match the current version`. */
+function isOutdated(body: unknown): boolean {
+  const { errors } = membersOf(body);
+  return (
+    Array.isArray(errors) &&
+    errors.some((each) => typeof each === 'string' && each.startsWith('check-and-set'))
+  );
+}
+
+async function logIn(
+  client: StoreClient,
+  {
+    login,
+    common,
+    signal,
+  }: {
+    readonly login: Exclude<VaultLogin, { token: Secret }>;
+    readonly common: Readonly<Record<string, string>>;
+    readonly signal: AbortSignal | undefined;
+  },
+): Promise<Secret> {
+  const json = Object.fromEntries(
+    Object.entries(login.credentials()).map(([name, value]) => [
+      name,
+      value instanceof Secret ? value.reveal() : value,
+    ]),
+  );
+  const path = `v1/auth/${encoded(login.mount)}/login`;
+  const { status, body } = await client.send({ method: 'POST', path, headers: common, json, signal });
+  // A wrong role or secret is answered with 400.
+  if (status === 400) throw client.refusal(401, '');
+  if (status !== 200) throw client.refusal(status, 'the login');
+  const token = membersOf(membersOf(body)['auth'])['client_token'];
+  if (typeof token !== 'string' || token === '') throw client.misbehaved('gave no token at its login');
+  return new Secret(token);
+}
+
+/** A path of several names, each encoded. */
+function encoded(path: string): string {
+  return path.split('/').map(encodeURIComponent).join('/');
+}
+
+/** Whether a text can be a path in Vault: names with slashes between, none of them a step up. */
+export function isVaultPath(text: string): boolean {
+  return text.split('/').every((each) => each !== '' && each !== '.' && each !== '..');
+}
