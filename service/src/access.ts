@@ -47,15 +47,18 @@ export function seenActivity(user: UserRecord): Sql | null {
   const me = sql`${user.id}::integer`;
   const watches = [...user.admin_of, ...user.auditor_of];
   const watched = sql`ANY(${watches}::integer[])`;
+  // One way to see an entry for each branch: with OR between two, all tokens or all members are read.
   return sql`SELECT l.activitystream_id FROM main_activitystream_o_auth2_access_token l
-      JOIN main_oauth2accesstoken t ON t.id = l.oauth2accesstoken_id LEFT JOIN main_oauth2application a ON a.id = t.application_id
-      WHERE t.user_id = ${me} OR a.organization_id = ANY(${user.admin_of}::integer[])
+      JOIN main_oauth2accesstoken t ON t.id = l.oauth2accesstoken_id WHERE t.user_id = ${me}
+    UNION ALL SELECT l.activitystream_id FROM main_activitystream_o_auth2_access_token l
+      JOIN main_oauth2accesstoken t ON t.id = l.oauth2accesstoken_id JOIN main_oauth2application a ON a.id = t.application_id
+      WHERE a.organization_id = ANY(${user.admin_of}::integer[])
     UNION ALL SELECT l.activitystream_id FROM main_activitystream_o_auth2_application l
       JOIN main_oauth2application a ON a.id = l.oauth2application_id
       WHERE a.organization_id = ANY(${[...watches, ...user.member_of]}::integer[])
+    UNION ALL SELECT l.activitystream_id FROM main_activitystream_user l WHERE l.user_id = ${me}
     UNION ALL SELECT l.activitystream_id FROM main_activitystream_user l
-      WHERE l.user_id = ${me} OR EXISTS (SELECT FROM service_role r
-        WHERE r.user_id = l.user_id AND r.role = 'member' AND r.organization_id = ${watched})
+      JOIN service_role r ON r.user_id = l.user_id WHERE r.role = 'member' AND r.organization_id = ${watched}
     UNION ALL SELECT l.activitystream_id FROM main_activitystream_organization l WHERE l.organization_id = ${watched}
     UNION ALL SELECT l.activitystream_id FROM main_activitystream_team l
       JOIN service_team_role h ON h.team_id = l.team_id WHERE h.user_id = ${me}

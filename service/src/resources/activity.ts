@@ -41,7 +41,7 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
   serve(
     'activity_stream/',
     'Who changed what. Users other than superusers and auditors see the entries about resources that they can see.',
-    (exchange) => listActivity(exchange),
+    (exchange) => listActivity(exchange, undefined, EVERY_ROW),
   );
   serve('activity_stream/:id(^\\d+$)/', 'One entry of the activity stream.', show);
   serve('tokens/:id(^\\d+$)/activity_stream/', 'What happened to this token.', async (exchange) =>
@@ -59,24 +59,30 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
     'What this user did, and what was done to the account.',
     async (exchange) => {
       const { id } = await seenUser(exchange);
+      const about = entriesAbout('user', id);
       return listActivity(
         exchange,
-        sql`SELECT s.id FROM main_activitystream s WHERE s.actor_id = ${id} UNION ALL ${entriesAbout('user', id)}`,
+        sql`SELECT s.id FROM main_activitystream s WHERE s.actor_id = ${id} UNION ALL ${about}`,
+        sql`s.actor_id = ${id} OR s.id IN (${about})`,
       );
     },
   );
 }
 
-/** Lists the entries that the caller may see, or those of them that are among these ids. */
-function listActivity(exchange: Exchange, ids?: Sql): Promise<unknown> {
+/**
+ * Lists the entries that the caller may see, or those of them that are among these ids.
+ *
+ * @param condition The same as a condition, where the ids may be most of what is seen: then each seen entry is tried.
+ */
+function listActivity(exchange: Exchange, ids: Sql | undefined, condition?: Sql): Promise<unknown> {
   const seen = seenActivity(exchange.caller.user);
-  const among = ids ?? seen;
+  const among = seen === null || condition === undefined ? ids : seen;
   return list<ActivityRecord>(exchange, {
     fields: activityFields,
     columns: ACTIVITY_COLUMNS,
     from: ACTIVITY_FROM,
-    visible: ids === undefined || seen === null ? EVERY_ROW : sql`s.id IN (${seen})`,
-    ...(among !== null && { among }),
+    visible: seen === null ? EVERY_ROW : (condition ?? sql`s.id IN (${seen})`),
+    ...(among !== undefined && { among }),
     render: (entries) => entries.map(activityJson),
   });
 }
