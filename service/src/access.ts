@@ -161,9 +161,10 @@ export function visibleRoles(user: UserRecord, isIn = isRoleIn): Sql {
   return sql`${isIn([...user.admin_of, ...user.auditor_of])} OR ${isIn(user.member_of, ['organization', 'team'])}
     OR (x.resource_type = 'team' AND (${user.admin_of.length > 0}::boolean
       OR EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.resource_id AND h.user_id = ${user.id})))
-    OR (x.resource_type, x.resource_id) IN (SELECT r.resource_type, r.resource_id
+    OR (x.resource_type = 'organization' AND x.resource_id = ANY(ARRAY(${grantedObjects('organization', user)})))
+    OR (x.resource_type <> 'organization' AND (x.resource_type, x.resource_id) IN (SELECT r.resource_type, r.resource_id
       FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
-      WHERE ${grantedTo(sql`${user.id}::integer`)})`;
+      WHERE ${grantedTo(sql`${user.id}::integer`)}))`;
 }
 
 /** A role that gives another one on an object: one on the object itself, or one in its organization. */

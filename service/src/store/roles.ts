@@ -175,8 +175,8 @@ export function isRoleIn(organizations: readonly number[], types = OBJECTS.map((
   const conditions = OBJECTS.filter(([type]) => types.includes(type)).map(([type, table]) =>
     type === 'organization'
       ? sql`x.resource_type = 'organization' AND x.resource_id = ${ids}`
-      : sql`x.resource_type = ${literal(type)} AND EXISTS (SELECT FROM ${identifier(table)} n
-          WHERE n.id = x.resource_id AND n.organization_id = ${ids})`,
+      : sql`x.resource_type = ${literal(type)} AND (SELECT n.organization_id FROM ${identifier(table)} n
+          WHERE n.id = x.resource_id) = ${ids}`,
   );
   return joined(conditions, ' OR ');
 }
