@@ -76,12 +76,14 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
  */
 function listActivity(exchange: Exchange, ids: Sql | undefined, condition?: Sql): Promise<unknown> {
   const seen = seenActivity(exchange.caller.user);
-  const among = seen === null || condition === undefined ? ids : seen;
+  const isTried = seen !== null && condition !== undefined;
+  const both = seen === null || ids === undefined ? ids : sql`(${ids}) INTERSECT (${seen})`;
+  const among = isTried ? seen : both;
   return list<ActivityRecord>(exchange, {
     fields: activityFields,
     columns: ACTIVITY_COLUMNS,
     from: ACTIVITY_FROM,
-    visible: seen === null ? EVERY_ROW : (condition ?? sql`s.id IN (${seen})`),
+    visible: isTried ? condition : EVERY_ROW,
     ...(among !== undefined && { among }),
     render: (entries) => entries.map(activityJson),
   });
