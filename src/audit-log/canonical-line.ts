@@ -3,13 +3,12 @@ import { type ChainState, openAfter } from './chain.ts';
 
 const DATE = new RegExp(`^${z.regexes.date.source.slice(1, -1)}T$`);
 const DATE_LENGTH = '2026-01-01T'.length;
-const AFTER_DATE = new RegExp(
-  String.raw`^${z.regexes.time({ precision: 3 }).source.slice(1, -1)}Z",(?:"closes":([1-9]\d{0,14}|0),)?"data":`,
-);
-const MAX_AFTER_DATE = '10:00:00.000Z","closes":123456789012345,"data":'.length;
-
 const ACTOR = bytesOf('{"actor":');
 const AT = bytesOf(',"at":"');
+const AFTER_TIME = bytesOf('Z",');
+const CLOSES = bytesOf('"closes":');
+const DATA = bytesOf('"data":');
+const DATA_NEXT = bytesOf(',"data":');
 const KIND = bytesOf(',"kind":"');
 const KINDS = (['intent', 'outcome', 'note'] as const).map((kind) => ({ kind, bytes: bytesOf(kind) }));
 const OPEN = bytesOf('","open":[');
@@ -20,24 +19,34 @@ const SEQ = bytesOf(',"seq":');
 const TARGET = bytesOf(',"target":');
 const END = bytesOf(',"v":1}');
 
+/** How many bytes are compared at once: less than each known part has. */
+const WORD = 4;
+
 /** Checks the lines of a log without parsing them, in a fraction of the time. */
 export class LineReader {
-  // What lines in a row mostly share: all up to the time of day, and all from the target on. No line has a line feed.
-  #beginning = '\n';
-  #end = '\n';
+  // What lines in a row mostly share: all up to the time of day, and all from the target on.
+  #beginning: DataView | null = null;
+  #end: DataView | null = null;
+  /** Of the memory that lines in a row are in. */
+  #view: DataView = new DataView(new ArrayBuffer(0));
 
   /**
    * The open intents after a line of UTF-8 that is surely the next entry of a chain: a valid entry in canonical form (RFC
    * 8785), with the right links. Null for a line that has to be parsed to know.
    */
   openAfterNext(line: Buffer, { head, open }: ChainState): readonly number[] | null {
-    const time = this.#dateEnd(line);
-    const found = AFTER_DATE.exec(line.toString('latin1', time, time + MAX_AFTER_DATE));
-    if (time === NONE || found === null) return null;
-    const [{ length }, closed] = found;
-    const closes = closed === undefined ? undefined : Number(closed);
+    let dataStart = after(line, timeEnd(line, this.#dateEnd(line)), AFTER_TIME);
+    const closed = after(line, dataStart, CLOSES);
+    let closes: number | undefined;
+    if (closed === NONE) {
+      dataStart = after(line, dataStart, DATA);
+    } else {
+      const end = digitsEnd(line, closed);
+      closes = countIn(line, closed, end);
+      dataStart = after(line, end, DATA_NEXT);
+    }
     const seq = head.size + 1;
-    const kindStart = after(line, objectEnd(line, time + length, VALUES), KIND);
+    const kindStart = after(line, objectEnd(line, dataStart, VALUES), KIND);
     for (const { kind, bytes } of KINDS) {
       let at = after(line, kindStart, bytes);
       if (at === NONE) continue;
@@ -54,23 +63,40 @@ export class LineReader {
   }
 
   #dateEnd(line: Buffer): number {
-    const known = afterText(line, 0, this.#beginning);
-    if (known !== NONE) return known;
+    const known = this.#beginning;
+    if (known !== null && this.#isAt(line, 0, known)) return known.byteLength;
     const date = after(line, objectEnd(line, after(line, 0, ACTOR), TEXTS), AT);
     const end = date + DATE_LENGTH;
     if (date === NONE || !DATE.test(line.toString('latin1', date, end))) return NONE;
-    this.#beginning = line.toString('latin1', 0, end);
+    this.#beginning = viewOf(line, 0, end);
     return end;
   }
 
   #isEnd(line: Buffer, start: number): boolean {
     if (start === NONE) return false;
-    const end = line.toString('latin1', start);
-    if (end === this.#end) return true;
+    const known = this.#end;
+    if (known?.byteLength === line.length - start && this.#isAt(line, start, known)) return true;
     if (after(line, objectEnd(line, after(line, start, TARGET), TEXTS), END) !== line.length) return false;
-    this.#end = end;
+    this.#end = viewOf(line, start, line.length);
     return true;
   }
+
+  #isAt(line: Buffer, start: number, known: DataView): boolean {
+    const last = known.byteLength - WORD;
+    if (start + known.byteLength > line.length) return false;
+    if (this.#view.buffer !== line.buffer) this.#view = new DataView(line.buffer);
+    const view = this.#view;
+    const from = line.byteOffset + start;
+    for (let at = 0; at < last; at += WORD) {
+      if (view.getInt32(from + at) !== known.getInt32(at)) return false;
+    }
+    return view.getInt32(from + last) === known.getInt32(last);
+  }
+}
+
+/** A copy of a part of a line. */
+function viewOf(line: Buffer, start: number, end: number): DataView {
+  return new DataView(Uint8Array.from(line.subarray(start, end)).buffer);
 }
 
 // Each function below returns where something ends that begins at a position, or NONE where it is not there in canonical form,
@@ -79,7 +105,8 @@ const NONE = -1;
 
 const [QUOTE, BACKSLASH, COMMA, COLON, SPACE, DELETE] = [0x22, 0x5c, 0x2c, 0x3a, 0x20, 0x7f];
 const [OBJECT, OBJECT_END, LIST, LIST_END] = [0x7b, 0x7d, 0x5b, 0x5d];
-const [ZERO, NINE] = [0x30, 0x39];
+const [DOT, ZERO, NINE] = [0x2e, 0x30, 0x39];
+const TIME_LENGTH = '23:59:59.999'.length;
 const ESCAPE = /^\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))/;
 const SCALAR = /^(?:(true|false|null)|[-+.\deE]+)/;
 /** The lengths of the longest escape and number, and of integers that all readers read as the same number. */
@@ -98,15 +125,47 @@ function after(line: Buffer, start: number, expected: Uint8Array): number {
 }
 
 function afterText(line: Buffer, start: number, expected: string): number {
-  const end = start + expected.length;
-  return start !== NONE && line.toString('latin1', start, end) === expected ? end : NONE;
+  const { length } = expected;
+  for (let index = 0; index < length; index += 1) {
+    if (line[start + index] !== expected.charCodeAt(index)) return NONE;
+  }
+  return start + length;
 }
 
 function afterCount(line: Buffer, start: number, expected: number): number {
   const end = digitsEnd(line, start);
+  return end !== NONE && countIn(line, start, end) === expected ? end : NONE;
+}
+
+function countIn(line: Buffer, start: number, end: number): number {
   let count = 0;
   for (let at = start; at < end; at += 1) count = count * 10 + (line[at] ?? 0) - ZERO;
-  return count === expected ? end : NONE;
+  return count;
+}
+
+/** The end of a time of day in milliseconds, as `23:59:59.999`. */
+function timeEnd(line: Buffer, start: number): number {
+  const isTime =
+    isBelow(line, start, 24) &&
+    line[start + 2] === COLON &&
+    isBelow(line, start + 3, 60) &&
+    line[start + 5] === COLON &&
+    isBelow(line, start + 6, 60) &&
+    line[start + 8] === DOT &&
+    isBelow(line, start + 9, 100) &&
+    isDigit(line[start + 11]);
+  return isTime ? start + TIME_LENGTH : NONE;
+}
+
+/** Whether there is a number of two digits that is less than another one. */
+function isBelow(line: Buffer, start: number, limit: number): boolean {
+  const tens = line[start];
+  const ones = line[start + 1];
+  return isDigit(tens) && isDigit(ones) && tens * 10 + ones - ZERO * 11 < limit;
+}
+
+function isDigit(unit: number | undefined): unit is number {
+  return unit !== undefined && unit >= ZERO && unit <= NINE;
 }
 
 /** How deep an object is read: of texts, not at all. */
@@ -162,14 +221,19 @@ function isBefore(line: Buffer, key: number, next: number): boolean {
   return unit === QUOTE || (unit < greater && unit <= DELETE);
 }
 
+/** For each byte, whether it stands for itself in a text. */
+const IS_PLAIN = Uint8Array.from({ length: 256 }, (_, unit) =>
+  Number(unit >= SPACE && unit !== QUOTE && unit !== BACKSLASH),
+);
+
 function textEnd(line: Buffer, start: number): number {
   if (line[start] !== QUOTE) return NONE;
   for (let at = start + 1; ; at += 1) {
     const unit = line[at] ?? 0;
-    if (unit > BACKSLASH || (unit > QUOTE && unit < BACKSLASH)) continue;
+    if (IS_PLAIN[unit] === 1) continue;
     if (unit === QUOTE) return at + 1;
-    if (unit < SPACE) return NONE;
     if (unit === BACKSLASH) at = escapeEnd(line, at) - 1;
+    else return NONE;
     if (at < 0) return NONE;
   }
 }

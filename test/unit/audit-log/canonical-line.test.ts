@@ -180,6 +180,47 @@ describe('a line that was read without parsing it', () => {
     }
   });
 
+  test.each(
+    [
+      '00:00:00.000',
+      '23:59:59.999',
+      '24:00:00.000',
+      '00:60:00.000',
+      '00:00:60.000',
+      '0:00:00.000',
+      '0a:00:00.000',
+    ]
+      .concat([
+        '00:00:00.00',
+        '00:00:00.0000',
+        '00:00:00.0x0',
+        '00.00:00.000',
+        '00:00:00,000',
+        '00:00:00',
+        '',
+      ])
+      .map((time) => ({ time })),
+  )('is one that parsing accepts, at the time of day $time', ({ time }) => {
+    const { line, before } = lastLine({});
+    compare(Buffer.from(line.replace(/T[\d:.]+Z/, `T${time}Z`)), Buffer.from(line), before);
+  });
+
+  test('is one that parsing accepts, whatever it closes, and wherever one that is known ends', () => {
+    const { line, before } = lastLine({});
+    const whole = Buffer.from(line);
+    for (const number of numbers)
+      compare(Buffer.from(line.replace('"closes":1', `"closes":${number}`)), whole, before);
+    compare(Buffer.concat([whole, Buffer.from('}')]), whole, before);
+    for (let at = 0; at < whole.length; at += 1) {
+      compare(whole.subarray(0, at), whole, before);
+      compare(
+        Buffer.concat([whole.subarray(0, at), Buffer.from('x'), whole.subarray(at + 1)]),
+        whole,
+        before,
+      );
+    }
+  });
+
   test('is one that parsing accepts, whatever bytes and tokens are replaced', () => {
     const bytes = fc.uint8Array({ maxLength: 3 }).map((each) => Buffer.from(each));
     const tokens = fc
