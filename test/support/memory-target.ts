@@ -392,7 +392,7 @@ export class MemoryTarget implements Target {
     return Promise.reject(new TokenctlError('credentials_refused', 'The token is refused'));
   }
 
-  #created(user: UserReference, { scope, description }: TokenRequest): CreatedToken {
+  #created(user: UserReference, { scope, description, lifetime = 31_536_000 }: TokenRequest): CreatedToken {
     const id = this.nextId();
     const value = `secret-value-${id}`;
     const created = this.now();
@@ -403,7 +403,7 @@ export class MemoryTarget implements Target {
       description,
       created,
       application: null,
-      expires: new Date(created.getTime() + 31_536_000_000),
+      expires: new Date(created.getTime() + lifetime * 1000),
       lastUsed: this.self.capabilities.lastUsed ? null : undefined,
       hasRefreshToken: false,
       fingerprint: fingerprintOf(value),

@@ -1,6 +1,7 @@
 // Written by `npm run build` from the files in jobs/.
 import { expiryNotices } from '../../../jobs/expiry-notices.ts';
 import { incidentLift } from '../../../jobs/incident-lift.ts';
+import { leaseEnd } from '../../../jobs/lease-end.ts';
 import { logCheckpoint } from '../../../jobs/log-checkpoint.ts';
 import { offboarding } from '../../../jobs/offboarding.ts';
 import { ownerNotices } from '../../../jobs/owner-notices.ts';
@@ -15,6 +16,7 @@ import type { AnyJob } from '../../operations/jobs/job.ts';
 export const jobKinds: readonly AnyJob[] = [
   expiryNotices,
   incidentLift,
+  leaseEnd,
   logCheckpoint,
   offboarding,
   ownerNotices,

@@ -1,22 +1,32 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { type LeaseOrder, markedDescription } from '../../domain/leases.ts';
+import type { Token } from '../../domain/token.ts';
 import type { Change } from '../journal/operation-run.ts';
 import { recordAct } from '../journal/record-act.ts';
 import type { CreatedToken, TokenRequest } from '../ports/target.ts';
 
 export interface CreateTokenOptions extends Change {
   readonly request: TokenRequest;
+  /** The end that tokenctl gives the token, where the target is not told one. */
+  readonly lease?: LeaseOrder | undefined;
 }
 
 /**
  * Creates a personal access token: for the caller, or for the user that the request names. Its value is returned and is nowhere else: the audit
- * log holds its id and fingerprint.
+ * log holds its id and fingerprint. With a lease, the intent says when the token is to end, and the token has its id in its description: one whose
+ * creation was cut off is found by that.
  *
  * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` where the
  * token exists and the log could not say so, its id in the details and its value withheld; and whatever
  * the target throws.
  */
 export async function createToken(options: CreateTokenOptions): Promise<CreatedToken> {
-  const { request, target } = options;
+  const { target, lease } = options;
+  const { description } = options.request;
+  const request =
+    lease === undefined
+      ? options.request
+      : { ...options.request, description: markedDescription(description, lease) };
   return await recordAct({
     ...options,
     operation: 'tokens.create',
@@ -25,12 +35,18 @@ export async function createToken(options: CreateTokenOptions): Promise<CreatedT
       description: request.description,
       ...(request.user !== undefined && { user: request.user }),
       ...(request.lifetime !== undefined && { lifetime: request.lifetime }),
+      ...(lease !== undefined && { lease }),
     },
     act: () => target.createToken(request),
     outcome: ({ token }) => ({
       token: token.id,
       fingerprint: token.fingerprint,
       expires: token.expires.toISOString(),
+      ...(lease !== undefined && {
+        created: token.created.toISOString(),
+        until: leaseEnd(token, lease).toISOString(),
+        owner: { userId: token.user?.id ?? null, name: token.user?.username ?? null },
+      }),
     }),
     unrecorded: ({ token }) =>
       new TokenctlError(
@@ -42,4 +58,12 @@ export async function createToken(options: CreateTokenOptions): Promise<CreatedT
         },
       ),
   });
+}
+
+/** When the lease of a token ends: by the clock of the controller, which dates the token. */
+export function leaseEnd(
+  { created }: Pick<Token, 'created'>,
+  { seconds }: Pick<LeaseOrder, 'seconds'>,
+): Date {
+  return new Date(created.getTime() + seconds * 1000);
 }

@@ -1,0 +1,206 @@
+import { controllerTime } from './clock-difference.ts';
+import type { IncidentEntry } from './incident/incident.ts';
+import { hasExpired } from './policy/rule.ts';
+import type { Token, UserReference } from './token.ts';
+
+/** What made the token of a lease. */
+export type LeaseReason = 'exec' | 'create';
+
+/** What the intent of a creation says of the end that tokenctl gives the token. */
+export interface LeaseOrder {
+  readonly id: string;
+  readonly why: LeaseReason;
+  /** How long the token is to live, in seconds from its creation. */
+  readonly seconds: number;
+}
+
+/** The token of a lease, as the outcome of its creation states it. Instants are RFC 3339, by the clock of the controller. */
+export interface LeasedToken {
+  readonly id: number;
+  /** As of `Token.fingerprint`. */
+  readonly fingerprint: string | null;
+  readonly created: string;
+  /** Until when the controller itself accepts it. */
+  readonly expires: string;
+}
+
+/**
+ * An end that tokenctl gives to a token which the controller would accept for longer. Instants are RFC 3339, by the clock of the
+ * controller.
+ */
+export interface Lease {
+  readonly id: string;
+  readonly why: LeaseReason;
+  /**
+   * `making`: the token is being made. `unknown`: it may have been made, and nobody has its value. `open`: it lives until its end.
+   * `ended`: it is revoked, or gone. `unmade`: there was never a token.
+   */
+  readonly state: 'making' | 'unknown' | 'open' | 'ended' | 'unmade';
+  /** Null where it is not known, or there is none. */
+  readonly token: LeasedToken | null;
+  /** The id is null until the token is known. */
+  readonly owner: { readonly id: number | null; readonly username: string };
+  readonly scope: string;
+  readonly until: string;
+  /** When the token was asked for. */
+  readonly begun: string;
+  /** The run of its creation. */
+  readonly run: string;
+  readonly by: Readonly<Record<string, string>>;
+  /** The target as the entries of the log name it. */
+  readonly target: Readonly<Record<string, string>>;
+  /** How it ended; null while it has not. */
+  readonly ended: { readonly at: string; readonly how: LeaseEnding } | null;
+  /** Why its token could not be ended when that was last tried; null where it was not, or the reason is another one now. */
+  readonly failure: string | null;
+}
+
+/** `revoked` by tokenctl and not listed after that; `gone` before it was tried; `unmade`: there was never a token. */
+export type LeaseEnding = 'revoked' | 'gone' | 'unmade';
+
+/** The operation of the notes that move an end. */
+export const EXTEND_LEASE = 'leases.extend';
+
+/** The operation of the notes that say what became of a lease that was to end. */
+export const END_LEASE = 'leases.end';
+
+/** The operations whose entries record leases. */
+export const leaseOperations: readonly string[] = ['tokens.create', EXTEND_LEASE, END_LEASE];
+
+/** The description of a token with the id of its lease, by which it is found if its creation was cut off. */
+export function markedDescription(description: string, { id }: Pick<LeaseOrder, 'id'>): string {
+  return `${description} (${id})`.trim();
+}
+
+/** A pattern for the descriptions that have the id of a lease. */
+export function markPattern({ id }: Pick<Lease, 'id'>): string {
+  return `*(${id})`;
+}
+
+/** Built from the entries of the audit log: add every one in order, then ask. */
+export class LeaseBook {
+  readonly #leases = new Map<string, Lease>();
+  /** The leases of creations without an outcome, by the number of the intent. */
+  readonly #creations = new Map<number, string>();
+
+  /** In the order in which they began. */
+  get all(): readonly Lease[] {
+    return [...this.#leases.values()];
+  }
+
+  add(entry: IncidentEntry): void {
+    const { kind, operation, seq, data, closes = 0 } = entry;
+    if (operation === 'tokens.create') {
+      const order = kind === 'intent' ? orderIn(data) : null;
+      if (order !== null) {
+        this.#creations.set(seq, order.id);
+        this.#leases.set(order.id, openingOf(entry, order));
+      }
+      const made = kind === 'outcome' ? this.#of(this.#creations.get(closes)) : undefined;
+      if (made === undefined) return;
+      this.#creations.delete(closes);
+      this.#leases.set(made.id, createdOf(made, data));
+      return;
+    }
+    const lease = this.#of(data['lease']);
+    if (lease === undefined || kind !== 'note') return;
+    if (operation === EXTEND_LEASE && isOpen(lease) && isTime(data['until']))
+      this.#leases.set(lease.id, { ...lease, until: data['until'] });
+    if (operation === END_LEASE) this.#leases.set(lease.id, endingOf(lease, entry));
+  }
+
+  #of(id: unknown): Lease | undefined {
+    return typeof id === 'string' ? this.#leases.get(id) : undefined;
+  }
+}
+
+function orderIn(data: IncidentEntry['data']): LeaseOrder | null {
+  const { id, why, seconds } = Object(data['lease']);
+  const isOrder =
+    typeof id === 'string' && (why === 'exec' || why === 'create') && typeof seconds === 'number';
+  return isOrder && seconds > 0 ? { id, why, seconds } : null;
+}
+
+/** What an intent begins: without a user, it is the caller's. */
+function openingOf(entry: IncidentEntry, { id, why, seconds }: LeaseOrder): Lease {
+  const { data, actor, target, run } = entry;
+  const begun = controllerTime(entry);
+  const username = typeof data['user'] === 'string' ? data['user'] : (actor['as'] ?? '');
+  return {
+    ...{ id, why, run, by: actor, target, begun: begun.toISOString(), state: 'making', token: null },
+    owner: { id: null, username },
+    scope: String(data['scope'] ?? ''),
+    until: new Date(begun.getTime() + seconds * 1000).toISOString(),
+    ended: null,
+    failure: null,
+  };
+}
+
+/** After its creation. A token that may have been made is not forgotten: only a refusal says that there is none. */
+function createdOf(lease: Lease, data: IncidentEntry['data']): Lease {
+  const { token: id, fingerprint, created, expires, until, owner } = data;
+  if (data['result'] === 'refused') return { ...lease, state: 'unmade' };
+  if (!Number.isSafeInteger(id) || !isTime(created) || !isTime(expires))
+    return { ...lease, state: 'unknown' };
+  const { userId, name } = Object(owner);
+  return {
+    ...lease,
+    state: 'open',
+    token: {
+      id: Number(id),
+      fingerprint: typeof fingerprint === 'string' ? fingerprint : null,
+      created,
+      expires,
+    },
+    owner: {
+      id: Number.isSafeInteger(userId) ? Number(userId) : null,
+      username: typeof name === 'string' ? name : lease.owner.username,
+    },
+    until: isTime(until) ? until : lease.until,
+  };
+}
+
+function endingOf(lease: Lease, { at, data }: IncidentEntry): Lease {
+  const { how, why } = data;
+  if (how !== 'revoked' && how !== 'gone' && how !== 'unmade')
+    return { ...lease, failure: typeof why === 'string' ? why : 'unknown' };
+  return { ...lease, state: how === 'unmade' ? how : 'ended', ended: { at, how }, failure: null };
+}
+
+function isTime(value: unknown): value is string {
+  return typeof value === 'string' && !Number.isNaN(Date.parse(value));
+}
+
+/** Whether a lease may have a living token. */
+export function isOpen({ state }: Pick<Lease, 'state'>): boolean {
+  return state === 'making' || state === 'unknown' || state === 'open';
+}
+
+/** Whether its token is to be revoked now: its end has come, or nobody can have its value. */
+export function isLeaseDue(lease: Lease, now: Date): boolean {
+  return isOpen(lease) && (lease.state === 'unknown' || Date.parse(lease.until) <= now.getTime());
+}
+
+/** Two clocks state the creation of a token: a REST API to the microsecond, a database to the millisecond. */
+const SAME_MS = 1000;
+
+/** Whether a listed token is that of a lease, and not another one with its number, as after a database was restored. */
+export function isTokenOf(
+  { token, owner }: Pick<Lease, 'token' | 'owner'>,
+  listed: Pick<Token, 'id' | 'created'> & { readonly user: UserReference | null },
+): boolean {
+  if (token === null || listed.id !== token.id) return false;
+  const isSameOwner = owner.id === null || listed.user === null || listed.user.id === owner.id;
+  return isSameOwner && Math.abs(listed.created.getTime() - Date.parse(token.created)) < SAME_MS;
+}
+
+/** When a token ends, and by what: its stored expiry, or a lease that ends before that. */
+export function endOf(
+  { expires }: Pick<Token, 'expires'>,
+  lease: Pick<Lease, 'until'> | undefined,
+): { readonly at: Date; readonly by: 'stored' | 'lease' } {
+  const until = lease === undefined ? null : new Date(lease.until);
+  return until !== null && !hasExpired({ expires }, until)
+    ? { at: until, by: 'lease' }
+    : { at: expires, by: 'stored' };
+}

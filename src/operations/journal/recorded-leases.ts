@@ -1,0 +1,147 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import {
+  EXTEND_LEASE,
+  isLeaseDue,
+  isOpen,
+  type Lease,
+  LeaseBook,
+  leaseOperations,
+} from '../../domain/leases.ts';
+import type { AuditLog } from '../ports/audit-log.ts';
+import type { TargetDescription } from '../ports/target.ts';
+import { isSameController, Journal, type JournalOptions } from './journal.ts';
+
+/** A target as far as it names a controller. */
+type Place = Pick<TargetDescription, 'address' | 'installUuid'>;
+
+/**
+ * Reads all leases out of the audit log, which is the only place where they are kept, in the order in which they began.
+ *
+ * @throws TokenctlError `log_broken`, `audit_unavailable` where it cannot be read.
+ */
+async function readAllLeases(log: Pick<AuditLog, 'entries'>): Promise<readonly Lease[]> {
+  const book = new LeaseBook();
+  for await (const entry of log.entries(1, { operations: leaseOperations })) book.add(entry);
+  return book.all;
+}
+
+/**
+ * The leases of one controller, at whichever of its addresses they began.
+ *
+ * @throws TokenctlError as the log.
+ */
+export async function readLeases(
+  log: Pick<AuditLog, 'entries'>,
+  description: Place,
+): Promise<readonly Lease[]> {
+  const all = await readAllLeases(log);
+  return all.filter(({ target }) => isSameController(target, description));
+}
+
+/** The leases of the audit log that are past their end. */
+export interface DueLeases {
+  /** Of the target. */
+  readonly here: readonly Lease[];
+  /** Of other controllers, and of other addresses of this one. */
+  readonly elsewhere: readonly Lease[];
+}
+
+/**
+ * The leases past their end, here and in other contexts. Reads only the log.
+ *
+ * @throws TokenctlError as the log.
+ */
+export async function dueLeases(options: {
+  readonly log: Pick<AuditLog, 'entries'>;
+  readonly description: Place;
+  readonly now: Date;
+}): Promise<DueLeases> {
+  const due = (await readAllLeases(options.log)).filter((lease) => isLeaseDue(lease, options.now));
+  const isHere = ({ target }: Lease) => target['address'] === options.description.address;
+  return { here: due.filter(isHere), elsewhere: due.filter((lease) => !isHere(lease)) };
+}
+
+/**
+ * The open leases of a controller by the ids of their tokens, for what can do without them: a list. Says why they are not known
+ * otherwise, as the end of a sentence.
+ *
+ * @throws TokenctlError `interrupted` only.
+ */
+export async function knownLeases(
+  openLog: () => Promise<Pick<AuditLog, 'entries'>>,
+  description: Place,
+): Promise<{ readonly byToken: ReadonlyMap<number, Lease>; readonly why: string | null }> {
+  try {
+    const open = (await readLeases(await openLog(), description)).filter(isOpen);
+    const byToken = open.flatMap((lease) => (lease.token === null ? [] : [[lease.token.id, lease] as const]));
+    return { byToken: new Map(byToken), why: null };
+  } catch (error) {
+    if (!(error instanceof TokenctlError) || error.code === 'interrupted') throw error;
+    return { byToken: new Map(), why: error.message };
+  }
+}
+
+/**
+ * The lease of an id, or of the beginning of one where that is one lease's only; by the id of its token as well.
+ *
+ * @throws TokenctlError `not_found`
+ */
+export function requireLease(leases: readonly Lease[], id: string): Lease {
+  const found = leases.filter((lease) => lease.id === id || String(lease.token?.id) === id);
+  const near = found.length > 0 || id === '' ? found : leases.filter((lease) => lease.id.startsWith(id));
+  const [lease] = near;
+  if (lease !== undefined && near.length === 1) return lease;
+  throw new TokenctlError(
+    'not_found',
+    near.length > 1 ? `Several leases begin with ${id}` : `No lease ${id} at this controller`,
+    { hint: 'List them with `tokenctl tokens leases --all`.', details: { kind: 'lease', names: [id] } },
+  );
+}
+
+/** When the end of a lease is to be, and what it is to be counted from. */
+interface Extension {
+  readonly lease: string;
+  /** From now, in seconds. */
+  readonly seconds: number;
+  readonly now: Date;
+}
+
+/**
+ * The lease with the end that it is to have. Reads only the log.
+ *
+ * @throws TokenctlError `not_found`; `usage` for one that ended, or whose token is not known, and for an end after that of the token.
+ */
+export async function planExtension(
+  log: Pick<AuditLog, 'entries'>,
+  description: Place,
+  { lease: id, seconds, now }: Extension,
+): Promise<Lease> {
+  const lease = requireLease(await readLeases(log, description), id);
+  const { state, token } = lease;
+  if (state !== 'open' || token === null) {
+    throw new TokenctlError('usage', `${lease.id} has no living token`, {
+      hint: 'Make a new token with `tokenctl tokens create --for`.',
+    });
+  }
+  const until = new Date(now.getTime() + seconds * 1000);
+  if (until.getTime() > Date.parse(token.expires)) {
+    throw new TokenctlError(
+      'usage',
+      `The controller accepts token ${token.id} until ${token.expires}, which is before ${until.toISOString()}`,
+      { hint: 'Name a shorter time with --for, or make a new token.' },
+    );
+  }
+  return { ...lease, until: until.toISOString() };
+}
+
+/**
+ * Records the end that {@link planExtension} gave a lease. Changes nothing at the target.
+ *
+ * @throws TokenctlError `audit_unavailable`
+ */
+export async function extendLease(
+  options: Omit<JournalOptions, 'operation'>,
+  { id, token, until }: Lease,
+): Promise<void> {
+  await new Journal({ ...options, operation: EXTEND_LEASE }).note({ lease: id, token: token?.id, until });
+}

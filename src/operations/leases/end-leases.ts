@@ -1,0 +1,152 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { END_LEASE, isTokenOf, type Lease, type LeaseEnding, markPattern } from '../../domain/leases.ts';
+import type { Outcome } from '../../domain/plan.ts';
+import type { Token } from '../../domain/token.ts';
+import { requestsEnd } from '../access/requests-under-way.ts';
+import { Journal } from '../journal/journal.ts';
+import type { Change } from '../journal/operation-run.ts';
+import type { TargetDescription } from '../ports/target.ts';
+import { planRevocation } from '../revocation/plan-revocation.ts';
+import type { RevocationReport } from '../revocation/revocation-report.ts';
+import { revokeTokens } from '../revocation/revoke-tokens.ts';
+import { unseenPart } from '../scope/visibility.ts';
+
+/** What became of a lease that was to end. */
+export interface EndedLease {
+  readonly lease: string;
+  /** Its token; null where that is not known. */
+  readonly token: number | null;
+  readonly owner: string;
+  /** Null where it is left. */
+  readonly how: LeaseEnding | null;
+  /** Why it is left, as a sentence without a full stop; null where it ended. */
+  readonly why: string | null;
+}
+
+/**
+ * Ends leases now: revokes their tokens, verifies that, and records what became of each. A token is revoked only if it is that of the
+ * lease: another one can have its number where a database was restored. One that is not listed is gone, if the account would see
+ * it; running it again finishes the work.
+ *
+ * @param leases Open ones of this controller.
+ * @throws TokenctlError `audit_unavailable`, and what the target throws where nothing could be tried.
+ */
+export async function endLeases(
+  change: Change & { readonly reason?: string | undefined },
+  leases: readonly Lease[],
+): Promise<readonly EndedLease[]> {
+  const found = await tokensOf(leases, change);
+  const revocation = await revoke(change, [...found.values()].flat());
+  const ended = leases.map((lease) =>
+    endingOf(lease, { tokens: found.get(lease) ?? [], revocation, change }),
+  );
+  const journal = new Journal({ ...change, operation: END_LEASE });
+  for (const [place, { how, why, token }] of ended.entries()) {
+    const lease = leases[place];
+    if (lease === undefined || (how === null && lease.failure === why)) continue;
+    await journal.note({ lease: lease.id, token, ...(how === null ? { why } : { how }) });
+  }
+  return ended;
+}
+
+/** The tokens of leases that are there: one of each at most, unless its creation was cut off, and others have copied its description. */
+async function tokensOf(
+  leases: readonly Lease[],
+  { target }: Pick<Change, 'target'>,
+): Promise<ReadonlyMap<Lease, readonly Token[]>> {
+  const found = new Map<Lease, Token[]>();
+  const byId = new Map(leases.flatMap((lease) => (lease.token ? [[lease.token.id, lease] as const] : [])));
+  const note = (lease: Lease, token: Token) => found.set(lease, [...(found.get(lease) ?? []), token]);
+  if (byId.size > 0) {
+    for await (const token of target.tokens({ ids: [...byId.keys()] })) {
+      const lease = byId.get(token.id);
+      if (lease !== undefined && isTokenOf(lease, token)) note(lease, token);
+    }
+  }
+  for (const lease of leases) {
+    if (lease.token !== null) continue;
+    const createdSince = new Date(Date.parse(lease.begun) - CLOCKS_MS);
+    for await (const token of target.tokens({ descriptions: [markPattern(lease)], createdSince }))
+      if (token.user?.username === lease.owner.username && token.application === null) note(lease, token);
+  }
+  return found;
+}
+
+/** How far the recorded clock of a controller may be off, in milliseconds. */
+const CLOCKS_MS = 60_000;
+
+/** A revocation, and the ids that it tried. */
+interface Revocation {
+  readonly report: RevocationReport;
+  readonly tried: ReadonlySet<number>;
+}
+
+async function revoke(change: Change, tokens: readonly Token[]): Promise<Revocation | null> {
+  if (tokens.length === 0) return null;
+  const ids = tokens.map(({ id }) => id);
+  const { target, clock, description } = change;
+  const words = `tokens whose lease ends: ${ids.join(', ')}`;
+  const selector = { ids };
+  const options = { target, clock, description, selector, words, includeOwn: true, accessOnly: true };
+  const tried = new Set<number>();
+  const onOutcome = ({ tokenId }: Outcome) => tried.add(tokenId);
+  const plan = await planRevocation(options);
+  return { report: await revokeTokens({ ...change, plan, onOutcome }), tried };
+}
+
+function endingOf(
+  lease: Lease,
+  options: {
+    readonly tokens: readonly Token[];
+    readonly revocation: Revocation | null;
+    readonly change: Pick<Change, 'description' | 'clock'>;
+  },
+): EndedLease {
+  const { tokens, revocation, change } = options;
+  const token = lease.token?.id ?? tokens[0]?.id ?? null;
+  const common = { lease: lease.id, token, owner: lease.owner.username };
+  const ends = (how: LeaseEnding) => ({ ...common, how, why: null });
+  const stays = (why: string) => ({ ...common, how: null, why });
+  if (tokens.length === 0) {
+    const unseen = unseenOf(lease, change.description);
+    if (unseen !== null) return stays(unseen);
+    if (lease.token !== null) return ends('gone');
+    const end = requestsEnd(new Date(lease.begun));
+    const isUnderWay = change.clock.now().getTime() < Date.parse(end);
+    return isUnderWay
+      ? stays(`A request that makes its token may be under way until ${end}`)
+      : ends('unmade');
+  }
+  const { report, tried } = revocation ?? {};
+  if (report === undefined) return stays('It was not tried');
+  const ids = tokens.map(({ id }) => id);
+  const failed = report.failed.find(({ tokenId }) => ids.includes(tokenId));
+  if (failed !== undefined) return stays(failed.reason);
+  if (report.stillAlive.some((id) => ids.includes(id))) return stays('It is still listed after that');
+  const { verification, stopped } = report;
+  if (verification.result === 'not_checked') return stays(stopped?.message ?? verification.why);
+  return ids.every((id) => tried?.has(id)) ? ends('revoked') : stays('It was not tried');
+}
+
+/** Why an account cannot tell that a token is gone; null if it would see it. Elsewhere may be a copy of the controller. */
+function unseenOf({ target, owner }: Lease, description: TargetDescription): string | null {
+  if (target['address'] !== description.address)
+    return `Only ${target['address']} shows that it is gone, and this is ${description.address}`;
+  return unseenPart(description, { users: [owner.username] });
+}
+
+/**
+ * That leases were left, as an error; undefined if all ended.
+ *
+ * @param hint What to do.
+ */
+export function leftLeases(ended: readonly EndedLease[], hint: string): TokenctlError | undefined {
+  const left = ended.filter(({ how }) => how === null);
+  const [first] = left;
+  if (first === undefined) return undefined;
+  const named = left.map(({ lease, token }) => (token === null ? lease : `${lease} (token ${token})`));
+  return new TokenctlError('partly_done', `Not ended: ${named.join(', ')}. ${first.why}`, {
+    hint,
+    details: { left },
+  });
+}

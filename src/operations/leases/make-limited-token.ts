@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { numberText } from '@tokenctl/common/text.ts';
+import type { LeaseOrder, LeaseReason } from '../../domain/leases.ts';
+import type { Change } from '../journal/operation-run.ts';
+import { readLeases, requireLease } from '../journal/recorded-leases.ts';
+import type { CreatedToken, Target, TokenRequest } from '../ports/target.ts';
+import { knownSettings } from '../scope/known-settings.ts';
+import { createToken, leaseEnd } from '../tokens/create-token.ts';
+import { endLeases } from './end-leases.ts';
+
+/** A token with an end that is earlier than that of the settings. */
+export interface LimitedToken extends CreatedToken {
+  /** When it ends, by the clock of the controller. */
+  readonly until: Date;
+  /** The id of its lease; null where the target stores the end. */
+  readonly lease: string | null;
+}
+
+/**
+ * Creates a token that ends after so many seconds. A database stores the end in the row; a REST API takes none, so that a lease is
+ * recorded before the token is made.
+ *
+ * @param options.why With `exec`, a lease is recorded in any case: the token is to end with a program.
+ * @throws TokenctlError `usage` for a longer lifetime than the controller's, where that is known before, and otherwise once the token is
+ * revoked again; and as {@link createToken}.
+ */
+export async function makeLimitedToken(
+  options: Change & {
+    readonly request: Omit<TokenRequest, 'lifetime'>;
+    readonly seconds: number;
+    readonly why: LeaseReason;
+  },
+): Promise<LimitedToken> {
+  const { request, seconds, why, ...change } = options;
+  await requireWithinLifetime(change.target, seconds);
+  const isStored = change.description.credential === 'database_role';
+  const lease: LeaseOrder | undefined =
+    isStored && why === 'create'
+      ? undefined
+      : { id: `lease-${randomBytes(6).toString('hex')}`, why, seconds };
+  const created = await createToken({
+    ...change,
+    request: isStored ? { ...request, lifetime: seconds } : request,
+    lease,
+  });
+  const { token } = created;
+  if (lease === undefined) return { ...created, until: token.expires, lease: null };
+  const until = leaseEnd(token, lease);
+  if (until.getTime() - token.expires.getTime() < ROUNDING_MS) return { ...created, until, lease: lease.id };
+  const begun = requireLease(await readLeases(change.log, change.description), lease.id);
+  const [ended] = await endLeases({ ...change, reason: 'its lifetime is longer than the controller gives' }, [
+    begun,
+  ]);
+  const fate = ended?.how === null ? `, and token ${token.id} was left: ${ended.why}` : '';
+  const lifetime = Math.round((token.expires.getTime() - token.created.getTime()) / 1000);
+  throw tooLong(seconds, lifetime, fate);
+}
+
+/** By how much the stored expiry of a token may be before the end that it was asked for, in milliseconds. */
+const ROUNDING_MS = 1000;
+
+/**
+ * Refuses a lifetime that is longer than the one that the controller gives new tokens.
+ *
+ * @throws TokenctlError `usage`; nothing where this account may not read the settings.
+ */
+export async function requireWithinLifetime(target: Target, seconds: number): Promise<void> {
+  const { values } = await knownSettings(target);
+  const lifetime = values?.OAUTH2_PROVIDER?.ACCESS_TOKEN_EXPIRE_SECONDS;
+  if (lifetime !== undefined && seconds > lifetime) throw tooLong(seconds, lifetime);
+}
+
+function tooLong(seconds: number, lifetime: number, fate = ''): TokenctlError {
+  return new TokenctlError(
+    fate === '' ? 'usage' : 'partly_done',
+    `A new token lives ${numberText(lifetime)} s here, and --for asks for ${numberText(seconds)} s${fate}`,
+    {
+      hint: 'Name a shorter time with --for, or raise ACCESS_TOKEN_EXPIRE_SECONDS: `tokenctl settings token-lifetime`.',
+    },
+  );
+}

@@ -1,0 +1,256 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { describe, expect, it } from 'vitest';
+import { leaseEnd } from '../../../jobs/lease-end.ts';
+import { endOf, LeaseBook } from '../../../src/domain/leases.ts';
+import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
+import { reconcile } from '../../../src/operations/journal/reconcile.ts';
+import { extendLease, planExtension, readLeases } from '../../../src/operations/journal/recorded-leases.ts';
+import { makeLimitedToken } from '../../../src/operations/leases/make-limited-token.ts';
+import { dryRun } from '../../../src/targets/dry-run.ts';
+import { stillClock } from '../../support/drafts.ts';
+import { databaseFixture, failingFrom, fixture } from '../../support/fixture.ts';
+import { unusedFiles, unusedServices } from '../../support/unused-files.ts';
+
+const HOUR = 3600;
+const request = { scope: 'write', description: 'nightly' };
+
+/** A target, and a run of the job some hours later. */
+async function place(made = fixture()) {
+  const at = await made;
+  const make = (other: Partial<Parameters<typeof makeLimitedToken>[0]> = {}) =>
+    makeLimitedToken({
+      ...{ ...at.common, actor: { user: 'root', as: 'admin' } },
+      ...{ request, seconds: 2 * HOUR, why: 'exec', ...other },
+    });
+  const runAfter = (hours: number, other: Partial<TargetJobContext> = {}) => {
+    const now = new Date(stillClock.now().getTime() + hours * HOUR * 1000);
+    const context: TargetJobContext = {
+      ...at.common,
+      clock: { now: () => now },
+      actor: { user: 'root', job: 'ends@test', job_run: 'run-1' },
+      ...{ files: unusedFiles, services: unusedServices, due: now, dryRun: false },
+      signal: new AbortController().signal,
+      ...other,
+    };
+    return leaseEnd.run(context, {});
+  };
+  const leases = () => readLeases(at.log, at.common.description);
+  return {
+    ...at,
+    get common() {
+      return at.common;
+    },
+    make,
+    runAfter,
+    leases,
+    [Symbol.asyncDispose]: () => at[Symbol.asyncDispose](),
+  };
+}
+
+describe('a token with a lease', () => {
+  it('is recorded before it is made, ends on time and not before, and a second run finds nothing to do', async () => {
+    await using at = await place();
+    const { token, lease, until } = await at.make();
+    expect([until, token.description]).toEqual([new Date('2026-11-20T12:00:00Z'), `nightly (${lease})`]);
+    const [intent] = await at.entries();
+    expect(intent).toMatchObject({ kind: 'intent', data: { lease: { id: lease, seconds: 2 * HOUR } } });
+    expect(await at.leases()).toMatchObject([
+      { id: lease, state: 'open', token: { id: token.id, fingerprint: token.fingerprint }, owner: { id: 1 } },
+    ]);
+    expect(await at.runAfter(1.9)).toMatchObject({ message: 'No lease is due', summary: { due: [] } });
+    expect(at.target.alive.has(token.id)).toBe(true);
+    expect(await at.runAfter(2)).toMatchObject({ summary: { ended: [lease] }, revoked: 1 });
+    expect(at.target.alive.size).toBe(0);
+    expect(await at.leases()).toMatchObject([{ state: 'ended', ended: { how: 'revoked' } }]);
+    const entries = (await at.entries()).length;
+    expect(await at.runAfter(3)).toMatchObject({ summary: { due: [] } });
+    expect((await at.entries()).length).toBe(entries);
+  });
+
+  it('changes nothing in a dry run', async () => {
+    await using at = await place();
+    const { lease } = await at.make();
+    const entries = (await at.entries()).length;
+    const dry = { dryRun: true, target: dryRun(at.target) };
+    expect(await at.runAfter(3, dry)).toMatchObject({ message: `Would end ${lease}` });
+    expect([at.target.alive.size, (await at.entries()).length]).toEqual([1, entries]);
+  });
+
+  it('is not made, and not ended, where the audit log cannot be written', async () => {
+    await using at = await place();
+    await expect(at.make({ log: failingFrom(at.log, 1) })).rejects.toMatchObject({
+      code: 'audit_unavailable',
+    });
+    expect(at.target.alive.size).toBe(0);
+    await at.make();
+    const down = { log: { ...failingFrom(at.log, 1), entries: at.log.entries.bind(at.log) } };
+    await expect(at.runAfter(3, down)).rejects.toMatchObject({ code: 'audit_unavailable' });
+    expect(at.target.alive.size).toBe(1);
+  });
+
+  it('stays where the target refuses one of several, says why once, and is ended by the next run', async () => {
+    await using at = await place();
+    const one = await at.make();
+    const other = await at.make();
+    at.target.onRevoke = (id) => (id === one.token.id ? 'failed' : undefined);
+    const failing = { code: 'partly_done', details: { left: [{ lease: one.lease, why: 'as told' }] } };
+    await expect(at.runAfter(3)).rejects.toMatchObject(failing);
+    await expect(at.runAfter(3)).rejects.toMatchObject(failing);
+    const notes = (await at.entries()).filter(({ operation }) => operation === 'leases.end');
+    expect(notes.map(({ data }) => [data['lease'], data['how'], data['why']])).toEqual([
+      [one.lease, undefined, 'as told'],
+      [other.lease, 'revoked', undefined],
+    ]);
+    at.target.onRevoke = () => undefined;
+    expect(await at.runAfter(3)).toMatchObject({ summary: { ended: [one.lease] } });
+  });
+
+  it('is gone only for an account that would see it', async () => {
+    await using at = await place();
+    const { token } = await at.make();
+    at.target.alive.delete(token.id);
+    const description = {
+      ...at.common.description,
+      identity: { id: 2, username: 'alice', isSuperuser: false, isSystemAuditor: false },
+      visibility: {
+        kind: 'part' as const,
+        tokens: 'its own tokens',
+        users: '',
+        applications: '',
+        organizations: [],
+      },
+    };
+    await expect(at.runAfter(3, { description })).rejects.toMatchObject({
+      code: 'partly_done',
+      message: expect.stringContaining('alice sees only'),
+    });
+    expect(await at.runAfter(3)).toMatchObject({ summary: { ended: [expect.any(String)] } });
+    expect(await at.leases()).toMatchObject([{ ended: { how: 'gone' } }]);
+  });
+
+  it('ends no other token that has its number, as after a restored database', async () => {
+    await using at = await place();
+    const { token } = await at.make();
+    at.target.alive.set(token.id, { ...token, created: new Date('2026-11-01T00:00:00Z') });
+    await at.runAfter(3);
+    expect(at.target.alive.has(token.id)).toBe(true);
+  });
+
+  it('is left to its own address: a copy of the controller does not show that it is gone', async () => {
+    await using at = await place();
+    const { lease } = await at.make();
+    const copy = { ...at.common.description, address: 'https://copy.example.org' };
+    expect(await at.runAfter(3, { description: copy })).toMatchObject({
+      message: expect.stringContaining(`Past the end in others: ${lease}`),
+      summary: { due: [] },
+    });
+    expect(at.target.alive.size).toBe(1);
+  });
+
+  it('ends later once it is extended, and never after the token itself', async () => {
+    await using at = await place();
+    const { lease } = await at.make();
+    const extend = async (seconds: number) => {
+      const how = { lease: lease ?? '', seconds, now: stillClock.now() };
+      await extendLease(at.common, await planExtension(at.log, at.common.description, how));
+    };
+    await extend(5 * HOUR);
+    expect(await at.runAfter(4)).toMatchObject({ summary: { due: [] } });
+    await expect(extend(2000 * 365 * 24 * HOUR)).rejects.toMatchObject({ code: 'usage' });
+    expect(await at.runAfter(5)).toMatchObject({ summary: { ended: [lease] } });
+    await expect(extend(HOUR)).rejects.toMatchObject({ code: 'usage' });
+  });
+});
+
+describe('a creation that was cut off', () => {
+  /** Kills a creation after the target made the token: its intent is left to who closes it. */
+  async function killed(at: Awaited<ReturnType<typeof place>>, { makes }: { readonly makes: boolean }) {
+    const create = at.target.createToken.bind(at.target);
+    at.target.createToken = async (asked) => {
+      if (makes) await create(asked);
+      throw new TokenctlError('target_unreachable', 'No answer');
+    };
+    await expect(at.make()).rejects.toMatchObject({ code: 'target_unreachable' });
+    at.target.createToken = create;
+  }
+
+  it('leaves a lease that is due at once, by which the token is found', async () => {
+    await using at = await place();
+    await killed(at, { makes: true });
+    const [{ id } = { id: '' }] = await at.leases();
+    await at.target.createToken({ scope: 'write', description: 'another' });
+    expect(await at.runAfter(0)).toMatchObject({ summary: { ended: [id] }, revoked: 1 });
+    expect([...at.target.alive.values()].map(({ description }) => description)).toEqual(['another']);
+  });
+
+  it('is over without a token only once no request can be under way', async () => {
+    await using at = await place();
+    await killed(at, { makes: false });
+    await expect(at.runAfter(0.01)).rejects.toMatchObject({ code: 'partly_done' });
+    await at.runAfter(0.1);
+    expect(await at.leases()).toMatchObject([{ state: 'unmade' }]);
+  });
+
+  it('is the same where the process was killed before it could record anything', async () => {
+    await using at = await place();
+    const dead = { ...failingFrom(at.log, 2), lockRun: async () => ({ [Symbol.dispose]: () => undefined }) };
+    await expect(at.make({ log: dead })).rejects.toMatchObject({ code: 'outcome_unrecorded' });
+    expect(await at.leases()).toMatchObject([{ state: 'making' }]);
+    await reconcile(at.common);
+    expect(await at.leases()).toMatchObject([{ state: 'unknown' }]);
+    expect(await at.runAfter(0)).toMatchObject({ revoked: 1 });
+  });
+
+  it('leaves nothing where the target refused it', async () => {
+    await using at = await place();
+    at.target.createToken = async () => {
+      throw new TokenctlError('permission_refused', 'Not for you');
+    };
+    await expect(at.make()).rejects.toMatchObject({ code: 'permission_refused' });
+    expect(await at.runAfter(9)).toMatchObject({ summary: { due: [] } });
+  });
+});
+
+describe('a lifetime', () => {
+  it('longer than that of the controller is refused with the number, before anything is made', async () => {
+    await using at = await place();
+    at.target.values = {
+      ...at.target.values,
+      OAUTH2_PROVIDER: {
+        ACCESS_TOKEN_EXPIRE_SECONDS: HOUR,
+        REFRESH_TOKEN_EXPIRE_SECONDS: 1,
+        AUTHORIZATION_CODE_EXPIRE_SECONDS: 1,
+      },
+    };
+    await expect(at.make()).rejects.toMatchObject({
+      code: 'usage',
+      message: expect.stringContaining('3,600 s'),
+    });
+    expect(await at.entries()).toEqual([]);
+  });
+
+  it('is stored by a database, and needs no lease there but for a program', async () => {
+    await using at = await place(databaseFixture());
+    const asked = { request: { ...request, user: 'alice' }, why: 'create' as const };
+    const { token, lease, until } = await at.make(asked);
+    expect([lease, token.expires, until]).toEqual([null, until, new Date('2026-11-20T12:00:00Z')]);
+    expect(await at.leases()).toEqual([]);
+    expect((await at.make({ ...asked, why: 'exec' })).lease).toMatch(/^lease-[0-9a-f]{12}$/);
+  });
+
+  it('ends with the earlier of both', () => {
+    const expires = new Date('2027-01-01T00:00:00Z');
+    expect(endOf({ expires }, { until: '2026-12-01T00:00:00Z' }).by).toBe('lease');
+    expect(endOf({ expires }, { until: '2027-12-01T00:00:00Z' })).toEqual({ at: expires, by: 'stored' });
+    expect(endOf({ expires }, undefined).by).toBe('stored');
+  });
+});
+
+it('a log with entries of another shape makes no lease', () => {
+  const book = new LeaseBook();
+  const entry = { run: 'r', seq: 1, at: '2026-11-20T10:00:00.000Z', actor: {}, target: {} };
+  for (const data of [{}, { lease: 'lease-1' }, { lease: { id: 'x', why: 'exec', seconds: -1 } }])
+    book.add({ ...entry, kind: 'intent', operation: 'tokens.create', data });
+  book.add({ ...entry, kind: 'note', operation: 'leases.end', data: { lease: 'lease-1', how: 'gone' } });
+  expect(book.all).toEqual([]);
+});
