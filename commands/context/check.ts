@@ -28,6 +28,7 @@ port, TLS and credential errors.`,
     const { checkResult } = await import('../../src/cli/contexts/check-result.ts');
     requireOneName(args.name, flags);
     const named = { ...flags, context: args.name ?? flags.context };
+    const { openLeases } = await import('../../src/cli/leases/lease-text.ts');
     const { schedulerWarning } = await import('../../src/app/jobs/inspect.ts');
     let scheduler: Promise<string | null> | undefined;
     return await this.inContexts(named, async ({ runtime }) => {
@@ -39,6 +40,7 @@ port, TLS and credential errors.`,
       const warning = await scheduler;
       return checkResult({
         ...checked,
+        leases: await openLeases(runtime),
         warnings: [...checked.warnings, ...(warning === null ? [] : [warning])],
       });
     });

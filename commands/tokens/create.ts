@@ -6,11 +6,14 @@ export default defineCommand({
   summary: 'Create a personal access token',
   description: `The token goes into a new file that only you can read. It is never printed or logged. You \
 can use the file as the credential of a context: context add NAME --url URL --token-file FILE. Over REST the \
-token belongs to you; over a database connection, name its user with --user. Its lifetime is that of the \
-settings; only a database context takes --expires, because the REST API ignores it.`,
+token belongs to you; over a database connection, name its user with --user.
+
+Its lifetime is that of the settings. --for ends it earlier: a database stores the end; a REST API takes none, so that a lease is \
+recorded in the audit log, and the job lease-end revokes the token then (tokenctl docs short-lived-tokens). Only a database \
+context takes --expires, which may also be later.`,
   examples: [
     '--scope read --description "nightly report" --output ./report.token',
-    '--scope write --output ./admin.token --yes --ticket OPS-17',
+    '--scope write --for 6h --output ./admin.token --yes --ticket OPS-17',
     '--context production-db --user robot --scope write --expires 90d --output ./robot.token',
   ],
   flags: {
@@ -24,6 +27,10 @@ settings; only a database context takes --expires, because the REST API ignores 
       helpValue: 'NAME',
     }),
     description: string({ summary: 'The description of the token.', helpValue: 'TEXT' }),
+    for: age({
+      summary: 'End the token after this time (6h), at most the lifetime of the settings.',
+      exclusive: ['expires'],
+    }),
     expires: age({ summary: 'How long the token is valid (90d). Needs a database context.' }),
     ...changeFlags,
   },
@@ -32,7 +39,8 @@ settings; only a database context takes --expires, because the REST API ignores 
     const { scope, description = '', user, expires } = flags;
     const lifetime = expires === undefined ? undefined : Math.round(expires / 1000);
     const request = { scope, description, user, lifetime };
-    const { output } = flags;
-    return await this.change(flags, (change) => creationFlow({ ...change, request, output }));
+    const { output, for: lasts } = flags;
+    const seconds = lasts === undefined ? undefined : Math.round(lasts / 1000);
+    return await this.change(flags, (change) => creationFlow({ ...change, request, output, seconds }));
   },
 });

@@ -57,6 +57,8 @@ interface CommandDefinition<Flags extends FlagInput, Args extends ArgInput, Of e
   readonly baseFlags?: FlagInput;
   readonly args?: Args;
   readonly flags?: Flags;
+  /** The flags with which it changes something, if it only reads without any of them. */
+  readonly changesWith?: readonly string[];
   /** Calls one operation with the runtime, and returns its {@link Result}; a long-running command returns nothing. */
   run(
     this: TokenctlCommand,
@@ -76,6 +78,7 @@ export function defineCommand<
     static saysJson = definition.saysJson;
     static exitCodes = definition.exitCodes;
     static staysRunning = definition.staysRunning;
+    protected override readonly changesWith = definition.changesWith;
     static override examples = examples.map((words) =>
       words.includes('<%=') ? words : `<%= config.bin %> <%= command.id %> ${words}`.trim(),
     );
@@ -106,6 +109,8 @@ abstract class TokenctlCommand extends Command {
   #changes = false;
   #confirmation: Confirmation | undefined;
 
+  protected readonly changesWith: readonly string[] | undefined;
+
   abstract override run(): Promise<Printed>;
 
   /** Parses the flags and arguments of this command. */
@@ -114,6 +119,7 @@ abstract class TokenctlCommand extends Command {
     this.#csv = flags['csv'] === true;
     this.#changes =
       Object.hasOwn(this.ctor.flags, 'reason') &&
+      (this.changesWith?.some((name) => Object.hasOwn(flags, name)) ?? true) &&
       flags['dry-run'] !== true &&
       flags['plan-out'] === undefined;
     return { flags, args } as Input;

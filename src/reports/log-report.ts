@@ -179,6 +179,8 @@ function actText(account: RunAccount): string {
 
 /** What a person said about an incident. */
 const NOTES: Readonly<Record<string, (what: string, incident: string) => string>> = {
+  'leases.extend': (lease) => `moved the end of ${lease}`,
+  'leases.end': (lease) => `noted that ${lease}`,
   'incident.step': (step, incident) => `ticked off ${step} for ${incident}`,
   'incident.step-undo': (step, incident) => `took back ${step} for ${incident}`,
   'incident.mark': (items, incident) => `marked ${items} as legitimate for ${incident}`,

@@ -6,6 +6,7 @@ import { RIGHTS_TEXT } from '../../operations/scope/visibility.ts';
 import { facts, good, lines, list, type Part } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { expiryText } from '../../reports/tables/text.ts';
+import type { OpenLeases } from '../leases/lease-text.ts';
 
 /** What is known of the caller without a check. */
 type Identity = Omit<CheckedTarget, 'warnings' | 'capabilities'>;
@@ -16,7 +17,11 @@ export type IdentityJson = Pick<
   'context' | 'address' | 'identity' | 'credential' | 'ownToken' | 'compatibility'
 >;
 
-export function checkResult(checked: CheckedTarget): Report<CheckedTarget> {
+/** What `context check` prints with `--json`. */
+export type ContextCheckJson = CheckedTarget & { readonly leases: OpenLeases };
+
+export function checkResult(checked: ContextCheckJson): Report<ContextCheckJson> {
+  const { leases } = checked;
   const { context, address, credential, transport, proxy, missingRights, sessionCache, warnings } = checked;
   const { able, unable } = abilities(checked);
   const works = `Context "${context}" ${worksText(checked, able)}.`;
@@ -36,6 +41,13 @@ export function checkResult(checked: CheckedTarget): Report<CheckedTarget> {
           ['Cache', sessionCache?.problem === null && `sessions at ${sessionCache.addresses.join(', ')}`],
           ['Can do', able.join(', ')],
           ['Cannot', unableText(checked, unable)],
+          ...(leases.open === 0
+            ? []
+            : [
+                leases.ends === false
+                  ? (['Leases', leases.text, 'warning'] as const)
+                  : (['Leases', leases.text] as const),
+              ]),
           ...warnings.map((warning) => ['Warning', warning, 'warning'] as const),
         ],
         able.length > 0 && checked.standby === undefined && !sessionCache?.problem

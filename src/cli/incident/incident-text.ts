@@ -67,8 +67,8 @@ export async function endText(
   { context, until }: { readonly context: string; readonly until: Date | null },
 ): Promise<string> {
   if (until === null) return 'The lockdown has no end time.';
-  const { liftJobOf } = await import('../../app/jobs/lift-job.ts');
-  const job = liftJobOf(configuration, { context, until });
+  const { endingJobOf } = await import('../../app/jobs/ending-job.ts');
+  const job = endingJobOf(configuration, { kind: 'incident-lift', context, until });
   const command = `Lift it then with: ${liftDueCommand(context)}`;
   const ends = `Ends at ${timeText(until)} unless extended.`;
   if (job === null) return `${ends} No job of this configuration lifts it. ${command}`;

@@ -1,7 +1,14 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Runtime } from '../../app/runtime.ts';
 import { intoSecretFile, requireNewFile } from '../../app/secret-file.ts';
 import type { Token } from '../../domain/token.ts';
 import { requireRestCreates } from '../../domain/token-request.ts';
+import type { Change } from '../../operations/journal/operation-run.ts';
+import {
+  type LimitedToken,
+  makeLimitedToken,
+  requireWithinLifetime,
+} from '../../operations/leases/make-limited-token.ts';
 import type { TokenRequest } from '../../operations/ports/target.ts';
 import { resolveNames } from '../../operations/scope/resolve-names.ts';
 import { createToken } from '../../operations/tokens/create-token.ts';
@@ -9,12 +16,15 @@ import { lines, would } from '../../reports/document.ts';
 import { expiryText, secondsText } from '../../reports/tables/text.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
 import type { ChangeRequest, PlannedChange } from '../change/change.ts';
+import { endingJobText, leaseEndText } from '../leases/lease-text.ts';
 
 /** What `tokens create` prints with `--json`, unless it is a dry run. */
 export interface CreatedJson {
   readonly token: TokenJson;
   /** The file with the token. */
   readonly output: string;
+  /** With --for: when it ends, and the id of its lease, null where the target stores the end. */
+  readonly end?: { readonly until: Date; readonly lease: string | null };
 }
 
 /** What `tokens create --dry-run` prints with `--json`. */
@@ -24,11 +34,21 @@ export interface WouldCreateJson {
   readonly address: string;
   readonly request: TokenRequest;
   readonly output: string;
+  /** With --for: after how many seconds it ends, and whether the target stores that. */
+  readonly end?: { readonly seconds: number; readonly by: 'stored' | 'lease' };
 }
 
 export interface CreationRequest extends ChangeRequest {
   readonly request: TokenRequest;
   readonly output: string;
+  /** After how many seconds it is to end, by the target or else by a lease; as the request says where absent. */
+  readonly seconds?: number | undefined;
+}
+
+/** A new token, and when it ends if a time was given. */
+interface Created {
+  readonly token: Token;
+  readonly end?: { readonly until: Date; readonly lease: string | null };
 }
 
 /**
@@ -39,37 +59,66 @@ export interface CreationRequest extends ChangeRequest {
  */
 export async function creationFlow(
   creation: CreationRequest,
-): Promise<PlannedChange<Token, CreatedJson | WouldCreateJson>> {
-  const { runtime, request, output } = creation;
+): Promise<PlannedChange<Created, CreatedJson | WouldCreateJson>> {
+  const { runtime, request, output, seconds } = creation;
   requireNewFile(output);
   const description = await runtime.description();
-  const { address, identity } = description;
+  const { address, identity, context } = description;
+  const by = description.credential === 'database_role' ? ('stored' as const) : ('lease' as const);
   if (description.credential !== 'database_role') {
     requireRestCreates(request, { username: identity.username, dialect: description.dialect });
   } else if (request.user === undefined) {
     throw new TokenctlError('usage', 'A token in a database needs a user', { hint: 'Add --user NAME' });
   } else await resolveNames(await runtime.target(), { users: [request.user] });
-  const { scope, lifetime, user = identity.username } = request;
+  if (seconds !== undefined) await requireWithinLifetime(await runtime.target(), seconds);
+  const { scope, lifetime = seconds, user = identity.username } = request;
+  const leased = seconds !== undefined && by === 'lease' && (await plannedEnd(runtime, { context, seconds }));
   const validFor = lifetime === undefined ? '' : `, valid for ${secondsText(lifetime)},`;
   return {
     plan: [
       lines(
         would`create a token of scope ${scope}${validFor} for ${user} at ${address} and write it to ${output}.`,
+        leased,
       ),
     ],
     question: { act: 'create it', type: scope },
-    act: () => createIntoFile(creation),
-    ended: (token) => ({
-      document: [
-        lines(
-          `Created token ${token.id}, scope ${token.scope}, expires ${expiryText(token.expires)}.`,
-          `The token is in ${output}, which only you can read.`,
-        ),
-      ],
-    }),
+    act: () => createdIntoFile(creation),
+    async ended({ token, end }) {
+      const { id, scope, expires } = token;
+      const isLeased = end !== undefined && end.lease !== null;
+      const ends = isLeased ? await leaseEndText(runtime, { context, until: end.until, expires }) : [];
+      return {
+        document: [
+          lines(
+            `Created token ${id}, scope ${scope}${isLeased ? '' : `, expires ${expiryText(expires)}`}.`,
+            ...ends,
+            `The token is in ${output}, which only you can read.`,
+          ),
+        ],
+      };
+    },
     json: ({ done }) =>
-      done === null ? { dryRun: true, user, address, request, output } : { token: tokenToJson(done), output },
+      done === null
+        ? {
+            dryRun: true,
+            user,
+            address,
+            request,
+            output,
+            ...(seconds !== undefined && { end: { seconds, by } }),
+          }
+        : { token: tokenToJson(done.token), output, ...(done.end && { end: done.end }) },
   };
+}
+
+/** That a lease is to end the token, and what will carry that out. */
+async function plannedEnd(
+  runtime: Runtime,
+  { context, seconds }: { readonly context: string; readonly seconds: number },
+): Promise<string> {
+  const until = new Date((await runtime.targetClock()).now().getTime() + seconds * 1000);
+  const { text } = await endingJobText(runtime, { context, until });
+  return `The REST API takes no lifetime: a lease ends it. ${text}`;
 }
 
 /**
@@ -78,10 +127,15 @@ export async function creationFlow(
  * @throws TokenctlError `usage` for the file, `partly_done` where the token exists and its value is lost, and
  * whatever the operation throws
  */
-export async function createIntoFile({ runtime, flags, request, output }: CreationRequest): Promise<Token> {
+export async function createIntoFile(creation: Omit<CreationRequest, 'seconds'>): Promise<Token> {
+  return (await createdIntoFile(creation)).token;
+}
+
+async function createdIntoFile(creation: CreationRequest): Promise<Created> {
+  const { runtime, flags, request, output, seconds } = creation;
   const opened = await runtime.change(flags);
-  const { token } = await intoSecretFile(output, {
-    make: () => createToken({ ...opened, request }),
+  const made = await intoSecretFile(output, {
+    make: () => make(opened, { request, seconds }),
     secretOf: ({ value }) => value,
     lost: ({ token: { id } }, cause) =>
       new TokenctlError(
@@ -94,5 +148,15 @@ export async function createIntoFile({ runtime, flags, request, output }: Creati
         },
       ),
   });
-  return token;
+  const { token, until, lease } = made;
+  return { token, ...(seconds !== undefined && { end: { until, lease } }) };
+}
+
+async function make(
+  change: Change,
+  { request, seconds }: Pick<CreationRequest, 'request' | 'seconds'>,
+): Promise<LimitedToken> {
+  if (seconds !== undefined) return await makeLimitedToken({ ...change, request, seconds, why: 'create' });
+  const created = await createToken({ ...change, request });
+  return { ...created, until: created.token.expires, lease: null };
 }

@@ -1,20 +1,24 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { fullName, type GroupKind } from '../../domain/groups.ts';
+import { endOf, isTokenOf } from '../../domain/leases.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
 import { Rows } from '../../domain/rows.ts';
 import type { Selection } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
+import { leasesByToken } from '../../operations/journal/recorded-leases.ts';
 import type { Target } from '../../operations/ports/target.ts';
 import { lastUseDays, MAX_LAST_USES } from '../../operations/tokens/last-use-days.ts';
 import { type Listing, listing } from '../../reports/tables/listing.ts';
 import { countText, numberText } from '../../reports/tables/text.ts';
 import {
+  endOfListed,
   type ListedToken,
   type TokenJson,
   tokenColumnNames,
   tokenListing,
 } from '../../reports/tables/token-view.ts';
+import { tellOfDueLeases } from '../leases/lease-text.ts';
 import { notingLimit, writeNotice } from '../output/streams.ts';
 import type { ListFlags } from './token-flags.ts';
 import { selectTokens } from './token-selection.ts';
@@ -39,8 +43,8 @@ export async function tokenListFlow(options: {
   const columns = flags.columns === undefined ? undefined : columnsNamed(flags.columns);
   const sort = flags.sort === undefined ? undefined : orderNamed(flags.sort);
   const { tokens: read } = await selectTokens(runtime, selection, flags);
-  const tokens = notingLimit(runtime, read());
   const { limit, 'count-by': by } = flags;
+  const tokens = notingLimit(runtime, by === undefined ? await withLeases(runtime, read()) : read());
   if (by !== undefined) {
     const namesOf =
       by === 'organization' || by === 'team'
@@ -54,6 +58,20 @@ export async function tokenListFlow(options: {
     ? await withLastUse(runtime, tokens, { sort, limit })
     : limited(sort === undefined ? tokens : sorted(tokens, sort), limit);
   return tokenListing(rows, columns);
+}
+
+/** Adds the ends that tokenctl gives tokens; only the log is read for that. */
+async function withLeases(runtime: Runtime, tokens: Rows<Token>): Promise<Rows<ListedToken>> {
+  const leases = leasesByToken(await tellOfDueLeases(runtime), await runtime.description());
+  if (leases.size === 0) return tokens;
+  return tokens.map((page) =>
+    page.map((token) => {
+      const lease = leases.get(token.id);
+      if (lease === undefined || !isTokenOf(lease, token)) return token;
+      const { at, by } = endOf(token, lease);
+      return by === 'lease' ? { ...token, lease: { id: lease.id, until: at } } : token;
+    }),
+  );
 }
 
 function columnsNamed(text: string): string[] {
@@ -89,7 +107,7 @@ const orders: Readonly<Record<string, Order['compare']>> = {
   application: byText(({ application }) => application?.name ?? ''),
   scope: byText(({ scope }) => scope),
   created: (one, other) => one.created.getTime() - other.created.getTime(),
-  expires: (one, other) => one.expires.getTime() - other.expires.getTime(),
+  expires: (one, other) => endOfListed(one).getTime() - endOfListed(other).getTime(),
   last_used: (one, other) => useOf(one) - useOf(other),
   description: byText(({ description }) => description),
 };
@@ -139,7 +157,7 @@ function limited<Row>(rows: Rows<Row>, limit: number | undefined): Rows<Row> {
 /** Adds the day of the last use where the target does not show the last use; only to the tokens that are listed, if possible. */
 async function withLastUse(
   runtime: Runtime,
-  tokens: Rows<Token>,
+  tokens: Rows<ListedToken>,
   { sort, limit }: { readonly sort: Order | undefined; readonly limit: number | undefined },
 ): Promise<Rows<ListedToken>> {
   const { capabilities } = await runtime.description();
@@ -153,9 +171,9 @@ async function withLastUse(
 /** Reading the last use of more tokens takes so long that it is said. */
 const MANY = 200;
 
-function withDays(runtime: Runtime, tokens: Rows<Token>): Rows<ListedToken> {
+function withDays(runtime: Runtime, tokens: Rows<ListedToken>): Rows<ListedToken> {
   return Rows.once(async () => {
-    const held: Token[] = [];
+    const held: ListedToken[] = [];
     for await (const page of tokens.pages()) {
       held.push(...page);
       // More than can be read, which is refused.

@@ -62,23 +62,26 @@ export async function dueLeases(options: {
 }
 
 /**
- * The open leases of a controller by the ids of their tokens, for what can do without them: a list. Says why they are not known
- * otherwise, as the end of a sentence.
+ * The open leases of all controllers, for what can do without them: a list, a remark. Says why they are not known otherwise, as a
+ * sentence.
  *
  * @throws TokenctlError `interrupted` only.
  */
 export async function knownLeases(
   openLog: () => Promise<Pick<AuditLog, 'entries'>>,
-  description: Place,
-): Promise<{ readonly byToken: ReadonlyMap<number, Lease>; readonly why: string | null }> {
+): Promise<{ readonly open: readonly Lease[]; readonly why: string | null }> {
   try {
-    const open = (await readLeases(await openLog(), description)).filter(isOpen);
-    const byToken = open.flatMap((lease) => (lease.token === null ? [] : [[lease.token.id, lease] as const]));
-    return { byToken: new Map(byToken), why: null };
+    return { open: (await readAllLeases(await openLog())).filter(isOpen), why: null };
   } catch (error) {
     if (!(error instanceof TokenctlError) || error.code === 'interrupted') throw error;
-    return { byToken: new Map(), why: error.message };
+    return { open: [], why: error.message };
   }
+}
+
+/** The leases of one controller by the ids of their tokens. */
+export function leasesByToken(leases: readonly Lease[], description: Place): ReadonlyMap<number, Lease> {
+  const here = leases.filter(({ target }) => isSameController(target, description));
+  return new Map(here.flatMap((lease) => (lease.token === null ? [] : [[lease.token.id, lease] as const])));
 }
 
 /**
@@ -143,5 +146,8 @@ export async function extendLease(
   options: Omit<JournalOptions, 'operation'>,
   { id, token, until }: Lease,
 ): Promise<void> {
-  await new Journal({ ...options, operation: EXTEND_LEASE }).note({ lease: id, token: token?.id, until });
+  await new Journal({ ...options, operation: EXTEND_LEASE }).note({
+    ...{ lease: id, token: token?.id, until },
+    selection: `${id} to ${until}`,
+  });
 }

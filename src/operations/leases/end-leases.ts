@@ -44,10 +44,17 @@ export async function endLeases(
   for (const [place, { how, why, token }] of ended.entries()) {
     const lease = leases[place];
     if (lease === undefined || (how === null && lease.failure === why)) continue;
-    await journal.note({ lease: lease.id, token, ...(how === null ? { why } : { how }) });
+    const selection = `${lease.id} ${how === null ? `is left: ${why}` : `ended: ${WORDS[how]}`}`;
+    await journal.note({ lease: lease.id, token, selection, ...(how === null ? { why } : { how }) });
   }
   return ended;
 }
+
+const WORDS: Readonly<Record<LeaseEnding, string>> = {
+  revoked: 'its token was revoked',
+  gone: 'its token was gone',
+  unmade: 'no token was made',
+};
 
 /** The tokens of leases that are there: one of each at most, unless its creation was cut off, and others have copied its description. */
 async function tokensOf(

@@ -5,6 +5,8 @@ import { dayText, expiryDayText, expiryText, timeText } from './text.ts';
 export interface ListedToken extends Token {
   /** The day (UTC) of the last use where only that was read; null for never. */
   readonly lastUsedOn?: Date | null;
+  /** The end that tokenctl gives it, where that is before its expiry. */
+  readonly lease?: { readonly id: string; readonly until: Date };
 }
 
 /** A token as `--json` shows it. */
@@ -16,11 +18,12 @@ export interface TokenJson extends Omit<ListedToken, 'refreshTokenCreated' | 'la
 /** The JSON form of a token: its members in one order, whatever target it is of. */
 export function tokenToJson(token: ListedToken): TokenJson {
   const { id, user, application, scope, description, created, expires, lastUsed, ...rest } = token;
-  const { lastUsedOn, hasRefreshToken, fingerprint } = rest;
+  const { lastUsedOn, hasRefreshToken, fingerprint, lease } = rest;
   return {
     ...{ id, user, application, scope, description, created, expires, lastUsed },
     ...(lastUsedOn !== undefined && { lastUsedOn: lastUsedOn && dayText(lastUsedOn) }),
     ...{ hasRefreshToken, fingerprint },
+    ...(lease !== undefined && { lease }),
   };
 }
 
@@ -36,10 +39,16 @@ const tokenColumns: readonly Column<ListedToken>[] = [
   timeColumn('created', ({ created }) => created),
   {
     name: 'expires',
-    cell: ({ expires }) => expiryText(expires),
-    csv: ({ expires }) => timeText(expires),
-    short: ({ expires }) => expiryDayText(expires),
+    cell: (token) => expiryText(endOfListed(token)),
+    csv: (token) => timeText(endOfListed(token)),
+    short: ({ expires, lease }) => (lease === undefined ? expiryDayText(expires) : timeText(lease.until)),
     whole: true,
+  },
+  {
+    name: 'ends_by',
+    cell: ({ lease }) => (lease === undefined ? '' : 'lease'),
+    csv: ({ lease }) => (lease === undefined ? 'stored' : 'lease'),
+    only: 'unlessEmpty',
   },
   {
     name: 'last_used',
@@ -57,6 +66,11 @@ const tokenColumns: readonly Column<ListedToken>[] = [
   { name: 'fingerprint', cell: ({ fingerprint }) => fingerprint ?? '', only: 'csv' },
   { name: 'description', cell: ({ description }) => description, only: 'unlessEmpty', narrow: 'drop' },
 ];
+
+/** When a token ends: by its lease, or else by its stored expiry. */
+export function endOfListed({ expires, lease }: Pick<ListedToken, 'expires' | 'lease'>): Date {
+  return lease?.until ?? expires;
+}
 
 function lastUsedText({ lastUsed, lastUsedOn }: ListedToken, asText: (time: Date) => string): string {
   if (lastUsed !== undefined) return lastUsed === null ? 'never' : asText(lastUsed);

@@ -71,10 +71,10 @@ describe('tokens list', () => {
     const { stdout } = await home().run(['tokens', 'list', '--csv']);
     const [heading, first] = stdout.split('\n');
     expect(heading).toBe(
-      'id,user,application,scope,created,expires,last_used,refresh_token,fingerprint,description',
+      'id,user,application,scope,created,expires,ends_by,last_used,refresh_token,fingerprint,description',
     );
     expect(first).toMatch(
-      /^\d+,[^,]+,[^,]*,(read|write|read write),\d{4}-\d\d-\d\dT[\d:]+Z,\d{4}-\d\d-\d\dT[\d:]+Z,/,
+      /^\d+,[^,]+,[^,]*,(read|write|read write),\d{4}-\d\d-\d\dT[\d:]+Z,\d{4}-\d\d-\d\dT[\d:]+Z,stored,/,
     );
   });
 
@@ -315,6 +315,35 @@ describe('tokens create', () => {
     const args = ['tokens', 'create', '--scope', 'read', '--expires', '90d', '--output', output, '--yes'];
     expect(await run(args)).toMatchObject({ code: 4, stderr: expect.stringContaining('token-lifetime') });
     expect(existsSync(output)).toBe(false);
+  });
+
+  test('ends it by a lease over REST, which is listed, extended, ended, and told by context check', async () => {
+    const { folder, run } = home();
+    const output = join(folder, 'leased.token');
+    const create = ['tokens', 'create', '--scope', 'read', '--for', '6h', '--output', output];
+    expect((await run([...create, '--dry-run'])).stdout).toContain(
+      'No job of this configuration ends leases',
+    );
+    expect((await run(['tokens', 'leases', '--json'])).stdout).toBe('[]\n');
+    const { token, end } = JSON.parse((await run([...create, '--yes', '--json'])).stdout);
+    expect(Date.parse(end.until) - Date.parse(token.created)).toBe(6 * 3_600_000);
+    const listed = JSON.parse((await run(['tokens', 'list', '--id', String(token.id), '--json'])).stdout);
+    expect(listed).toMatchObject([{ expires: token.expires, lease: { id: end.lease, until: end.until } }]);
+    expect((await run(['tokens', 'leases'])).stdout).toContain(end.lease);
+    const check = JSON.parse((await run(['context', 'check', '--json'])).stdout);
+    expect(check.leases).toMatchObject({ open: 1, overdue: 0, ends: false });
+    const extended = await run(['tokens', 'leases', '--extend', end.lease, '--for', '8h', '--json']);
+    expect([extended.code, JSON.parse(extended.stdout).leases[0].token.id]).toEqual([0, token.id]);
+    expect(await run(['tokens', 'leases', '--due', '--yes'])).toMatchObject({ code: 0 });
+    const ended = await run(['tokens', 'leases', '--end', end.lease, '--yes', '--json']);
+    expect([ended.code, JSON.parse(ended.stdout).ended]).toMatchObject([
+      0,
+      [{ token: token.id, how: 'revoked' }],
+    ]);
+    expect((await run(['tokens', 'list', '--id', String(token.id), '--json'])).stdout).toBe('[]\n');
+    expect((await run(['tokens', 'leases', '--end', end.lease, '--yes'])).stdout).toContain(
+      'This lease is over',
+    );
   });
 
   test('overwrites nothing, and then creates nothing', async () => {

@@ -1,30 +1,35 @@
 import type { Configuration } from '../../config/configuration.ts';
 import { checkedJobs } from './scheduled-jobs.ts';
 
-/** A job of the configuration that looks for incidents to lift. */
-export interface LiftJob {
+/** A job of the configuration that looks for what is past its end: incidents to lift, leases to end. */
+export interface EndingJob {
   /** Its name in the configuration and the ledger: `lift@production`. */
   readonly name: string;
-  /** The first time that it is due at or after the end of the incident. */
+  /** The first time that it is due at or after the end. */
   readonly at: Date;
-  /** A dry run lifts nothing. */
+  /** A dry run ends nothing. */
   readonly dryRun: boolean;
 }
 
 /**
- * The job that lifts an incident of a context when its end has come; one that is no dry run if there is any, the one that is due
+ * The job that ends something of a context when its end has come; one that is no dry run if there is any, the one that is due
  * first. Whether a scheduler runs it is not known.
  *
- * @param context As the incident records it; `NAME/gateway` is a component of the context NAME, whose jobs cover it.
+ * @param options.context As the audit log records it; `NAME/gateway` is a component of the context NAME, whose jobs cover it.
  * @returns Null if no job of the configuration covers it.
  */
-export function liftJobOf(
+export function endingJobOf(
   configuration: Configuration,
-  { context, until }: { readonly context: string; readonly until: Date },
-): LiftJob | null {
+  options: {
+    readonly kind: 'incident-lift' | 'lease-end';
+    readonly context: string;
+    readonly until: Date;
+  },
+): EndingJob | null {
+  const { kind, context, until } = options;
   const [base] = context.split('/');
   const found = checkedJobs(configuration).flatMap(({ name, settings, schedule, context: place }) => {
-    if (settings.job !== 'incident-lift' || schedule === null) return [];
+    if (settings.job !== kind || schedule === null) return [];
     const where = place === '' ? configuration.currentContext : place;
     if (where !== context && where !== base) return [];
     return [{ name, at: schedule.next(new Date(until.getTime() - 1)), dryRun: settings.dryRun }];

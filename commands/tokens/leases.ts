@@ -1,0 +1,30 @@
+import { defineCommand } from '../../src/cli/base-command.ts';
+import { leaseFlags } from '../../src/cli/leases/lease-flags.ts';
+import type { LeaseChangeJson, LeaseJson } from '../../src/cli/leases/lease-flow.ts';
+import type { Result } from '../../src/reports/result.ts';
+
+export default defineCommand({
+  summary: 'List, extend or end the leases of tokens',
+  description: `A lease is an end that tokenctl gives a token which the controller itself would accept for longer: tokens create --for and exec make \
+them. It is in the audit log. The job lease-end revokes the token then; without the job, --due does. A lease is of the controller, \
+whatever context it was made in. --extend changes nothing at the controller. See tokenctl docs short-lived-tokens.`,
+  exitCodes: 'Exit code 5: some tokens were not revoked, or that could not be verified.',
+  examples: [
+    '',
+    '--all --json',
+    '--extend lease-1a2b --for 2h --reason "still running"',
+    '--end 4711',
+    '--due --yes',
+  ],
+  flags: leaseFlags,
+  changesWith: ['extend', 'end', 'due'],
+  async run({ flags }): Promise<Result<readonly LeaseJson[] | LeaseChangeJson>> {
+    const { leaseChangeFlow, leaseListFlow } = await import('../../src/cli/leases/lease-flow.ts');
+    const changes = flags.extend !== undefined || flags.end !== undefined || flags.due === true;
+    if (!changes) return await leaseListFlow(await this.runtime(flags), flags);
+    if (flags.extend === undefined) return await this.change(flags, leaseChangeFlow);
+    const request = { runtime: await this.runtime(flags), flags };
+    const { carryOut } = await import('../../src/cli/change/change.ts');
+    return await carryOut(request, await leaseChangeFlow(request));
+  },
+});

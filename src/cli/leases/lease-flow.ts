@@ -1,0 +1,193 @@
+import type { Runtime } from '../../app/runtime.ts';
+import { isLeaseDue, isOpen, type Lease } from '../../domain/leases.ts';
+import {
+  dueLeases,
+  extendLease,
+  planExtension,
+  readLeases,
+  requireLease,
+} from '../../operations/journal/recorded-leases.ts';
+import { type EndedLease, endLeases, leftLeases } from '../../operations/leases/end-leases.ts';
+import { good, lines, list, would } from '../../reports/document.ts';
+import { type Listing, listing, timeColumn } from '../../reports/tables/listing.ts';
+import { countText, timeText } from '../../reports/tables/text.ts';
+import type { ChangeRequest, PlannedChange } from '../change/change.ts';
+import { placeText } from '../change/plan-text.ts';
+import type { LeaseFlags } from './lease-flags.ts';
+import { endDueCommand, leaseEndText, tellOfDueLeases } from './lease-text.ts';
+
+/** A lease as `tokens leases` prints it with `--json`. */
+export interface LeaseJson
+  extends Pick<Lease, 'id' | 'state' | 'why' | 'scope' | 'until' | 'begun' | 'by' | 'ended' | 'failure'> {
+  /** Null where it is not known, or there is none. */
+  readonly token: Lease['token'];
+  /** The name of its owner. */
+  readonly user: string;
+  readonly isOverdue: boolean;
+  /** Where it began. */
+  readonly context: string;
+  readonly address: string;
+}
+
+/** What `tokens leases --extend`, `--end` and `--due` print with `--json`. */
+export interface LeaseChangeJson {
+  readonly dryRun: boolean;
+  /** What was to be changed. */
+  readonly leases: readonly LeaseJson[];
+  /** What became of each; null where nothing was revoked. */
+  readonly ended: readonly EndedLease[] | null;
+}
+
+/**
+ * Lists the leases of the controller; those that are open, or all.
+ *
+ * @throws TokenctlError as the log and the target.
+ */
+export async function leaseListFlow(
+  runtime: Runtime,
+  { all }: Pick<LeaseFlags, 'all'>,
+): Promise<Listing<LeaseJson, LeaseJson>> {
+  const leases = await readLeases(await runtime.auditLog(), await runtime.description());
+  const now = (await runtime.targetClock()).now();
+  await tellOfDueLeases(runtime);
+  const rows = leases.filter((lease) => all === true || isOpen(lease)).map((lease) => jsonOf(lease, now));
+  return listing({
+    rows,
+    columns: [
+      { name: 'lease', cell: ({ id }) => id, whole: true },
+      { name: 'token', cell: ({ token }) => String(token?.id ?? ''), whole: true },
+      { name: 'user', cell: ({ user }) => user },
+      { name: 'scope', cell: ({ scope }) => scope },
+      { name: 'why', cell: ({ why }) => why },
+      timeColumn('ends', ({ until }) => new Date(until)),
+      {
+        name: 'state',
+        cell: ({ state, isOverdue }) => (isOverdue ? 'OVERDUE' : state),
+        csv: ({ state, isOverdue }) => (isOverdue ? 'overdue' : state),
+        tone: ({ isOverdue }) => (isOverdue ? 'bad' : undefined),
+        whole: true,
+      },
+      timeColumn(
+        'controller_accepts_until',
+        ({ token }) => (token === null ? null : new Date(token.expires)),
+        {
+          only: 'csv',
+        },
+      ),
+      { name: 'problem', cell: ({ failure }) => failure ?? '', only: 'unlessEmpty', narrow: 'below' },
+      { name: 'context', cell: ({ context }) => context, only: 'csv' },
+    ],
+    json: (lease) => lease,
+    none: all === true ? 'No leases.' : 'No open leases.',
+  });
+}
+
+function jsonOf(lease: Lease, now: Date): LeaseJson {
+  const { id, state, why, token, owner, scope, until, begun, by, ended, failure, target } = lease;
+  return {
+    ...{ id, state, why, token, user: owner.username, scope, until, isOverdue: isLeaseDue(lease, now) },
+    ...{ begun, by, ended, failure, context: target['context'] ?? '', address: target['address'] ?? '' },
+  };
+}
+
+/**
+ * Plans what the flags ask for: another end of a lease, or the end of one or of all that are due.
+ *
+ * @throws TokenctlError `not_found`, `usage`, and as the log.
+ */
+export async function leaseChangeFlow(
+  request: ChangeRequest<LeaseFlags>,
+): Promise<PlannedChange<readonly EndedLease[], LeaseChangeJson>> {
+  const { runtime, flags } = request;
+  const { extend, for: lasts = 0 } = flags;
+  const log = await runtime.auditLog();
+  const description = await runtime.description();
+  const now = (await runtime.targetClock()).now();
+  if (extend !== undefined) {
+    const lease = await planExtension(log, description, { lease: extend, seconds: lasts / 1000, now });
+    return await extensionFlow(request, lease);
+  }
+  const { end } = flags;
+  const leases =
+    end === undefined
+      ? (await dueLeases({ log, description, now })).here
+      : [requireLease(await readLeases(log, description), end)].filter(isOpen);
+  const { context } = description;
+  const none = end === undefined ? `No lease of ${context} is past its end.` : 'This lease is over.';
+  return {
+    plan:
+      leases.length === 0
+        ? [lines(none)]
+        : [
+            lines(
+              would`revoke ${countText(leases.length, 'token')} of leases:`,
+              placeText(description),
+              list(leases.map(leaseText)),
+            ),
+          ],
+    question:
+      leases.length === 0
+        ? null
+        : {
+            act: `revoke ${countText(leases.length, 'token')}`,
+            type: String(leases.length),
+            tokens: leases.length,
+          },
+    amount: { what: 'token', planned: leases.length },
+    act: async (begin) => await endLeases(await begin(), leases),
+    ended: (ended) => ({
+      document: [lines(ended.map(endedText))],
+      amount: {
+        what: 'token',
+        planned: leases.length,
+        done: ended.filter(({ how }) => how !== null).length,
+      },
+      failure: leftLeases(ended, `Run it again once that is settled: ${endDueCommand(context)}`),
+    }),
+    json: ({ dryRun, done }) => ({ dryRun, leases: leases.map((lease) => jsonOf(lease, now)), ended: done }),
+  };
+}
+
+function leaseText({ id, token, owner, until, state }: Lease): string {
+  const which =
+    token === null
+      ? `the token of ${owner.username}, if it was made`
+      : `token ${token.id} of ${owner.username}`;
+  return `${id}: ${which}, ${state === 'unknown' ? 'its creation was cut off' : `ends at ${timeText(new Date(until))}`}`;
+}
+
+function endedText({ lease, token, owner, how, why }: EndedLease) {
+  const of = `token ${token ?? ''} of ${owner}`;
+  if (how === 'revoked') return good`${lease}: ${of} was revoked, and is not listed any more.`;
+  if (how === 'gone') return `${lease}: ${of} was gone already.`;
+  if (how === 'unmade') return `${lease}: no token was made.`;
+  return `${lease}: left. ${why}.`;
+}
+
+/** Changes nothing at the controller, so that nobody is asked. */
+async function extensionFlow(
+  { runtime }: ChangeRequest<LeaseFlags>,
+  lease: Lease,
+): Promise<PlannedChange<readonly EndedLease[], LeaseChangeJson>> {
+  const { context } = await runtime.description();
+  const now = (await runtime.targetClock()).now();
+  const until = new Date(lease.until);
+  const expires = new Date(lease.token?.expires ?? lease.until);
+  const end = await leaseEndText(runtime, { context, until, expires });
+  return {
+    plan: [
+      lines(
+        would`move the end of ${lease.id}, token ${String(lease.token?.id)}, to ${timeText(until)}.`,
+        ...end,
+      ),
+    ],
+    question: 'unneeded',
+    async act(begin) {
+      const { target: _target, ...change } = await begin();
+      await extendLease(change, lease);
+      return [];
+    },
+    ended: () => ({ document: [lines(`${lease.id}: token ${lease.token?.id}.`, ...end)] }),
+    json: ({ dryRun }) => ({ dryRun, leases: [jsonOf(lease, now)], ended: null }),
+  };
+}

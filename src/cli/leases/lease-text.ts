@@ -1,0 +1,101 @@
+import type { Runtime } from '../../app/runtime.ts';
+import { isLeaseDue, type Lease } from '../../domain/leases.ts';
+import { shellWord } from '../../domain/remedies.ts';
+import { isSameController } from '../../operations/journal/journal.ts';
+import { knownLeases } from '../../operations/journal/recorded-leases.ts';
+import { timeText } from '../../reports/tables/text.ts';
+import { writeNotice } from '../output/streams.ts';
+
+/** Until when a token is valid by its lease, and by the controller itself. */
+interface LeaseEnd {
+  readonly context: string;
+  readonly until: Date;
+  readonly expires: Date;
+}
+
+/** Whether a job will end leases of a context, as a sentence; and whether one will as far as that is known. */
+export async function endingJobText(
+  runtime: Runtime,
+  { context, until }: Pick<LeaseEnd, 'context' | 'until'>,
+): Promise<{ readonly text: string; readonly ends: boolean }> {
+  const { endingJobOf } = await import('../../app/jobs/ending-job.ts');
+  const { schedulerWarning } = await import('../../app/jobs/inspect.ts');
+  const job = endingJobOf(runtime.configuration, { kind: 'lease-end', context, until });
+  const by = `To revoke it then: ${endDueCommand(context)}`;
+  if (job === null)
+    return { text: `No job of this configuration ends leases of ${context}. ${by}`, ends: false };
+  if (job.dryRun)
+    return { text: `The job ${job.name} is a dry run, which revokes no token. ${by}`, ends: false };
+  const warning = await schedulerWarning(runtime);
+  if (warning !== null)
+    return {
+      text: `The job ${job.name} would end it. ${warning}. Or: ${endDueCommand(context)}`,
+      ends: false,
+    };
+  return { text: `The job ${job.name} revokes it at ${timeText(job.at)}: a scheduler runs.`, ends: true };
+}
+
+/** When a token with a lease ends, what ends it then, and what is so without that. */
+export async function leaseEndText(runtime: Runtime, end: LeaseEnd): Promise<readonly string[]> {
+  const { text } = await endingJobText(runtime, end);
+  return [
+    `Ends at ${timeText(end.until)} by a lease; the controller itself accepts it until ${timeText(end.expires)}.`,
+    text,
+  ];
+}
+
+/** Leases past their end, and the command that ends them, one line for each context. */
+export function dueLeaseTexts(due: readonly Lease[]): readonly string[] {
+  return [...Map.groupBy(due, ({ target }) => target['context'] ?? '')].map(
+    ([context, leases]) =>
+      `Past the end of their lease, and not revoked: ${leases.map(tokenText).join(', ')} (context ${context}). Run: ${endDueCommand(context)}`,
+  );
+}
+
+function tokenText({ id, token }: Lease): string {
+  return token === null ? id : `token ${token.id}`;
+}
+
+/**
+ * The open leases of the audit log. Tells on stderr of those past their end, in any context, and if the log cannot be read.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function tellOfDueLeases(runtime: Runtime): Promise<readonly Lease[]> {
+  const { open, why } = await knownLeases(() => runtime.auditLog());
+  if (why !== null) writeNotice(`Leases are not shown: ${why}`);
+  const now = open.length === 0 ? runtime.clock.now() : (await runtime.targetClock()).now();
+  for (const line of dueLeaseTexts(open.filter((lease) => isLeaseDue(lease, now)))) writeNotice(line);
+  return open;
+}
+
+export function endDueCommand(context: string): string {
+  return `tokenctl tokens leases --due --context ${shellWord(context)}`;
+}
+
+/** The open leases of a controller, as `context check` shows them. */
+export interface OpenLeases {
+  /** Null where the audit log cannot be read. */
+  readonly open: number | null;
+  readonly overdue: number;
+  /** Whether a job will end them, as far as that is known; null without any. */
+  readonly ends: boolean | null;
+  /** The same in words. */
+  readonly text: string;
+}
+
+/** What is known of the leases of a controller, and whether a job will end them. */
+export async function openLeases(runtime: Runtime): Promise<OpenLeases> {
+  const { open: all, why } = await knownLeases(() => runtime.auditLog());
+  if (why !== null) return { open: null, overdue: 0, ends: null, text: `not read: ${why}` };
+  const description = await runtime.description();
+  const leases = all.filter(({ target }) => isSameController(target, description));
+  const now = (await runtime.targetClock()).now();
+  const due = leases.filter((lease) => isLeaseDue(lease, now));
+  const [next] = leases.toSorted((one, other) => Date.parse(one.until) - Date.parse(other.until));
+  if (next === undefined) return { open: 0, overdue: 0, ends: null, text: 'none open' };
+  const context = next.target['context'] ?? description.context;
+  const { text, ends } = await endingJobText(runtime, { context, until: new Date(next.until) });
+  const overdue = due.length === 0 ? '' : `, ${due.length} of them past the end`;
+  return { open: leases.length, overdue: due.length, ends, text: `${leases.length} open${overdue}. ${text}` };
+}
