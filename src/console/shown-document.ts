@@ -1,17 +1,21 @@
-import { type Document, type Line, type Part, partsOf, plainText } from '../reports/document.ts';
+import { type Document, type Line, type Part, partsOf, plainText, type Text } from '../reports/document.ts';
 import { printable, type Tone } from '../reports/tables/text.ts';
 
 /** One line as the page shows it. */
 export interface ShownLine {
   readonly text: string;
-  /** How deep it is indented; lines of lists have 1 or more. */
-  readonly depth: number;
+  /** What stands after the text, to be copied. */
+  readonly commands: readonly string[];
+  /** Of a step; null for any other line. */
+  readonly number: number | null;
   /** How something ended or how grave it is (`done`, `OPEN`, `high`); null without such a mark. */
   readonly mark: string | null;
   /** What its first words say; null where they say nothing. */
   readonly tone: Tone | null;
   /** The cells of a line of columns; null for any other line. */
   readonly cells: readonly string[] | null;
+  /** Those that are indented below it. */
+  readonly under: readonly ShownLine[];
 }
 
 /** A part of a document as the page shows it. Nothing in a text can reorder what is around it. */
@@ -56,12 +60,12 @@ function shownPart(part: Part): ShownPart {
     case 'lines':
       return {
         kind: 'lines',
-        lines: part.lines.flatMap(shownLines),
+        lines: nested(part.lines),
         strong: part.strong === true,
         fold: titleOf(part.fold),
       };
     case 'picture':
-      return { kind: 'lines', lines: part.lines.flatMap(shownLines), strong: false, fold: null };
+      return { kind: 'lines', lines: nested(part.lines), strong: false, fold: null };
     case 'facts':
       return {
         kind: 'facts',
@@ -93,26 +97,55 @@ function titleOf(title: string | undefined): string | null {
   return title === undefined ? null : value(title);
 }
 
-/** A line in the words of the console; none where it has nothing to say. */
-function shownLines(line: Line): readonly ShownLine[] {
-  const { inConsole } = typeof line === 'string' || 'columns' in line ? {} : line;
-  if (inConsole === '') return [];
-  return [shownLine(inConsole === undefined ? line : { ...(line as object), text: inConsole })];
+/** The lines that have something to say in the console: paragraphs, each with the list below it, if any. */
+function nested(all: readonly Line[]): readonly ShownLine[] {
+  const paragraphs: Nested[] = [];
+  let item: Nested | undefined;
+  for (const line of all) {
+    const shown = { ...shownLine(typeof line === 'string' ? { text: line } : line), under: [] };
+    if (typeof line === 'object' && 'inConsole' in line && line.inConsole === '') continue;
+    if (shown.depth === 0) {
+      paragraphs.push(shown);
+      item = undefined;
+    } else if (item !== undefined && shown.mark === null && shown.depth > item.depth) item.under.push(shown);
+    else {
+      item = shown;
+      // A list that nothing introduces.
+      if (paragraphs.length === 0) paragraphs.push({ ...shownLine({ text: '' }), under: [] });
+      paragraphs.at(-1)?.under.push(shown);
+    }
+  }
+  return paragraphs;
 }
 
-function shownLine(line: Line): ShownLine {
-  const text = value(plainText(line));
-  const mark = typeof line !== 'string' && 'mark' in line ? (line.mark ?? null) : null;
-  const depth = typeof line === 'string' ? 0 : (line.depth ?? (mark === null ? 0 : 1));
-  const cells =
-    typeof line !== 'string' && 'columns' in line
-      ? line.columns.map((cell) => value(plainText({ columns: [cell] })))
-      : null;
-  return { text, depth, mark: mark === null ? null : value(mark), tone: toneOf(line), cells };
+type Nested = ReturnType<typeof shownLine> & { readonly under: Nested[] };
+
+function shownLine(line: Exclude<Line, string>): Omit<ShownLine, 'under'> & { readonly depth: number } {
+  if ('columns' in line) {
+    const cells = line.columns.map((cell) => value(plainText({ columns: [cell] })));
+    return {
+      text: '',
+      commands: [],
+      number: null,
+      mark: null,
+      tone: null,
+      cells,
+      depth: Math.max(1, line.depth ?? 0),
+    };
+  }
+  const { text, commands = [], mark, number = null, inConsole, depth = mark === undefined ? 0 : 1 } = line;
+  return {
+    text: value(plainText({ text: inConsole ?? text })),
+    commands: inConsole === undefined ? commands.map((each) => value(each)) : [],
+    number,
+    mark: mark === undefined ? null : value(mark),
+    tone: toneOf(text),
+    cells: null,
+    depth,
+  };
 }
 
-function toneOf(line: Line): Tone | null {
-  if (typeof line === 'string' || 'columns' in line) return null;
-  const [first] = [line.text].flat();
-  return typeof first === 'object' ? first.tone : null;
+function toneOf(text: Text): Tone | null {
+  const [first] = [text].flat();
+  return typeof first === 'object' && 'tone' in first ? first.tone : null;
 }

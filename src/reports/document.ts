@@ -20,6 +20,10 @@ export type Line =
       readonly text: Text;
       /** How deep it is indented; 0 by default. */
       readonly depth?: number | undefined;
+      /** Of a step: it stands before the text. */
+      readonly number?: number | undefined;
+      /** What stands after the text, to be copied. */
+      readonly commands?: readonly string[] | undefined;
       /** How something ended (`done`, `OPEN`), in a column of its own. */
       readonly mark?: string | undefined;
       /** What the console says instead, which does itself what the text has a command for; nothing if it is empty. */
@@ -158,6 +162,11 @@ export function list(...all: readonly Lines[]): Line[] {
   );
 }
 
+/** Steps in their order. */
+export function steps(texts: readonly string[]): readonly Line[] {
+  return texts.map((text, place) => ({ text, number: place + 1, depth: 1 }));
+}
+
 /** Names and values; a name without a value is left out. */
 export function facts(
   all: readonly (readonly [name: string, value: string | readonly string[] | Absent, tone?: Tone])[],
@@ -276,7 +285,7 @@ function indentedLines(all: readonly Line[], paint: Paint): string[] {
     const { text, mark, depth = mark === undefined ? 0 : 1 } = line;
     const column =
       mark === undefined ? '' : `${paintedMark(mark, paint)}${' '.repeat(width + 1 - mark.length)}`;
-    return `${STEP.repeat(depth)}${column}${painted(text, paint)}`;
+    return `${STEP.repeat(depth)}${column}${numberOf(line)}${painted(text, paint)}${printable.value(commandsOf(line))}`;
   });
 }
 
@@ -317,14 +326,20 @@ function painted(text: Text, paint: Paint): string {
     .join('');
 }
 
+function numberOf({ number }: { readonly number?: number | undefined }): string {
+  return number === undefined ? '' : `${number}. `;
+}
+
+function commandsOf({ commands }: { readonly commands?: readonly string[] | undefined }): string {
+  return commands === undefined ? '' : ` ${commands.join(', ')}`;
+}
+
 /** A line without its colours and columns. */
 export function plainText(line: Line): string {
   if (typeof line === 'string') return line;
   if ('columns' in line) return line.columns.map(cellText).join(' ');
-  return [line.text]
-    .flat()
-    .map((each) => (typeof each === 'string' ? each : each.word))
-    .join('');
+  const words = [line.text].flat().map((each) => (typeof each === 'string' ? each : each.word));
+  return numberOf(line) + words.join('') + commandsOf(line);
 }
 
 function tableText(rows: readonly (readonly string[])[]): string[] {

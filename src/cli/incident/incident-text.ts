@@ -3,6 +3,7 @@ import { type AccessPath, leftOpen, untilText } from '../../domain/access.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { type DueIncident, dueIncidents } from '../../operations/incident/plan-lift.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
+import type { Line } from '../../reports/document.ts';
 import { timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
 
@@ -65,15 +66,19 @@ export function dueTexts(due: readonly Pick<DueIncident, 'id' | 'context'>[]): r
 export async function endText(
   { configuration }: Pick<Runtime, 'configuration'>,
   { context, until }: { readonly context: string; readonly until: Date | null },
-): Promise<string> {
-  if (until === null) return 'The lockdown has no end time.';
+): Promise<Extract<Line, { text: unknown }>> {
+  if (until === null) return { text: 'The lockdown has no end time.' };
   const { endingJobOf } = await import('../../app/jobs/ending-job.ts');
   const job = endingJobOf(configuration, { kind: 'incident-lift', context, until });
-  const command = `Lift it then with: ${liftDueCommand(context)}`;
+  const commands = [liftDueCommand(context)];
   const ends = `Ends at ${timeText(until)} unless extended.`;
-  if (job === null) return `${ends} No job of this configuration lifts it. ${command}`;
-  if (job.dryRun) return `${ends} The job ${job.name} is a dry run, which lifts nothing. ${command}`;
-  return `${ends} The job ${job.name} lifts it at ${timeText(job.at)} if a scheduler runs it (tokenctl jobs start). Otherwise: ${liftDueCommand(context)}`;
+  const text =
+    job === null
+      ? 'No job of this configuration lifts it. Lift it then with:'
+      : job.dryRun
+        ? `The job ${job.name} is a dry run, which lifts nothing. Lift it then with:`
+        : `The job ${job.name} lifts it at ${timeText(job.at)} if a scheduler runs it (tokenctl jobs start). Otherwise:`;
+  return { text: `${ends} ${text}`, commands };
 }
 
 /** What restores the access that a lift left. */

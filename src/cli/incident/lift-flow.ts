@@ -307,11 +307,14 @@ function leftPart({ leftByCleaning, incident }: LiftPlan, { context }: TargetDes
 }
 
 /** The refresh tokens that expired because of the shorter lifetime, and no longer are expired. */
-function revivedText(revived: number | null, context: string): string {
+function revivedText(revived: number | null, context: string): Lines {
   if (revived === 0) return '';
   return revived === null
     ? 'Refresh tokens that expired because of the shorter lifetime become live again. This context cannot list them.'
-    : `${countText(revived, 'expired refresh token becomes', 'expired refresh tokens become')} live again. To see which: tokenctl refresh-tokens list --context ${shellWord(context)} --state expired`;
+    : {
+        text: `${countText(revived, 'expired refresh token becomes', 'expired refresh tokens become')} live again. To see which:`,
+        commands: [`tokenctl refresh-tokens list --context ${shellWord(context)} --state expired`],
+      };
 }
 
 function itemLine(item: LiftItem): Extract<Line, { text: unknown }> {
@@ -429,14 +432,15 @@ export async function extendFlow(request: {
   await tellOfDue(runtime);
   const { context } = await runtime.description();
   const lift = `tokenctl incident lift ${incident} --context ${shellWord(context)}`;
+  const ends = await endText(runtime, { context, until });
   return report({
     json: { dryRun, incident, until },
     document: [
       lines(
         dryRun && `Would change when ${incident} ends:`,
         until === null
-          ? `${incident} has no end time. Lift it with: ${lift}`
-          : `${incident}: ${await endText(runtime, { context, until })}`,
+          ? { text: `${incident} has no end time. Lift it with:`, commands: [lift] }
+          : { ...ends, text: `${incident}: ${ends.text}` },
         dryRun && 'Dry run. Nothing was changed.',
       ),
     ],

@@ -11,9 +11,11 @@ import {
   type Document,
   emphasized,
   folded,
+  type Line,
   lines,
   list,
   type Part,
+  steps,
   warning,
   would,
 } from '../../reports/document.ts';
@@ -34,7 +36,7 @@ const SHOWN = 8;
 export function lockdownPlanDocument(
   plan: LockdownPlan,
   description: TargetDescription,
-  ends: string,
+  ends: Line,
 ): Document {
   const { incident, continues, selection, usersKept, usersGone } = plan;
   return [
@@ -61,8 +63,7 @@ export function lockdownPlanDocument(
 function stepsPart(plan: LockdownPlan, description: TargetDescription): Part {
   const { before, after } = localSteps(plan.local);
   const isUsual = [plan.switches, plan.lifetimes, before, after].every(({ length }) => length === 0);
-  const steps = stepsOf(plan, description).map((text, index) => `${index + 1}. ${text}`);
-  return folded(isUsual && usualText(plan), emphasized`Steps:`, list(...steps));
+  return folded(isUsual && usualText(plan), emphasized`Steps:`, steps(stepsOf(plan, description)));
 }
 
 /** What a lockdown ends, with the numbers that are known. */

@@ -144,7 +144,7 @@ function elsewherePart(elsewhere: readonly ElsewhereIncident[]): Part {
   return lines(
     elsewhere.length > 0 && [
       `${count} at ${elsewhere.length === 1 ? 'another address' : 'other addresses'}, as last recorded:`,
-      ...list(...elsewhere.map(elsewhereLine), `To check them: ${checks.join(', ')}`),
+      ...list(...elsewhere.map(elsewhereLine), { text: 'To check them:', commands: checks }),
     ],
   );
 }
@@ -188,7 +188,12 @@ function settingLines(values: readonly HeldValue[]): string[] {
 }
 
 /** What a lift left, as it is now, and how to give it back. */
-function stayLines({ id, stays, values, context }: IncidentStatus): readonly { readonly text: Text }[] {
+function stayLines({
+  id,
+  stays,
+  values,
+  context,
+}: IncidentStatus): readonly Extract<Line, { text: unknown }>[] {
   if (stays.length === 0) return [];
   const lineOf = ({ what, name, userId }: IncidentStatus['stays'][number]): Text => {
     const value = values.find((each) => each.what === what && each.name === name && each.userId === userId);
@@ -202,9 +207,10 @@ function stayLines({ id, stays, values, context }: IncidentStatus): readonly { r
       ? bad`ACTIVE: ${name}, whom the lift left deactivated`.text
       : `HELD AGAIN: ${name}, which the lift left taken`;
   };
-  return [...stays.map(lineOf), `to give this access back: ${giveBackCommand(id, context)}`].map((text) => ({
-    text,
-  }));
+  return [
+    ...stays.map((each) => ({ text: lineOf(each) })),
+    { text: 'to give this access back:', commands: [giveBackCommand(id, context)] },
+  ];
 }
 
 function userLines(values: readonly HeldValue[]): Lines {

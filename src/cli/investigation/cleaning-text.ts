@@ -248,8 +248,12 @@ export function cleaningEnding(plan: AnyPlan, done: CleaningReport, { isBrief }:
       lines(
         !isBrief &&
           !isUndo(plan) &&
-          plan.clean.some(({ act }) => act.undoable) &&
-          `To undo what can be undone: tokenctl incident clean --context ${shellWord(plan.investigation.target.context)} --undo ${run}`,
+          plan.clean.some(({ act }) => act.undoable) && {
+            text: 'To undo what can be undone:',
+            commands: [
+              `tokenctl incident clean --context ${shellWord(plan.investigation.target.context)} --undo ${run}`,
+            ],
+          },
         runLine(run),
       ),
     ],

@@ -9,7 +9,7 @@ import { gatherRecord } from '../../operations/incident/gather-report.ts';
 import { investigate } from '../../operations/investigation/investigate.ts';
 import type { SubjectRequest } from '../../operations/investigation/resolve-subject.ts';
 import { readIncidentHistories, requireIncident } from '../../operations/journal/recorded-incidents.ts';
-import { lines } from '../../reports/document.ts';
+import { type Line, lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import type { FlagsOf } from '../flags/flags.ts';
 import { instantOf } from '../flags/times.ts';
@@ -70,13 +70,13 @@ async function knownOf(runtime: Runtime, investigation: Investigation): Promise<
 function nextText(
   investigation: Investigation,
   { out, known }: { readonly out: string; readonly known: KnownItems },
-): string | false {
+): Line | false {
   const { target } = investigation;
   const isLeft = caseItems(investigation, known).some(
     (each) => isOpen(each) && !isOtherChangeLeft(each.item),
   );
   const command = `tokenctl incident clean --context ${shellWord(target.context)} --from ${shellWord(out)} --dry-run`;
-  return isLeft && `To see what a cleaning would do: ${command}`;
+  return isLeft && { text: 'To see what a cleaning would do:', commands: [command] };
 }
 
 /** Whose deeds: as the flags say, or the one user or application of the incident. */

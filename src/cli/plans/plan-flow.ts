@@ -292,7 +292,7 @@ export async function approvePlan(
       document: [
         lines(
           `Approved by ${by}, valid until ${instant(expires)}: ${output}.`,
-          `To apply it, another person runs: tokenctl ${command} --plan FILE`,
+          { text: 'To apply it, another person runs:', commands: [`tokenctl ${command} --plan FILE`] },
           runLine(run),
         ),
       ],

@@ -13,7 +13,7 @@ import type { RevocationReport } from '../../operations/revocation/revocation-re
 import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
 import { resolveTokenIds } from '../../operations/scope/resolve-names.ts';
 import { requireMayChange } from '../../operations/scope/visibility.ts';
-import { lines, list, would } from '../../reports/document.ts';
+import { lines, steps, would } from '../../reports/document.ts';
 import { expiryText, secondsText, timeText } from '../../reports/tables/text.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
 import type { ChangeRequest, PlannedChange } from '../change/change.ts';
@@ -77,7 +77,7 @@ export async function rotationFlow(
   const request = requestFor(old, { description, expires: flags.expires });
   const described = old.description === '' ? '' : `, described as "${old.description}"`;
   const validFor = request.lifetime === undefined ? '' : `, valid for ${secondsText(request.lifetime)}`;
-  const steps = [
+  const todo = [
     `Create a token of scope ${request.scope}${validFor} in ${output}, and check it.`,
     ...(grace === 0 ? [] : [`Wait for ${secondsText(grace / 1000)}.`]),
     `Revoke token ${tokenId}.`,
@@ -87,7 +87,7 @@ export async function rotationFlow(
       lines(
         would`rotate token ${tokenId} of ${old.user?.username ?? ''}, scope ${old.scope}${described}.`,
         placeText(description),
-        list(...steps.map((step, index) => `${index + 1}. ${step}`)),
+        steps(todo),
       ),
     ],
     question: { act: `rotate token ${tokenId}`, type: String(tokenId) },

@@ -111,15 +111,19 @@ export function TextFacts({
 }: Pick<Extract<ShownPart, { readonly kind: 'facts' }>, 'facts'>): ReactNode {
   return facts.map(({ name, values }) => (
     <Fact key={name} term={name}>
-      {values.length === 1 ? <Sentence text={values[0] ?? ''} /> : <TextList texts={values} />}
+      {values.length === 1 ? (
+        <Said text={values[0] ?? ''} />
+      ) : (
+        <ul className="plain">
+          {values.map((text) => (
+            <li key={text}>
+              <Said text={text} />
+            </li>
+          ))}
+        </ul>
+      )}
     </Fact>
   ));
-}
-
-/** A sentence with what belongs to it: the lines under it that are marked or indented. */
-interface Block {
-  readonly line: ShownLine;
-  readonly under: ShownLine[];
 }
 
 function Lines({
@@ -129,51 +133,29 @@ function Lines({
   readonly lines: readonly ShownLine[];
   readonly strong: boolean;
 }): ReactNode {
-  const [isWhole, setWhole] = useState(false);
-  const shown = isWhole ? lines : lines.slice(0, MOST_LINES);
   return (
     <div>
-      {groupsOf(shown).map((group, index) =>
-        group.kind === 'list' ? (
-          // biome-ignore lint/suspicious/noArrayIndexKey: as above
-          <BlockList key={index} blocks={group.blocks} />
-        ) : (
-          // biome-ignore lint/suspicious/noArrayIndexKey: as above
-          <Paragraph key={index} line={group.line} isTitle={group.isTitle || strong} />
-        ),
-      )}
-      {shown.length < lines.length && (
-        <Button variant="link" isInline onClick={() => setWhole(true)}>
-          Show all {lines.length} lines
-        </Button>
-      )}
+      {lines.map((line, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: as above
+        <Paragraph key={index} line={line} strong={strong} />
+      ))}
     </div>
   );
 }
 
-type Group =
-  | { readonly kind: 'paragraph'; readonly line: ShownLine; readonly isTitle: boolean }
-  | { readonly kind: 'list'; readonly blocks: Block[] };
-
-/** Lines that are not indented as paragraphs; the others as lists, with what is deeper under each. */
-function groupsOf(lines: readonly ShownLine[]): readonly Group[] {
-  const groups: Group[] = [];
-  lines.forEach((line, place) => {
-    const last = groups.at(-1);
-    const next = lines[place + 1];
-    if (line.mark === null && line.depth === 0 && line.cells === null) {
-      const isTitle = line.text.endsWith(':') && next !== undefined && next.depth > 0;
-      groups.push({ kind: 'paragraph', line, isTitle });
-      return;
-    }
-    const blocks = last?.kind === 'list' ? last.blocks : [];
-    if (last?.kind !== 'list') groups.push({ kind: 'list', blocks });
-    const above = blocks.at(-1);
-    const belongs = above !== undefined && line.mark === null && line.depth > above.line.depth;
-    if (belongs) above.under.push(line);
-    else blocks.push({ line, under: [] });
-  });
-  return groups;
+function Paragraph({ line, strong }: { readonly line: ShownLine; readonly strong: boolean }): ReactNode {
+  const { text, tone, under } = line;
+  const isTitle = strong || under.length > 0;
+  return (
+    <>
+      {text !== '' && (
+        <p className={tone === null ? (isTitle ? 'title' : '') : TONES[tone]}>
+          <Words line={line} />
+        </p>
+      )}
+      {under.length > 0 && <LineList lines={under} />}
+    </>
+  );
 }
 
 const TONES: Readonly<Record<NonNullable<ShownLine['tone']>, string>> = {
@@ -184,39 +166,37 @@ const TONES: Readonly<Record<NonNullable<ShownLine['tone']>, string>> = {
   faint: 'tone-faint',
 };
 
-function Paragraph({ line, isTitle }: { readonly line: ShownLine; readonly isTitle: boolean }): ReactNode {
-  const tone = line.tone === null ? '' : TONES[line.tone];
+function LineList({ lines }: { readonly lines: readonly ShownLine[] }): ReactNode {
+  const [isWhole, setWhole] = useState(false);
+  const shown = isWhole ? lines : lines.slice(0, MOST_LINES);
+  const hasMarks = lines.some(({ mark }) => mark !== null);
+  const List = lines.every(({ number }) => number !== null) ? 'ol' : 'ul';
   return (
-    <p className={isTitle ? 'title' : tone}>
-      <Sentence text={line.text} />
-    </p>
-  );
-}
-
-function BlockList({ blocks }: { readonly blocks: readonly Block[] }): ReactNode {
-  const hasMarks = blocks.some(({ line }) => line.mark !== null);
-  // What has numbers takes no bullets.
-  const isNumbered = blocks.every(({ line }) => /^\d+\. /.test(line.text));
-  const style = isNumbered ? 'numbered' : 'plain';
-  return (
-    // biome-ignore lint/a11y/noRedundantRoles: Safari takes a list without bullets for no list
-    <ul role="list" className={hasMarks ? 'marked' : style}>
-      {blocks.map(({ line, under }, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the lines of a text have no other name, and stay where they are
-        <li key={index}>
-          {line.mark !== null && <Mark mark={line.mark} />}
-          <div>
-            {line.cells === null ? <Sentence text={line.text} /> : <Cells cells={line.cells} />}
-            {under.map((each, place) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: as above
-              <p key={place} className="under">
-                <Sentence text={each.text} />
-              </p>
-            ))}
-          </div>
-        </li>
-      ))}
-    </ul>
+    <>
+      {/* Safari takes a list without bullets for no list. */}
+      <List role="list" className={hasMarks ? 'marked' : 'plain'}>
+        {shown.map((line, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the lines of a text have no other name, and stay where they are
+          <li key={index}>
+            {line.mark !== null && <Mark mark={line.mark} />}
+            <div>
+              {line.cells === null ? <Words line={line} /> : <Cells cells={line.cells} />}
+              {line.under.map((each, place) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: as above
+                <p key={place} className="under">
+                  <Words line={each} />
+                </p>
+              ))}
+            </div>
+          </li>
+        ))}
+      </List>
+      {shown.length < lines.length && (
+        <Button variant="link" isInline onClick={() => setWhole(true)}>
+          Show all {lines.length} lines
+        </Button>
+      )}
+    </>
   );
 }
 
@@ -227,18 +207,6 @@ function Cells({ cells }: { readonly cells: readonly string[] }): ReactNode {
       <WithTimes text={cell} withSeconds />
     </span>
   ));
-}
-
-function TextList({ texts }: { readonly texts: readonly string[] }): ReactNode {
-  return (
-    <ul className="plain">
-      {texts.map((text) => (
-        <li key={text}>
-          <Sentence text={text} />
-        </li>
-      ))}
-    </ul>
-  );
 }
 
 const MARKS: Readonly<Record<string, readonly [word: string, color: LabelProps['color']]>> = {
@@ -268,16 +236,14 @@ function Mark({ mark }: { readonly mark: string }): ReactNode {
   );
 }
 
-/** A command at the end of a sentence. */
-const COMMAND = /^(.*?:) (tokenctl .+)$/;
-
-/** A sentence; a command at its end can be copied. */
-function Sentence({ text }: { readonly text: string }): ReactNode {
-  const [, before, command] = COMMAND.exec(text) ?? [];
-  if (command === undefined) return <Said text={text} />;
+/** A sentence, and the commands after it, which can be copied. */
+function Words({ line }: { readonly line: ShownLine }): ReactNode {
   return (
     <>
-      {before} <Command command={command} />
+      <Said text={line.text} />
+      {line.commands.map((command) => (
+        <Command key={command} command={command} />
+      ))}
     </>
   );
 }

@@ -155,7 +155,9 @@ it('says the plan and the result of a lockdown in a few words, and holds the res
   const folds = (parts: OperationState['asked']) =>
     (parts?.document ?? []).flatMap((part) => (part.kind === 'lines' && part.fold !== null ? part : []));
   expect(folds(asking.asked).map(({ fold }) => fold)).toEqual(['Deactivates bob, ends 1 access token']);
-  expect(folds(asking.asked)[0]?.lines.map(({ text }) => text)).toContain('1. Deactivate 1 user: bob.');
+  expect(folds(asking.asked)[0]?.lines[0]?.under.map(({ number, text }) => `${number}. ${text}`)).toContain(
+    '1. Deactivate 1 user: bob.',
+  );
   // The command of the terminal says it in whole, with the command that lifts it.
   expect(asking.asked?.plan).toMatch(/^At postgresql:.*\(context east-db, as /m);
   const { result } = await confirm(asking);
