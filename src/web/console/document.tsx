@@ -2,7 +2,7 @@
 import './case/case.css';
 import { Button, ClipboardCopy, DescriptionList, Label, type LabelProps } from '@patternfly/react-core';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
-import { type ReactNode, useState } from 'react';
+import { Fragment, type ReactNode, useState } from 'react';
 import type { ShownLine, ShownPart } from '../../console/shown-document.ts';
 import type { Ended } from './api.ts';
 import { Printed } from './commands.tsx';
@@ -15,14 +15,19 @@ const MOST_LINES = 200;
 export function Report({
   ended: { document, text },
   label,
+  children,
 }: {
   readonly ended: Pick<Ended, 'document' | 'text'>;
   readonly label: string;
+  /** What belongs below the outcome, which is the first part. */
+  readonly children?: ReactNode;
 }): ReactNode {
   return document === null ? (
     <Printed text={text} label={label} />
   ) : (
-    <DocumentView parts={document} label={label} />
+    <DocumentView parts={document} label={label}>
+      {children}
+    </DocumentView>
   );
 }
 
@@ -32,13 +37,18 @@ export function DocumentView(props: {
   readonly label: string;
   /** The level of its main headings: one below that of what it stands in. */
   readonly headingLevel?: 2 | 3 | 4;
+  /** What stands below the first part. */
+  readonly children?: ReactNode;
 }): ReactNode {
-  const { parts, label, headingLevel = 2 } = props;
+  const { parts, label, headingLevel = 2, children } = props;
   return (
     <section aria-label={label} className="document">
       {parts.map((part, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text have no other name, and stay where they are
-        <PartView key={index} part={part} headingLevel={headingLevel} />
+        <Fragment key={index}>
+          <PartView part={part} headingLevel={headingLevel} />
+          {index === 0 && children}
+        </Fragment>
       ))}
     </section>
   );

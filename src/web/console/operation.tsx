@@ -150,11 +150,6 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
       )}
       {result !== null && (
         <StackItem>
-          <NotOverAfter operation={operation} />
-        </StackItem>
-      )}
-      {result !== null && (
-        <StackItem>
           {result.failure !== null ? (
             <ProblemAlert problem={result.failure} />
           ) : (
@@ -167,7 +162,9 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
       )}
       {result !== null && (
         <StackItem>
-          <Report ended={result} label="Result" />
+          <Report ended={result} label="Result">
+            <NotOverAfter operation={operation} />
+          </Report>
           <SavedPlanLink json={result.json} />
         </StackItem>
       )}
