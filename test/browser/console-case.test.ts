@@ -82,7 +82,11 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await page.getByText(/^Locked down.*: the access of bob/).waitFor();
     // What is closed is not all that the thief had: what was made in the last hour is named, as far as it was read.
     const ended = page.getByRole('dialog');
-    await ended.getByText('The attacker may still have access').waitFor();
+    const warning = ended.getByText('The attacker may still have access');
+    await warning.waitFor();
+    // The outcome comes first.
+    const outcome = await ended.getByText(/^Locked down/).boundingBox();
+    expect(outcome?.y).toBeLessThan((await warning.boundingBox())?.y ?? 0);
     await ended.getByText(/^bob made the superuser mole with 1 token$/).waitFor();
     // One control is the loudest: what still works is stopped first.
     expect(await ended.locator('.pf-m-danger:not(.pf-m-secondary), .pf-m-primary').allTextContents()).toEqual(
@@ -101,6 +105,12 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await page.getByRole('link', { name: 'Lockdown', exact: true }).click();
     await section('Lockdown').getByText('Access tokens', { exact: true }).waitFor();
     await expect.poll(async () => (await section('Lockdown').boundingBox())?.y ?? 0).toBeLessThan(900);
+    // One stage is shown; the steps above it stay.
+    expect(await section('Investigation').count()).toBe(0);
+    await expect
+      .poll(() => page.getByRole('link', { name: 'Report', exact: true }).boundingBox())
+      .toMatchObject({ y: expect.closeTo(150, -2) });
+    await page.getByRole('link', { name: 'Investigation', exact: true }).click();
     expect(await page.getByRole('link', { name: 'Incidents' }).getAttribute('aria-current')).toBe('page');
     expect(await barriers(page, 'minor')).toEqual([]);
   });
@@ -305,7 +315,8 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     const kept = (await section('Report').locator('code').textContent()) ?? '';
     expect(statSync(kept).mode & 0o777).toBe(0o600);
     await page.getByText('case closed', { exact: true }).waitFor();
-    // What the lockdown closed is still told, as of then, in the section that was unfolded before.
+    // What the lockdown closed is still told, as of then.
+    await page.getByRole('link', { name: 'Lockdown', exact: true }).click();
     await section('Lockdown').getByText('Access tokens', { exact: true }).waitFor();
     await section('Lockdown').getByText('nothing of this is checked now', { exact: false }).waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
@@ -326,7 +337,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     expect(await page.getByRole('dialog').count()).toBe(1);
     expect(page.url()).not.toContain('operation=');
     await page.reload();
-    await section('Close the case').getByRole('heading').click();
+    await page.getByRole('link', { name: 'Close the case', exact: true }).click();
     await section('Close the case').getByRole('button', { name: 'Give access back…' }).click();
     await page.getByRole('dialog').getByText('Activate bob.').waitFor();
     await page.getByLabel('Type bob to confirm').fill('bob');

@@ -4,6 +4,7 @@ import {
   Button,
   Card,
   CardBody,
+  CardTitle,
   Label,
   PageSection,
   ProgressStep,
@@ -87,7 +88,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
   const { place } = chosen;
   // Of a closed case with its report nothing is next: the report stays where it was made.
   const next = stages.find(({ isNext }) => isNext)?.id ?? 'report';
-  useHeadOf(next);
+  const [shown, show] = useShown(stages, next);
   const content: Readonly<Record<Stage['id'], ReactNode>> = {
     lockdown: (
       <>
@@ -127,6 +128,8 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
         {(next === 'lift' || next === 'report') && (
           <OtherLockdowns place={place} incident={incident.id} isClosing={next === 'lift'} />
         )}
+      </PageSection>
+      <PageSection className="case-steps" stickyOnBreakpoint={{ md: 'top' }}>
         <ProgressStepper aria-label="What is done and what is next">
           {stages.map(({ id, title, text, variant, isNext }) => (
             <ProgressStep
@@ -138,7 +141,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
               description={text}
               aria-label={`${title}: ${text === '' ? 'not yet' : text}`}
             >
-              <a href={`#${id}`} onClick={() => unfold(id)}>
+              <a href={`#${id}`} aria-current={id === shown} onClick={() => show(id)}>
                 {title}
               </a>
             </ProgressStep>
@@ -146,14 +149,15 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
         </ProgressStepper>
       </PageSection>
       <PageSection className="stacked">
-        {/* What is next stands in the same place each time. */}
-        {stages
-          .toSorted((one, other) => Number(other.id === next) - Number(one.id === next))
-          .map((stage) => (
-            <Section key={stage.id} stage={stage} isOpen={stage.id === next}>
-              {content[stage.id]}
-            </Section>
-          ))}
+        {/* What is typed in a stage stays while another is looked at. */}
+        {stages.map(({ id, title, act, isNext }) => (
+          <div key={id} hidden={id !== shown}>
+            <Card component="section" id={id} aria-label={title} className="stage">
+              <CardTitle component="h2">{isNext ? sentence(act) : title}</CardTitle>
+              <CardBody>{content[id]}</CardBody>
+            </Card>
+          </div>
+        ))}
         <Folded label="About this case">
           <About read={read} chosen={chosen} />
         </Folded>
@@ -180,19 +184,22 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
   );
 }
 
-/** Opens the section that a link leads to. */
-function unfold(id: string): void {
-  document.querySelector(`#${id} > details`)?.setAttribute('open', '');
-}
-
-/** Brings the head of the case back into view when another step is next: after a step, the eye is at its end. */
-function useHeadOf(next: string): void {
-  const shown = useRef(next);
+/** The stage that is shown: the one that a link led to, or the next one; once another is next, that one, from the head of the case. */
+function useShown(stages: readonly Stage[], next: Stage['id']) {
+  const [chosen, choose] = useState(location.hash.slice(1));
+  const before = useRef(next);
   useEffect(() => {
-    if (shown.current === next) return;
-    shown.current = next;
+    const onHash = () => choose(location.hash.slice(1));
+    addEventListener('hashchange', onHash);
+    return () => removeEventListener('hashchange', onHash);
+  }, []);
+  useEffect(() => {
+    if (before.current === next) return;
+    before.current = next;
+    choose(next);
     document.querySelector('.case-head')?.scrollIntoView();
   }, [next]);
+  return [stages.find(({ id }) => id === chosen)?.id ?? next, choose] as const;
 }
 
 /** The form that closes the case; of a closed one, when, and how access is given back. */
@@ -217,28 +224,6 @@ function Closing({
       </p>
       <GiveBackForm read={read} place={place} />
     </>
-  );
-}
-
-/** One stage of the case as a card: the next one open, under what is to be done; the others folded: how they are stands in the steps above. */
-function Section({
-  stage: { id, title, act, isNext },
-  isOpen,
-  children,
-}: {
-  readonly stage: Stage;
-  readonly isOpen: boolean;
-  readonly children: ReactNode;
-}): ReactNode {
-  return (
-    <Card component="section" id={id} aria-label={title} className="stage">
-      <details open={isOpen}>
-        <summary>
-          <h2>{isNext ? sentence(act) : title}</h2>
-        </summary>
-        <CardBody>{children}</CardBody>
-      </details>
-    </Card>
   );
 }
 
