@@ -10,7 +10,6 @@ import {
   ToolbarItem,
 } from '@patternfly/react-core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
 import { type Column, PlainTable } from '@tokenctl/common/web/table.tsx';
 import { countText, numberText } from '@tokenctl/common/web/times.tsx';
@@ -21,9 +20,9 @@ import { call, type Json, patternOf, query, useAddress, useFacts } from './api.t
 import { AuditContexts } from './audit-contexts.tsx';
 import { BaselineField, type Chosen, download, FORMATS } from './audit-files.tsx';
 import { OwnCommand } from './commands.tsx';
-import { PlaceNote, usePlace } from './controller.tsx';
+import { ContextFilter, PlaceNote, usePlace } from './controller.tsx';
 import { ExceptionDialog, type RuleRead } from './exception.tsx';
-import { Bars, Heading, Message, OneMessage, Severity, When } from './parts.tsx';
+import { Bars, Failure, Heading, Message, OneMessage, Severity, When } from './parts.tsx';
 
 /** Compared with a baseline. */
 type State = NonNullable<Json<Audited>['findings'][number]['state']>;
@@ -72,16 +71,7 @@ export function Audit(): ReactNode {
       <PageSection>
         <Toolbar>
           <ToolbarContent>
-            {places.length > 1 && (
-              <ToolbarItem>
-                <Choice
-                  aria-label="Context"
-                  value={filter ?? ''}
-                  options={[['', 'All contexts'], ...places]}
-                  onChange={(place) => change({ place, only: null })}
-                />
-              </ToolbarItem>
-            )}
+            <ContextFilter value={filter} onChange={(place) => change({ place, only: null })} />
             {!isAll && (
               <>
                 <ToolbarItem>
@@ -112,7 +102,7 @@ export function Audit(): ReactNode {
             <PlaceNote chosen={chosen} />
           </p>
         )}
-        {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
+        <Failure error={error} />
         {isAll ? (
           <AuditContexts />
         ) : (

@@ -12,7 +12,7 @@ import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { call, type Operation } from './api.ts';
 import { sentence } from './case/case-stages.ts';
-import { Message } from './parts.tsx';
+import { Failure } from './parts.tsx';
 
 /** What is typed to confirm a plan, and the button that says what it does. */
 export function ConfirmForm({
@@ -63,7 +63,7 @@ export function ConfirmForm({
           </FormHelperText>
         </FormGroup>
       )}
-      {confirm.error !== null && <Message isLiveRegion variant="danger" title={confirm.error.message} />}
+      <Failure error={confirm.error} />
       <div className="buttons">
         <Button
           ref={button}

@@ -1,9 +1,10 @@
 /** Which contexts are one controller, and which of them a page uses. */
-import { Button } from '@patternfly/react-core';
+import { Button, ToolbarItem } from '@patternfly/react-core';
+import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import type { Controller } from '../../console/controllers.ts';
-import { useAddress, useRead } from './api.ts';
+import { useAddress, useFacts, useRead } from './api.ts';
 
 /** How often a context that has not answered is asked for. */
 const AGAIN_MS = 1_000;
@@ -97,5 +98,24 @@ export function PlaceNote({ chosen }: { readonly chosen: ChosenPlace }): ReactNo
         Use {instead} only
       </Button>
     </>
+  );
+}
+
+/** The filter for one context, or all; none of a console of one. */
+export function ContextFilter(props: {
+  readonly value: string | null | undefined;
+  readonly onChange: (place: string) => void;
+}): ReactNode {
+  const { places } = useFacts();
+  if (places.length < 2) return null;
+  return (
+    <ToolbarItem>
+      <Choice
+        aria-label="Context"
+        value={props.value ?? ''}
+        options={[['', 'All contexts'], ...places]}
+        onChange={props.onChange}
+      />
+    </ToolbarItem>
   );
 }

@@ -15,7 +15,7 @@ import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import type { AuditRead } from '../../console/audits.ts';
 import { type Json, query, useRead } from './api.ts';
-import { Message } from './parts.tsx';
+import { Failure } from './parts.tsx';
 
 export type RuleRead = Json<AuditRead>['rules'][number];
 
@@ -82,7 +82,7 @@ export function ExceptionDialog({
         {reason.trim() === '' && (
           <p className="hint">With a reason, the lines for the configuration are shown here to copy.</p>
         )}
-        {read.error !== null && <Message variant="danger" title={read.error.message} />}
+        <Failure error={read.error} />
         {read.data !== undefined && reason.trim() !== '' && (
           <>
             <p className="counts">

@@ -18,7 +18,7 @@ import type { Jobs as Answer } from '../../console/jobs.ts';
 import { call, type Ended, type Json, type Operation, query, useAddress, useFacts, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { Report } from './document.tsx';
-import { Heading, Message, RunState, When } from './parts.tsx';
+import { Failure, Heading, Message, RunState, When } from './parts.tsx';
 
 type JobRun = JobsRead['runs'][number];
 
@@ -76,7 +76,7 @@ function JobTable({
   });
   return (
     <>
-      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+      <Failure error={begin.error} />
       <PlainTable
         label="Jobs"
         rows={jobs}

@@ -18,7 +18,7 @@ import type { ReactNode } from 'react';
 import type { LogRun } from '../../console/log-records.ts';
 import { call, type Json, query, saved, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
-import { Message, When, WithTimes } from './parts.tsx';
+import { Failure, When, WithTimes } from './parts.tsx';
 
 export function RunDialog({
   run,
@@ -69,7 +69,7 @@ function Entries({ entries }: { readonly entries: Json<LogRun>['entries'] }): Re
   });
   return (
     <>
-      {prove.error !== null && <Message isLiveRegion variant="danger" title={prove.error.message} />}
+      <Failure error={prove.error} />
       <PlainTable
         label="Entries"
         rows={entries}

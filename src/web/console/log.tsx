@@ -13,7 +13,7 @@ import type { Log as Answer } from '../../console/log-records.ts';
 import { call, type Json, type Operation, query, saved, useAddress, useRead } from './api.ts';
 import { TextSearch } from './commands.tsx';
 import { RunDialog } from './log-run.tsx';
-import { END_COLORS, Heading, Message, outcomeText, Said, When, WithTimes } from './parts.tsx';
+import { END_COLORS, Failure, Heading, Message, outcomeText, Said, When, WithTimes } from './parts.tsx';
 
 type Run = LogRead['runs'][number];
 
@@ -179,7 +179,7 @@ function LogState({
   return (
     <>
       <VerificationAlert verification={verification} size={head.size} />
-      {failed !== null && <Message isLiveRegion variant="danger" title={failed.message} />}
+      <Failure error={failed} />
       <div className="actions">
         <Button variant="secondary" isLoading={verify.isPending} onClick={() => verify.mutate(undefined)}>
           Verify

@@ -2,6 +2,9 @@
 import {
   Alert,
   type AlertProps,
+  Card,
+  CardBody,
+  CardTitle,
   DescriptionListDescription,
   DescriptionListGroup,
   DescriptionListTerm,
@@ -280,6 +283,28 @@ export function outcomeText(outcome: Operation['outcome']): string {
 /** A message where it belongs. Its title is no heading: it would stand in the outline of the page. */
 export function Message(props: AlertProps): ReactNode {
   return <Alert isInline component="p" {...props} />;
+}
+
+/** Why something failed; nothing where it did not. */
+export function Failure({ error }: { readonly error: Error | null }): ReactNode {
+  return error !== null && <Message isLiveRegion variant="danger" title={error.message} />;
+}
+
+/** A section of a page as a card, under its title. */
+export function Panel(props: {
+  readonly title: ReactNode;
+  /** Names the section. */
+  readonly label: string;
+  readonly className?: string;
+  readonly children: ReactNode;
+}): ReactNode {
+  const { title, label, className = '', children } = props;
+  return (
+    <Card component="section" aria-label={label}>
+      <CardTitle component="h2">{title}</CardTitle>
+      <CardBody className={className}>{children}</CardBody>
+    </Card>
+  );
 }
 
 /** One message for all of a kind: a box for each would push what the page is for out of sight. */

@@ -20,7 +20,7 @@ import { type Account, AccountFields, useBegin } from './begin.tsx';
 import { CommandLine } from './commands.tsx';
 import { Report } from './document.tsx';
 import { GuardFields, noGuards, ruleText } from './guards.tsx';
-import { Heading, Message } from './parts.tsx';
+import { Failure, Heading, Message } from './parts.tsx';
 
 /** A plan as the console read it from its file. */
 type SavedPlanRead = Json<ShownPlan>;
@@ -109,7 +109,7 @@ function UploadForm({ onShow }: { readonly onShow: (files: Files) => void }): Re
           onChange={({ target }) => setApproval(target.files?.[0] ?? null)}
         />
       </FormGroup>
-      {upload.error !== null && <Message isLiveRegion variant="danger" title={upload.error.message} />}
+      <Failure error={upload.error} />
       <div className="actions">
         <Button type="submit" isDisabled={plan === null || upload.isPending} isLoading={upload.isPending}>
           Show the plan
@@ -207,7 +207,7 @@ function PlanCard({
           <Form className="narrow">
             <GuardFields rule={rule} guards={guards} onChange={setGuards} isSaved />
             <AccountFields account={account} onChange={setAccount} />
-            {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+            <Failure error={begin.error} />
             <div className="actions">
               <Button
                 variant="danger"

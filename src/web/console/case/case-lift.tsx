@@ -5,7 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import { query, useFacts } from '../api.ts';
 import { useBegin } from '../begin.tsx';
-import { Message, When } from '../parts.tsx';
+import { Failure, Message, When } from '../parts.tsx';
 import { useSnapshot } from '../theft/stolen-token.tsx';
 import { accountOf, type CaseRead } from './case-stages.ts';
 import { FoldedAccount } from './cleanings.tsx';
@@ -75,7 +75,7 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
         Closing lifts the lockdown. {setBackText(read)} Revoked tokens do not come back. The plan is shown
         first.
       </details>
-      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+      <Failure error={begin.error} />
       <div className="buttons">
         <Button
           type="submit"
@@ -209,7 +209,7 @@ export function GiveBackForm({ read, place }: CaseProps): ReactNode {
         {measures.resetPasswords !== true &&
           ' The lockdown did not reset the password: give access back once there is a new one.'}
       </span>
-      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+      <Failure error={begin.error} />
     </div>
   );
 }

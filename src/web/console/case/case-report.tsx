@@ -3,7 +3,7 @@ import { Button, FormGroup, FormSelect, FormSelectOption } from '@patternfly/rea
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { query, saved, send } from '../api.ts';
-import { Message, When } from '../parts.tsx';
+import { Failure, When } from '../parts.tsx';
 import type { CaseRead } from './case-stages.ts';
 
 const FORMATS = [
@@ -52,7 +52,7 @@ export function SavedText({
           </>
         )}
       </p>
-      {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
+      <Failure error={error} />
     </>
   );
 }

@@ -18,7 +18,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { query, useFacts, useRead } from '../api.ts';
 import { type ChosenPlace, usePlace } from '../controller.tsx';
-import { Heading, Message, When } from '../parts.tsx';
+import { Failure, Heading, Message, When } from '../parts.tsx';
 import { About, LastChecked, UsersNow } from './case-about.tsx';
 import { CaseItems } from './case-items.tsx';
 import { GiveBackForm, LiftForm, PartOf } from './case-lift.tsx';
@@ -258,7 +258,7 @@ function FinishButton({ read, place }: { readonly read: CaseRead; readonly place
         Finish the lockdown…
       </Button>
       <span>The same lockdown again, with the same measures. The plan is shown first.</span>
-      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+      <Failure error={begin.error} />
     </div>
   );
 }
@@ -297,7 +297,7 @@ function ExtendForm({ read, place }: { readonly read: CaseRead; readonly place: 
           No end…
         </Button>
       )}
-      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+      <Failure error={begin.error} />
     </div>
   );
 }

@@ -5,7 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { useFacts } from '../api.ts';
 import { AccountFields, useBegin } from '../begin.tsx';
 import type { ChosenPlace } from '../controller.tsx';
-import { END_COLORS, Message, When } from '../parts.tsx';
+import { END_COLORS, Failure, When } from '../parts.tsx';
 import { accountOf, type CaseRead } from './case-stages.ts';
 
 /** The reason and the ticket, folded where they are known: what is done for an incident has those of it. */
@@ -79,7 +79,7 @@ export function Cleanings({
               ]),
         ]}
       />
-      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+      <Failure error={begin.error} />
     </>
   );
 }

@@ -5,7 +5,7 @@ import { type ReactNode, useRef, useState } from 'react';
 import { useFacts } from '../api.ts';
 import { AccountFields, useBegin } from '../begin.tsx';
 import type { ChosenPlace } from '../controller.tsx';
-import { Message } from '../parts.tsx';
+import { Failure } from '../parts.tsx';
 import { accountOf, type CaseRead, type Item, sentence } from './case-stages.ts';
 import { chosenFate, DECIDE_FORM, type Fate, type Fates, fatesOf, type Receivers } from './item-fates.tsx';
 
@@ -131,7 +131,7 @@ export function Decide(props: {
         field(`decide-${fate}`, label, why(fate), (text) => setTyped({ ...typed, [fate]: text })),
       )}
       {isAsked && <AccountFields account={account} onChange={setAccount} name="decide" />}
-      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+      <Failure error={begin.error} />
       <div className="decide-bar">
         <Button
           type="submit"

@@ -1,7 +1,7 @@
 /** Lockdowns, in the order in which they are looked for: what is open, a new one, the ways in of each open one, what is closed; and the runbooks. */
 
 import './case.css';
-import { Button, Card, CardBody, CardTitle, Label, PageSection } from '@patternfly/react-core';
+import { Button, Label, PageSection } from '@patternfly/react-core';
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { Loaded, Loading } from '@tokenctl/common/web/states.tsx';
@@ -10,11 +10,11 @@ import { numberText } from '@tokenctl/common/web/times.tsx';
 import { Fragment, type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import { call, type Ended, type Problem, query, useAddress, useFacts, useRead } from '../api.ts';
-import { PlaceNote, usePlace } from '../controller.tsx';
+import { ContextFilter, PlaceNote, usePlace } from '../controller.tsx';
 import { Report } from '../document.tsx';
 import type { Draft } from '../lockdown/lockdown-draft.ts';
 import { LockdownForm } from '../lockdown/lockdown-form.tsx';
-import { Heading, Message, When } from '../parts.tsx';
+import { Heading, Message, Panel, When } from '../parts.tsx';
 import { EffectLabel, type Incident, type IncidentsRead, PathsTable, WhyText } from './incident-parts.tsx';
 
 /** How often the list is read again while a controller has not answered. */
@@ -85,57 +85,44 @@ export function Incidents(): ReactNode {
       />
       <PageSection className="stacked">
         <div className="place">
-          {places.length > 1 && (
-            <Choice
-              aria-label="Context"
-              value={filter ?? ''}
-              options={[['', 'All contexts'], ...places]}
-              onChange={onContext}
-            />
-          )}
+          <ContextFilter value={filter} onChange={onContext} />
           {isOfOne && (chosen.instead !== null || chosen.via === 'database') && (
             <span>
               <PlaceNote chosen={chosen} />
             </span>
           )}
         </div>
-        <Card component="section" aria-label="Open incidents">
-          <CardTitle component="h2">Open incidents</CardTitle>
-          <CardBody className="open-incidents">
-            {read.data !== undefined ? (
-              <>
-                {shown.map((each) => (
-                  <Unread key={each.place} read={each} retry={() => void read.refetch()} />
-                ))}
-                <OpenCases rows={open} shown={shown} />
-                <Elsewhere rows={rowsOf(read.data.filter((each) => !isIn(each)))} />
-              </>
-            ) : read.error !== null ? (
-              <Message variant="danger" title={`The open incidents could not be read. ${read.error.message}`}>
-                <Button variant="link" isInline onClick={() => void read.refetch()}>
-                  Try again
-                </Button>
-              </Message>
-            ) : (
-              <p>Reading the open incidents…</p>
-            )}
-          </CardBody>
-        </Card>
+        <Panel label="Open incidents" title="Open incidents" className="open-incidents">
+          {read.data !== undefined ? (
+            <>
+              {shown.map((each) => (
+                <Unread key={each.place} read={each} retry={() => void read.refetch()} />
+              ))}
+              <OpenCases rows={open} shown={shown} />
+              <Elsewhere rows={rowsOf(read.data.filter((each) => !isIn(each)))} />
+            </>
+          ) : read.error !== null ? (
+            <Message variant="danger" title={`The open incidents could not be read. ${read.error.message}`}>
+              <Button variant="link" isInline onClick={() => void read.refetch()}>
+                Try again
+              </Button>
+            </Message>
+          ) : (
+            <p>Reading the open incidents…</p>
+          )}
+        </Panel>
         {chosen === null ? (
           <Loading />
         ) : !isOfOne ? (
-          <Card component="section" aria-label="New lockdown">
-            <CardTitle component="h2">Lock down</CardTitle>
-            <CardBody>
-              <Choice
-                className="runbook"
-                aria-label="Context of the lockdown"
-                value=""
-                options={[['', 'Choose a context'], ...places]}
-                onChange={onContext}
-              />
-            </CardBody>
-          </Card>
+          <Panel label="New lockdown" title="Lock down">
+            <Choice
+              className="runbook"
+              aria-label="Context of the lockdown"
+              value=""
+              options={[['', 'Choose a context'], ...places]}
+              onChange={onContext}
+            />
+          </Panel>
         ) : (
           <LockdownForm
             key={`${place} ${user}`}
@@ -295,33 +282,35 @@ function OpenCases({ rows, shown }: ListProps): ReactNode {
 function Board({ place, incident, at, unread }: Row): ReactNode {
   const { id, selection, since, until, by, isOverdue } = incident;
   return (
-    <Card component="section" aria-label={`Incident ${id}`}>
-      <CardTitle component="h2">
-        {id}: {selection} <EffectLabel incident={incident} />{' '}
-        {isOverdue && <Label color="red">overdue</Label>}
-      </CardTitle>
-      <CardBody>
-        <p>
-          Since <When at={since} /> by {by['user']}
-          {until !== null && (
-            <>
-              , until <When at={until} />
-            </>
-          )}
-          .<WhyText incident={incident} />
-          {unread === null && (
-            <>
-              {' '}
-              Compared with the controller <When at={at} />.
-            </>
-          )}
-        </p>
-        <p>
-          <Link to={query('/case', { place, incident: id })}>Continue with the case {id}</Link>
-        </p>
-        <PathsTable incident={incident} place={place} />
-      </CardBody>
-    </Card>
+    <Panel
+      label={`Incident ${id}`}
+      title={
+        <>
+          {id}: {selection} <EffectLabel incident={incident} />{' '}
+          {isOverdue && <Label color="red">overdue</Label>}
+        </>
+      }
+    >
+      <p>
+        Since <When at={since} /> by {by['user']}
+        {until !== null && (
+          <>
+            , until <When at={until} />
+          </>
+        )}
+        .<WhyText incident={incident} />
+        {unread === null && (
+          <>
+            {' '}
+            Compared with the controller <When at={at} />.
+          </>
+        )}
+      </p>
+      <p>
+        <Link to={query('/case', { place, incident: id })}>Continue with the case {id}</Link>
+      </p>
+      <PathsTable incident={incident} place={place} />
+    </Panel>
   );
 }
 
@@ -336,44 +325,41 @@ function ClosedCases({ rows, shown }: ListProps): ReactNode {
   );
   if (closed.length === 0) return null;
   return (
-    <Card component="section" aria-label="Closed incidents">
-      <CardTitle component="h2">Closed incidents</CardTitle>
-      <CardBody>
-        <PlainTable
-          label="Closed incidents"
-          rows={closed.slice(0, most)}
-          keyOf={keyOf}
-          columns={[
-            {
-              title: 'Incident',
-              show: ({ place, incident: { id } }) => (
-                <Link
-                  className="schedule"
-                  aria-label={`Show the case ${id}`}
-                  to={query('/case', { place, incident: id })}
-                >
-                  {id}
-                </Link>
-              ),
-            },
-            ...contextColumn(shown),
-            { title: 'Subject', show: ({ incident: { selection } }) => selection },
-            { title: 'Locked down', show: ({ incident: { since } }) => <When at={since} /> },
-            { title: 'Closed', show: ({ incident: { lifted } }) => <When at={lifted?.at} /> },
-            {
-              title: 'Not restored',
-              show: ({ incident: { stays } }) =>
-                stays.length === 0 ? 'nothing' : stays.map(({ name }) => name).join(', '),
-            },
-          ]}
-        />
-        {closed.length > most && (
-          <Button variant="link" onClick={() => setMost(most + MOST_CLOSED)}>
-            Show more of {numberText(closed.length)}
-          </Button>
-        )}
-      </CardBody>
-    </Card>
+    <Panel label="Closed incidents" title="Closed incidents">
+      <PlainTable
+        label="Closed incidents"
+        rows={closed.slice(0, most)}
+        keyOf={keyOf}
+        columns={[
+          {
+            title: 'Incident',
+            show: ({ place, incident: { id } }) => (
+              <Link
+                className="schedule"
+                aria-label={`Show the case ${id}`}
+                to={query('/case', { place, incident: id })}
+              >
+                {id}
+              </Link>
+            ),
+          },
+          ...contextColumn(shown),
+          { title: 'Subject', show: ({ incident: { selection } }) => selection },
+          { title: 'Locked down', show: ({ incident: { since } }) => <When at={since} /> },
+          { title: 'Closed', show: ({ incident: { lifted } }) => <When at={lifted?.at} /> },
+          {
+            title: 'Not restored',
+            show: ({ incident: { stays } }) =>
+              stays.length === 0 ? 'nothing' : stays.map(({ name }) => name).join(', '),
+          },
+        ]}
+      />
+      {closed.length > most && (
+        <Button variant="link" onClick={() => setMost(most + MOST_CLOSED)}>
+          Show more of {numberText(closed.length)}
+        </Button>
+      )}
+    </Panel>
   );
 }
 
@@ -383,19 +369,16 @@ function Runbooks(): ReactNode {
   const [name, setName] = useState('');
   const read = useRead<Ended>(name === '' ? null : query('/api/runbooks', { name }));
   return (
-    <Card component="section" aria-label="Runbooks">
-      <CardTitle component="h2">Runbooks</CardTitle>
-      <CardBody>
-        <p>What to do, step by step. The page of a case fills in its names and ticks the steps off.</p>
-        <Choice
-          className="runbook"
-          aria-label="Runbook"
-          value={name}
-          options={[['', 'Choose a runbook'], ...(names.data?.json.runbooks ?? [])]}
-          onChange={setName}
-        />
-        {name !== '' && <Loaded query={read}>{(ended) => <Report ended={ended} label="Runbook" />}</Loaded>}
-      </CardBody>
-    </Card>
+    <Panel label="Runbooks" title="Runbooks">
+      <p>What to do, step by step. The page of a case fills in its names and ticks the steps off.</p>
+      <Choice
+        className="runbook"
+        aria-label="Runbook"
+        value={name}
+        options={[['', 'Choose a runbook'], ...(names.data?.json.runbooks ?? [])]}
+        onChange={setName}
+      />
+      {name !== '' && <Loaded query={read}>{(ended) => <Report ended={ended} label="Runbook" />}</Loaded>}
+    </Panel>
   );
 }

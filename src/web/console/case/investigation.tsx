@@ -1,14 +1,5 @@
 /** An investigation that belongs to no incident: what a user, or the owner of a token, did. It changes nothing. */
-import {
-  Button,
-  Card,
-  CardBody,
-  CardTitle,
-  Form,
-  FormGroup,
-  PageSection,
-  TextInput,
-} from '@patternfly/react-core';
+import { Button, Form, FormGroup, PageSection, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Loaded, Loading } from '@tokenctl/common/web/states.tsx';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
@@ -21,7 +12,7 @@ import { ProblemAlert } from '../begin.tsx';
 import { OwnCommand } from '../commands.tsx';
 import { type ChosenPlace, PlaceNote, usePlace } from '../controller.tsx';
 import { NameField } from '../name-field.tsx';
-import { Heading, Message } from '../parts.tsx';
+import { Failure, Heading, Panel } from '../parts.tsx';
 import type { InvestigationRead, Item } from './case-stages.ts';
 import { ChainTree } from './case-tree.tsx';
 import { FoundText, Limits, OwnersWork } from './found-text.tsx';
@@ -113,18 +104,15 @@ function Subject({ chosen, user, token }: SubjectProps): ReactNode {
     <Loaded query={read}>
       {({ underway, investigations, last }) => (
         <>
-          <Card component="section" aria-label="Investigate">
-            <CardTitle component="h2">Investigate</CardTitle>
-            <CardBody>
-              {investigations.length > 0 && <Made investigations={investigations} />}
-              <BeginForm
-                {...{ place, user, token }}
-                isUnderway={isUnderway}
-                isFirst={last === null}
-                problem={underway?.problem ?? null}
-              />
-            </CardBody>
-          </Card>
+          <Panel label="Investigate" title="Investigate">
+            {investigations.length > 0 && <Made investigations={investigations} />}
+            <BeginForm
+              {...{ place, user, token }}
+              isUnderway={isUnderway}
+              isFirst={last === null}
+              problem={underway?.problem ?? null}
+            />
+          </Panel>
           {last !== null && <Found found={last} place={place} />}
         </>
       )}
@@ -174,9 +162,7 @@ function BeginForm(props: {
           onChange={(_event, value) => setSince(value)}
         />
       </FormGroup>
-      {investigate.error !== null && (
-        <Message isLiveRegion variant="danger" title={investigate.error.message} />
-      )}
+      <Failure error={investigate.error} />
       {investigate.error === null && problem !== null && <ProblemAlert problem={problem} />}
       <div className="buttons">
         <Button
@@ -204,56 +190,53 @@ function Found({ found, place }: { readonly found: InvestigationRead; readonly p
   const { items, subject } = found;
   const users = subject.kind === 'user' ? [subject.name] : subject.kind === 'token' ? [subject.user] : [];
   return (
-    <Card component="section" aria-label="What was found">
-      <CardTitle component="h2">What was found</CardTitle>
-      <CardBody>
-        <p>
-          <FoundText found={found} />
-        </p>
-        <h3>Who made what</h3>
-        <ChainTree
-          found={found}
-          active={shown?.id ?? null}
-          onChoose={(id) => setShown(items.find((item) => item.id === id) ?? null)}
-        />
-        <h3>Items</h3>
-        <PlainTable
-          label="Items of the investigation"
-          rows={items.slice(0, MOST_ROWS)}
-          keyOf={({ id }) => id}
-          columns={[
-            ITEM_COLUMNS.risk,
-            {
-              title: 'What',
-              show: (item) => (
-                <>
-                  <Button variant="link" isInline onClick={() => setShown(item)}>
-                    {item.summary}
-                  </Button>{' '}
-                  <StolenLabel item={item} />
-                </>
-              ),
-            },
-            ITEM_COLUMNS.by,
-            ITEM_COLUMNS.when,
-            { title: 'Now', show: (item) => <StateLabel item={item} /> },
-          ]}
-        />
-        {items.length > MOST_ROWS && (
-          <p>{countText(items.length - MOST_ROWS, 'more item')}: use the command for all of them.</p>
-        )}
-        <OwnersWork found={found} />
-        <Limits found={found} />
-        <p className="next">
-          To end what remains, lock down first:{' '}
-          {users.map((user) => (
-            <Link key={user} to={query('/incidents', { place, user })}>
-              lock down {user}
-            </Link>
-          ))}
-        </p>
-        {shown !== null && <ItemDialog item={shown} onClose={() => setShown(null)} />}
-      </CardBody>
-    </Card>
+    <Panel label="What was found" title="What was found">
+      <p>
+        <FoundText found={found} />
+      </p>
+      <h3>Who made what</h3>
+      <ChainTree
+        found={found}
+        active={shown?.id ?? null}
+        onChoose={(id) => setShown(items.find((item) => item.id === id) ?? null)}
+      />
+      <h3>Items</h3>
+      <PlainTable
+        label="Items of the investigation"
+        rows={items.slice(0, MOST_ROWS)}
+        keyOf={({ id }) => id}
+        columns={[
+          ITEM_COLUMNS.risk,
+          {
+            title: 'What',
+            show: (item) => (
+              <>
+                <Button variant="link" isInline onClick={() => setShown(item)}>
+                  {item.summary}
+                </Button>{' '}
+                <StolenLabel item={item} />
+              </>
+            ),
+          },
+          ITEM_COLUMNS.by,
+          ITEM_COLUMNS.when,
+          { title: 'Now', show: (item) => <StateLabel item={item} /> },
+        ]}
+      />
+      {items.length > MOST_ROWS && (
+        <p>{countText(items.length - MOST_ROWS, 'more item')}: use the command for all of them.</p>
+      )}
+      <OwnersWork found={found} />
+      <Limits found={found} />
+      <p className="next">
+        To end what remains, lock down first:{' '}
+        {users.map((user) => (
+          <Link key={user} to={query('/incidents', { place, user })}>
+            lock down {user}
+          </Link>
+        ))}
+      </p>
+      {shown !== null && <ItemDialog item={shown} onClose={() => setShown(null)} />}
+    </Panel>
   );
 }

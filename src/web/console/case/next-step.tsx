@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { useLocation, useNavigate } from 'react-router';
 import { type Operation, query, useAddress, useFacts, useRead } from '../api.ts';
 import { useBegin } from '../begin.tsx';
-import { Message } from '../parts.tsx';
+import { Failure } from '../parts.tsx';
 import { useSnapshot } from '../theft/stolen-token.tsx';
 import { keepsByDefault, namesOf, oneHeld, useAlongside } from './case-lift.tsx';
 import { SavedText, useReport } from './case-report.tsx';
@@ -99,7 +99,7 @@ function AfterCleaning({ place, incident }: CaseName): ReactNode {
       >
         Close the case: {namesOf(names)} {names.length === 1 ? 'stays' : 'stay'} deactivated…
       </Button>
-      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+      <Failure error={begin.error} />
     </>
   );
 }

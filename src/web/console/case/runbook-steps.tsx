@@ -8,7 +8,7 @@ import type { Steps } from '../../../console/case/incidents.ts';
 import type { Incidents } from '../../../console/case/read-incidents.ts';
 import { call, type Ended, type Json, query, useFacts, useRead } from '../api.ts';
 import { DocumentView } from '../document.tsx';
-import { Message, When } from '../parts.tsx';
+import { Failure, Message, When } from '../parts.tsx';
 
 /** The incident, as far as this needs it. Its reason and ticket go with what is ticked off. */
 type Incident = Pick<Incidents['incidents'][number], 'id' | 'reason' | 'ticket'>;
@@ -54,7 +54,7 @@ export function RunbookSteps({
         ]}
         onChange={setChosen}
       />
-      {tick.error !== null && <Message isLiveRegion variant="danger" title={tick.error.message} />}
+      <Failure error={tick.error} />
       {runbook !== null &&
         steps.map(({ step, title, document }) => {
           const ticked = done.find((each) => each.runbook === runbook && each.step === step);

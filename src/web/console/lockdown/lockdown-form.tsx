@@ -1,22 +1,12 @@
 /** The form of a new lockdown. Its plan is the dry run of the command, and follows the choices. */
-import {
-  Button,
-  Card,
-  CardBody,
-  CardTitle,
-  ExpandableSection,
-  Form,
-  FormGroup,
-  Spinner,
-  TextInput,
-} from '@patternfly/react-core';
+import { Button, ExpandableSection, Form, FormGroup, Spinner, TextInput } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import { type ContextRead, query, useFacts, useRead } from '../api.ts';
 import { ChoiceFields } from '../choices.tsx';
 import { GuardFields, guardsOf, SavePlan } from '../guards.tsx';
 import { NameField } from '../name-field.tsx';
-import { Message } from '../parts.tsx';
+import { Failure, Message, Panel } from '../parts.tsx';
 import {
   type Draft,
   EMPTY,
@@ -50,20 +40,17 @@ export function LockdownForm(props: FormProps): ReactNode {
   const { place } = props;
   const context = useRead<ContextRead>(query('/api/overview', { place }));
   return (
-    <Card component="section" aria-label="New lockdown">
-      <CardTitle component="h2">Lock down</CardTitle>
-      <CardBody>
-        {context.data !== undefined ? (
-          <PossibleForm {...props} context={context.data} />
-        ) : context.error !== null ? (
-          <Message variant="danger" title={context.error.message} />
-        ) : (
-          <>
-            <Spinner size="md" aria-label="Reading" /> Reading what the context {place} can do.
-          </>
-        )}
-      </CardBody>
-    </Card>
+    <Panel label="New lockdown" title="Lock down">
+      {context.data !== undefined ? (
+        <PossibleForm {...props} context={context.data} />
+      ) : context.error !== null ? (
+        <Message variant="danger" title={context.error.message} />
+      ) : (
+        <>
+          <Spinner size="md" aria-label="Reading" /> Reading what the context {place} can do.
+        </>
+      )}
+    </Panel>
   );
 }
 
@@ -164,7 +151,7 @@ function LoadedForm(props: LoadedProps): ReactNode {
         </PlanView>
       </div>
       <div className="begin">
-        {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+        <Failure error={begin.error} />
         <BeginButton
           refusal={refusal}
           isReady={isReady}

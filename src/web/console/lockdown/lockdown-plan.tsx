@@ -8,7 +8,7 @@ import { type Ended, type Json, query } from '../api.ts';
 import { ProblemAlert } from '../begin.tsx';
 import { CommandLine } from '../commands.tsx';
 import { Report } from '../document.tsx';
-import { Message } from '../parts.tsx';
+import { Failure, Message } from '../parts.tsx';
 import type { usePlan } from './lockdown-draft.ts';
 
 /** The plan of what is filled in, as far as it is read. */
@@ -29,7 +29,7 @@ export function PlanView({
   return (
     <>
       {isFetching && <Spinner size="md" aria-label="Planning" />}
-      {error !== null && <Message variant="danger" title={error.message} />}
+      <Failure error={error} />
       {plan?.continues === true && (
         <Message variant="info" title={`${plan.incident} is open for it already.`}>
           <Link to={query('/case', { place, incident: plan.incident })}>Continue with the case</Link>, or lock

@@ -1,11 +1,11 @@
 /** What is known of one controller, in full, and its facts in a line. */
-import { Card, CardBody, CardTitle, DescriptionList, Label, Spinner } from '@patternfly/react-core';
+import { DescriptionList, Label, Spinner } from '@patternfly/react-core';
 import { countText, numberText, unbroken } from '@tokenctl/common/web/times.tsx';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { Link } from 'react-router';
 import { type ContextRead, type ControllerRead, query } from '../api.ts';
 import { type ControllerState, type Need, type Sweep, settingsIn } from '../needs.ts';
-import { Fact, LinkedLabel, Message, RunState, Said, Severity, When } from '../parts.tsx';
+import { Fact, LinkedLabel, Message, Panel, RunState, Said, Severity, When } from '../parts.tsx';
 
 /** Folded, and so no part of the first view. */
 const Calendar = lazy(async () => ({ default: (await import('./calendar.tsx')).Calendar }));
@@ -23,22 +23,19 @@ export function ControllerCard({
   const { place, context } = read;
   const { value, problem, waits } = context;
   return (
-    <Card component="section" aria-label={place}>
-      <CardTitle component="h2">{place}</CardTitle>
-      <CardBody>
-        {problem !== null && (
-          <Message variant="danger" title={problem.message}>
-            {problem.hint !== null && <Said text={problem.hint} />}
-          </Message>
-        )}
-        {waits !== null && (
-          <p>
-            <Spinner size="md" aria-label={`Reading ${place}`} /> No answer for {unbroken(`${waits} s`)}.
-          </p>
-        )}
-        {value !== null && <ControllerFacts value={value} state={state} isAlone={isAlone} />}
-      </CardBody>
-    </Card>
+    <Panel label={place} title={place}>
+      {problem !== null && (
+        <Message variant="danger" title={problem.message}>
+          {problem.hint !== null && <Said text={problem.hint} />}
+        </Message>
+      )}
+      {waits !== null && (
+        <p>
+          <Spinner size="md" aria-label={`Reading ${place}`} /> No answer for {unbroken(`${waits} s`)}.
+        </p>
+      )}
+      {value !== null && <ControllerFacts value={value} state={state} isAlone={isAlone} />}
+    </Panel>
   );
 }
 

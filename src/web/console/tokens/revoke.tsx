@@ -9,7 +9,7 @@ import { ChoiceFields, type Choices } from '../choices.tsx';
 import { CommandLine } from '../commands.tsx';
 import { Report } from '../document.tsx';
 import { GuardFields, guardsOf, noGuards, SavePlan } from '../guards.tsx';
-import { Message } from '../parts.tsx';
+import { Failure } from '../parts.tsx';
 import { criterionText } from './token-filters.tsx';
 import type { Row } from './token-rows.tsx';
 
@@ -120,9 +120,7 @@ export function RevokeDialog(props: {
             onSave={(planOut) => begin.mutate({ ...request, planOut }, { onSuccess: onClose })}
           />
         </Form>
-        {(error ?? begin.error) !== null && (
-          <Message isLiveRegion variant="danger" title={(error ?? begin.error)?.message} />
-        )}
+        <Failure error={error ?? begin.error} />
         {planned !== null && (
           <>
             {planned.failure !== null && <ProblemAlert problem={planned.failure} />}

@@ -15,6 +15,7 @@ import type { ReactNode } from 'react';
 import { query, useFacts, useRead } from '../api.ts';
 import type { AuditRead } from '../audit.tsx';
 import { TextSearch } from '../commands.tsx';
+import { ContextFilter } from '../controller.tsx';
 
 /** What the address is to have from now on. */
 export type Change = (changes: Readonly<Record<string, string | null>>) => void;
@@ -94,16 +95,7 @@ export function Filters({ filter, onChange }: FiltersProps): ReactNode {
             />
           </ToolbarItem>
           <ToolbarToggleGroup toggleIcon={<FilterIcon />} breakpoint="md">
-            {places.length > 1 && (
-              <ToolbarItem>
-                <Choice
-                  aria-label="Context"
-                  value={place ?? ''}
-                  options={[['', 'All contexts'], ...places]}
-                  onChange={(next) => onChange({ place: next })}
-                />
-              </ToolbarItem>
-            )}
+            <ContextFilter value={place} onChange={(next) => onChange({ place: next })} />
             <ToolbarItem>
               <Choice
                 aria-label="Scope"
