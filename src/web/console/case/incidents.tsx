@@ -1,32 +1,34 @@
 /** Lockdowns, in the order in which they are looked for: what is open, a new one, the ways in of each open one, what is closed; and the runbooks. */
 
 import './case.css';
-import { Button, Label, PageSection } from '@patternfly/react-core';
+import { Button, PageSection } from '@patternfly/react-core';
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { Loaded, Loading } from '@tokenctl/common/web/states.tsx';
-import { type Column, PlainTable } from '@tokenctl/common/web/table.tsx';
+import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import { numberText } from '@tokenctl/common/web/times.tsx';
-import { Fragment, type ReactNode, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
-import { call, type Ended, type Problem, query, useAddress, useFacts, useRead } from '../api.ts';
+import { call, type Ended, query, useAddress, useFacts, useRead } from '../api.ts';
 import { ContextFilter, PlaceNote, usePlace } from '../controller.tsx';
 import { Report } from '../document.tsx';
 import type { Draft } from '../lockdown/lockdown-draft.ts';
 import { LockdownForm } from '../lockdown/lockdown-form.tsx';
 import { Heading, Message, Panel, When } from '../parts.tsx';
-import { EffectLabel, type Incident, type IncidentsRead, PathsTable, WhyText } from './incident-parts.tsx';
+import type { IncidentsRead } from './incident-parts.tsx';
+import {
+  Board,
+  contextColumn,
+  Elsewhere,
+  keyOf,
+  type ListProps,
+  OpenCases,
+  rowsOf,
+  Unread,
+} from './open-incidents.tsx';
 
 /** How often the list is read again while a controller has not answered. */
 const AGAIN_MS = 1_000;
-
-/** An incident, and where and when it was read. */
-interface Row {
-  readonly place: string;
-  readonly incident: Incident;
-  readonly at: string;
-  readonly unread: Problem | null;
-}
 
 /** The incidents of all controllers, each read anew when the page is opened. */
 function useIncidents(through: string | undefined) {
@@ -145,17 +147,6 @@ export function Incidents(): ReactNode {
   );
 }
 
-function rowsOf(lists: readonly IncidentsRead[]): readonly Row[] {
-  return lists.flatMap(
-    ({ place, list: { value } }) =>
-      value?.incidents.map((incident) => ({ place, incident, at: value.at, unread: value.unread })) ?? [],
-  );
-}
-
-function keyOf({ place, incident: { id, address } }: Row): string {
-  return `${id} ${address} ${place}`;
-}
-
 /** To the form of a new lockdown: its first field has the cursor. Where there is no form, to why. */
 function toForm(): void {
   const section = document.querySelector('section[aria-label="New lockdown"]');
@@ -163,155 +154,6 @@ function toForm(): void {
   const names =
     section?.querySelector<HTMLElement>('#names') ?? section?.querySelector<HTMLElement>('select, input');
   names?.focus();
-}
-
-/** Says what is missing of a controller, and what is shown instead. */
-function Unread({
-  read: { place, list },
-  retry,
-}: {
-  readonly read: IncidentsRead;
-  readonly retry: () => void;
-}): ReactNode {
-  const { value, problem, waits } = list;
-  if (waits !== null) return <p role="status">Still reading {place}: its incidents are not in this list.</p>;
-  if (problem !== null) {
-    return (
-      <Message
-        variant="danger"
-        title={`The open incidents of ${place} could not be read. ${problem.message}`}
-      >
-        <Button variant="link" isInline onClick={retry}>
-          Try again
-        </Button>
-      </Message>
-    );
-  }
-  return (
-    <>
-      {value?.unread != null && (
-        <Message
-          isLiveRegion
-          variant="warning"
-          title={`${place} is not checked now: ${value.unread.message}`}
-        >
-          Its incidents below are those of the audit log. Whether they are in effect is not known.
-        </Message>
-      )}
-      {value?.stream != null && <Message variant="warning" title={value.stream} />}
-    </>
-  );
-}
-
-/** The open incidents of the contexts that the filter leaves out. */
-function Elsewhere({ rows }: { readonly rows: readonly Row[] }): ReactNode {
-  const open = Map.groupBy(
-    rows.filter(({ incident }) => incident.state !== 'lifted'),
-    ({ place }) => place,
-  );
-  if (open.size === 0) return null;
-  return (
-    <p>
-      Open in other contexts:{' '}
-      {[...open].map(([place, { length }], index) => (
-        <Fragment key={place}>
-          {index > 0 && ', '}
-          <Link to={query('/incidents', { place })}>
-            {numberText(length)} in {place}
-          </Link>
-        </Fragment>
-      ))}
-      .
-    </p>
-  );
-}
-
-interface ListProps {
-  readonly rows: readonly Row[];
-  /** Of the controllers that the filter leaves. */
-  readonly shown: readonly IncidentsRead[];
-}
-
-/** Which context an incident is of, in a list over several controllers. */
-function contextColumn(shown: readonly IncidentsRead[]): readonly Column<Row>[] {
-  return shown.length > 1 ? [{ title: 'Context', show: ({ place }) => place }] : [];
-}
-
-/** The cases to go on with, before the form for another one. */
-function OpenCases({ rows, shown }: ListProps): ReactNode {
-  if (rows.length === 0) {
-    const [only] = shown.length === 1 ? shown : [];
-    const isWhole = shown.every(({ list }) => list.value?.unread === null);
-    const where = only?.place ?? `these ${numberText(shown.length)} controllers`;
-    if (isWhole) return <p>{`No lockdown is open in ${where}.`}</p>;
-    if (only?.list.value != null) return <p>{`The audit log has no open lockdown of ${where}.`}</p>;
-    return shown.length > 1 && <p>No open lockdown in what was read.</p>;
-  }
-  return (
-    <PlainTable
-      label="Open incidents"
-      rows={rows}
-      keyOf={keyOf}
-      columns={[
-        {
-          title: 'Open incident',
-          show: ({ place, incident: { id } }) => (
-            <Link className="schedule" to={query('/case', { place, incident: id })}>
-              {id}
-            </Link>
-          ),
-        },
-        ...contextColumn(shown),
-        { title: 'Subject', show: ({ incident: { selection } }) => selection },
-        { title: 'Since', show: ({ incident: { since } }) => <When at={since} /> },
-        {
-          title: 'State',
-          show: ({ incident }) => (
-            <span className="labels">
-              <EffectLabel incident={incident} />
-              {incident.isOverdue && <Label color="red">overdue</Label>}
-            </span>
-          ),
-        },
-      ]}
-    />
-  );
-}
-
-/** An open incident with its ways in. */
-function Board({ place, incident, at, unread }: Row): ReactNode {
-  const { id, selection, since, until, by, isOverdue } = incident;
-  return (
-    <Panel
-      label={`Incident ${id}`}
-      title={
-        <>
-          {id}: {selection} <EffectLabel incident={incident} />{' '}
-          {isOverdue && <Label color="red">overdue</Label>}
-        </>
-      }
-    >
-      <p>
-        Since <When at={since} /> by {by['user']}
-        {until !== null && (
-          <>
-            , until <When at={until} />
-          </>
-        )}
-        .<WhyText incident={incident} />
-        {unread === null && (
-          <>
-            {' '}
-            Compared with the controller <When at={at} />.
-          </>
-        )}
-      </p>
-      <p>
-        <Link to={query('/case', { place, incident: id })}>Continue with the case {id}</Link>
-      </p>
-      <PathsTable incident={incident} place={place} />
-    </Panel>
-  );
 }
 
 /** The rows of closed incidents that are drawn at first. */
