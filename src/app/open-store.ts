@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Environment } from '../config/paths.ts';
 import { readSecret } from '../config/secrets.ts';
-import { type StoreSettings, storeFor } from '../config/stores.ts';
-import { nearestName } from '../domain/nearest-name.ts';
+import { type StoreSettings, storeFor, storeSettings } from '../config/stores.ts';
 import type { SecretStore } from '../operations/ports/secret-store.ts';
 import type { VaultLogin } from '../stores/vault-store.ts';
 import { readCertificates } from './open-directory.ts';
@@ -61,15 +59,6 @@ export async function openStore(
       return commandStore({ ...settings, environment }, called);
     }
   }
-}
-
-function storeSettings(name: string, stores: Readonly<Record<string, StoreSettings>>): StoreSettings {
-  const found = Object.hasOwn(stores, name) ? stores[name] : undefined;
-  if (found !== undefined) return found;
-  const near = nearestName(name, Object.keys(stores));
-  throw new TokenctlError('not_found', `There is no store "${name}" in the configuration`, {
-    hint: near === undefined ? 'Define it in the section `stores`.' : `Did you mean "${near}"?`,
-  });
 }
 
 /** The secrets are read at each login: they may be renewed in their files. */

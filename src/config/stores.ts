@@ -1,4 +1,6 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
+import { nearestName } from '../domain/nearest-name.ts';
 import { duration, secretReference } from './value-schemas.ts';
 
 /** What stands for the name of the consumer in the place of a store, so that one store serves many. */
@@ -116,4 +118,18 @@ export function storeFor(settings: StoreSettings, consumer: string): StoreSettin
     case 'command':
       return { ...settings, write: settings.write.map(named), read: settings.read.map(named) };
   }
+}
+
+/**
+ * The settings of a store.
+ *
+ * @throws TokenctlError `not_found`
+ */
+export function storeSettings(name: string, stores: Readonly<Record<string, StoreSettings>>): StoreSettings {
+  const found = Object.hasOwn(stores, name) ? stores[name] : undefined;
+  if (found !== undefined) return found;
+  const near = nearestName(name, Object.keys(stores));
+  throw new TokenctlError('not_found', `There is no store "${name}" in the configuration`, {
+    hint: near === undefined ? 'Define it in the section `stores`.' : `Did you mean "${near}"?`,
+  });
 }

@@ -1,10 +1,12 @@
+import { createHash } from 'node:crypto';
+import type { Secret } from '@tokenctl/common/secret.ts';
 import { controllerTime } from './clock-difference.ts';
 import type { IncidentEntry } from './incident/incident.ts';
 import { hasExpired } from './policy/rule.ts';
 import type { Token, UserReference } from './token.ts';
 
 /** What made the token of a lease. */
-export type LeaseReason = 'exec' | 'create';
+export type LeaseReason = 'exec' | 'create' | 'rotation';
 
 /** What the intent of a creation says of the end that tokenctl gives the token. */
 export interface LeaseOrder {
@@ -12,6 +14,8 @@ export interface LeaseOrder {
   readonly why: LeaseReason;
   /** How long the token is to live, in seconds from its creation. */
   readonly seconds: number;
+  /** Which consumer the token is made for, in a rotation. */
+  readonly consumer?: string | undefined;
 }
 
 /** The token of a lease, as the outcome of its creation states it. Instants are RFC 3339, by the clock of the controller. */
@@ -31,6 +35,10 @@ export interface LeasedToken {
 export interface Lease {
   readonly id: string;
   readonly why: LeaseReason;
+  /** The consumer whose tokens are rotated; null outside of a rotation. */
+  readonly consumer: string | null;
+  /** Whether the consumer can read the token in its store: false where it was not written, or that is not known. */
+  readonly isStored: boolean;
   /**
    * `making`: the token is being made. `unknown`: it may have been made, and nobody has its value. `open`: it lives until its end.
    * `ended`: it is revoked, or gone. `unmade`: there was never a token.
@@ -64,8 +72,20 @@ export const EXTEND_LEASE = 'leases.extend';
 /** The operation of the notes that say what became of a lease that was to end. */
 export const END_LEASE = 'leases.end';
 
+/** The operation of the notes that take a token over into a rotation. */
+export const ADOPT_LEASE = 'leases.adopt';
+
+/** The operation that renews the token of a consumer. */
+export const ROTATE = 'tokens.rotate';
+
 /** The operations whose entries record leases. */
-export const leaseOperations: readonly string[] = ['tokens.create', EXTEND_LEASE, END_LEASE];
+export const leaseOperations: readonly string[] = [
+  'tokens.create',
+  EXTEND_LEASE,
+  END_LEASE,
+  ADOPT_LEASE,
+  ROTATE,
+];
 
 /** The description of a token with the id of its lease, by which it is found if its creation was cut off. */
 export function markedDescription(description: string, { id }: Pick<LeaseOrder, 'id'>): string {
@@ -82,28 +102,62 @@ export class LeaseBook {
   readonly #leases = new Map<string, Lease>();
   /** The leases of creations without an outcome, by the number of the intent. */
   readonly #creations = new Map<number, string>();
+  /** The intents of rotations without an outcome, by their number. */
+  readonly #rotations = new Map<number, IncidentEntry>();
 
   /** In the order in which they began. */
   get all(): readonly Lease[] {
     return [...this.#leases.values()];
   }
 
+  /** Rotations that have begun and not ended: the intents of their runs. */
+  get rotations(): readonly IncidentEntry[] {
+    return [...this.#rotations.values()].filter(({ data }) => data['step'] === 'operation');
+  }
+
   add(entry: IncidentEntry): void {
-    const { kind, operation, seq, data, closes = 0 } = entry;
-    if (operation === 'tokens.create') {
-      const order = kind === 'intent' ? orderIn(data) : null;
-      if (order !== null) {
-        this.#creations.set(seq, order.id);
-        this.#leases.set(order.id, openingOf(entry, order));
-      }
-      const made = kind === 'outcome' ? this.#of(this.#creations.get(closes)) : undefined;
-      if (made === undefined) return;
-      this.#creations.delete(closes);
-      this.#leases.set(made.id, createdOf(made, data));
-      return;
+    switch (entry.operation) {
+      case 'tokens.create':
+        this.#addCreation(entry);
+        break;
+      case ROTATE:
+        this.#addRotation(entry);
+        break;
+      case ADOPT_LEASE:
+      case EXTEND_LEASE:
+      case END_LEASE:
+        if (entry.kind === 'note') this.#addNote(entry);
     }
+  }
+
+  #addCreation(entry: IncidentEntry): void {
+    const { kind, seq, data, closes = 0 } = entry;
+    const order = kind === 'intent' ? orderIn(data) : null;
+    if (order !== null) {
+      this.#creations.set(seq, order.id);
+      this.#leases.set(order.id, openingOf(entry, order));
+    }
+    const made = kind === 'outcome' ? this.#of(this.#creations.get(closes)) : undefined;
+    if (made === undefined) return;
+    this.#creations.delete(closes);
+    this.#leases.set(made.id, createdOf(made, data));
+  }
+
+  #addRotation(entry: IncidentEntry): void {
+    const { kind, seq, data, closes = 0 } = entry;
+    if (kind === 'intent') this.#rotations.set(seq, entry);
+    else this.#rotations.delete(closes);
     const lease = this.#of(data['lease']);
-    if (lease === undefined || kind !== 'note') return;
+    const isStored = kind === 'outcome' && data['step'] === 'store' && data['result'] === 'done';
+    if (lease !== undefined && isStored) this.#leases.set(lease.id, { ...lease, isStored });
+  }
+
+  #addNote(entry: IncidentEntry): void {
+    const { operation, data } = entry;
+    const adopted = operation === ADOPT_LEASE ? adoptedIn(entry) : null;
+    if (adopted !== null) this.#leases.set(adopted.id, adopted);
+    const lease = this.#of(data['lease']);
+    if (lease === undefined) return;
     if (operation === EXTEND_LEASE && isOpen(lease) && isTime(data['until']))
       this.#leases.set(lease.id, { ...lease, until: data['until'] });
     if (operation === END_LEASE) this.#leases.set(lease.id, endingOf(lease, entry));
@@ -115,19 +169,43 @@ export class LeaseBook {
 }
 
 function orderIn(data: IncidentEntry['data']): LeaseOrder | null {
-  const { id, why, seconds } = Object(data['lease']);
-  const isOrder =
-    typeof id === 'string' && (why === 'exec' || why === 'create') && typeof seconds === 'number';
-  return isOrder && seconds > 0 ? { id, why, seconds } : null;
+  const { id, why, seconds, consumer } = Object(data['lease']);
+  const isOrder = typeof id === 'string' && REASONS.has(why) && typeof seconds === 'number';
+  return isOrder && seconds > 0
+    ? { id, why, seconds, ...(typeof consumer === 'string' && { consumer }) }
+    : null;
+}
+
+const REASONS: ReadonlySet<unknown> = new Set<LeaseReason>(['exec', 'create', 'rotation']);
+
+/** What a token that existed before is taken over with. */
+export interface Adoption {
+  readonly lease: string;
+  readonly consumer: string;
+  readonly token: LeasedToken;
+  readonly owner: Lease['owner'];
+  readonly scope: string;
+}
+
+function adoptedIn(entry: IncidentEntry): Lease | null {
+  const { data, run, actor, target } = entry;
+  const { lease: id, consumer, token, owner, scope } = data as Partial<Adoption>;
+  if (typeof id !== 'string' || typeof consumer !== 'string' || !isTime(token?.created)) return null;
+  return {
+    ...{ id, consumer, token, run, target, why: 'rotation', by: actor, state: 'open', isStored: true },
+    ...{ owner: owner ?? { id: null, username: '' }, scope: scope ?? '' },
+    ...{ begun: token.created, until: token.expires, ended: null, failure: null },
+  };
 }
 
 /** What an intent begins: without a user, it is the caller's. */
-function openingOf(entry: IncidentEntry, { id, why, seconds }: LeaseOrder): Lease {
+function openingOf(entry: IncidentEntry, { id, why, seconds, consumer }: LeaseOrder): Lease {
   const { data, actor, target, run } = entry;
   const begun = controllerTime(entry);
   const username = typeof data['user'] === 'string' ? data['user'] : (actor['as'] ?? '');
   return {
-    ...{ id, why, run, by: actor, target, begun: begun.toISOString(), state: 'making', token: null },
+    ...{ id, why, consumer: consumer ?? null, run, by: actor, target, begun: begun.toISOString() },
+    ...{ state: 'making', token: null, isStored: false },
     owner: { id: null, username },
     scope: String(data['scope'] ?? ''),
     until: new Date(begun.getTime() + seconds * 1000).toISOString(),
@@ -203,4 +281,9 @@ export function endOf(
   return until !== null && !hasExpired({ expires }, until)
     ? { at: until, by: 'lease' }
     : { at: expires, by: 'stored' };
+}
+
+/** The fingerprint of a token's value, as of `Token.fingerprint`: the first 12 hex digits of its SHA-256. */
+export function fingerprintOf(value: Secret): string {
+  return createHash('sha256').update(value.reveal()).digest('hex').slice(0, 12);
 }

@@ -60,7 +60,7 @@ function totalFacts(totals: LogTotals): Part {
     ['Runs', numberText(runs)],
     ...countFacts(counts),
     ['Operations', numbersOf(operations)],
-    ['Ordered by', numbersOf(actors)],
+    ['Initiated by', numbersOf(actors)],
     ['Interrupted runs', interrupted > 0 && numberText(interrupted)],
     ['Runs without an outcome', unfinished > 0 && numberText(unfinished)],
   ]);
@@ -140,6 +140,7 @@ const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = 
   'signals.nothing': ['found no access to end for', 'look for access of'],
   'applications.delete': ['deleted the application', 'delete the application'],
   'applications.rotate-secret': ['replaced the client secret of', 'replace the client secret of'],
+  'tokens.rotate': ['rotated the token of', 'rotate the token of'],
   'tokens.cleanup': ['cleaned up', 'clean up'],
   'tokens.find': ['tried leaked values as tokens', 'try leaked values as tokens'],
   'tokens.notice': ['sent notices about tokens that expire', 'send notices about tokens that expire'],
@@ -170,7 +171,7 @@ function actText(account: RunAccount): string {
   ].join(', ');
   const [done, tried] = VERBS[operation] ?? [];
   if (done === undefined || tried === undefined) return acts === '' ? `ran ${operation}` : acts;
-  const about = operation === 'tokens.notify-owners' ? ` ${selection}` : '';
+  const about = operation === 'tokens.notify-owners' || operation === 'tokens.rotate' ? ` ${selection}` : '';
   const what = objectOf(account);
   const begun = { refused: 'tried to ', unfinished: 'began to ', interrupted: 'began to ' };
   const verb = state in begun ? begun[state as keyof typeof begun] + tried : done;
@@ -179,12 +180,13 @@ function actText(account: RunAccount): string {
 
 /** What a person said about an incident. */
 const NOTES: Readonly<Record<string, (what: string, incident: string) => string>> = {
+  'leases.adopt': (what) => `took ${what} over into a rotation`,
   'leases.extend': (lease) => `moved the end of ${lease}`,
   'leases.end': (lease) => `noted that ${lease}`,
   'incident.step': (step, incident) => `ticked off ${step} for ${incident}`,
-  'incident.step-undo': (step, incident) => `took back ${step} for ${incident}`,
+  'incident.step-undo': (step, incident) => `undid ${step} for ${incident}`,
   'incident.mark': (items, incident) => `marked ${items} as legitimate for ${incident}`,
-  'incident.mark-undo': (items, incident) => `took the mark back from ${items} for ${incident}`,
+  'incident.mark-undo': (items, incident) => `removed the mark from ${items} for ${incident}`,
   'incident.by-hand': (items, incident) => `said that ${items} was resolved manually for ${incident}`,
   'incident.by-hand-undo': (items, incident) =>
     `withdrew the mark that ${items} was resolved manually for ${incident}`,
@@ -233,7 +235,7 @@ export function runFacts(account: RunAccount): Facts {
   const named = owners.map(({ user, tokens }) => `${user}: ${countText(tokens, 'token')}`);
   return facts([
     ['Result', states[state]],
-    ['Ordered by', actorName(actor)],
+    ['Initiated by', actorName(actor)],
     ['Approved by', brokeGlass ? 'nobody: --break-glass' : approvedBy],
     ['Reason', reason],
     ['Ticket', ticket],

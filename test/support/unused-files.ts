@@ -18,6 +18,7 @@ export const unusedServices: JobServices = {
   ownerNotices: () => refused(),
   notifiers: () => refused(),
   directory: () => Promise.reject(new Error('no directory')),
+  store: () => Promise.reject(new Error('no store')),
   polledStreams: () => Promise.reject(new Error('not used')),
   mailer: () => refused(),
   logKeys: () => touched(),

@@ -6,6 +6,7 @@ import { logCheckpoint } from '../../../jobs/log-checkpoint.ts';
 import { offboarding } from '../../../jobs/offboarding.ts';
 import { ownerNotices } from '../../../jobs/owner-notices.ts';
 import { revocationSweep } from '../../../jobs/revocation-sweep.ts';
+import { rotation } from '../../../jobs/rotation.ts';
 import { settingsGuard } from '../../../jobs/settings-guard.ts';
 import { signalsPoll } from '../../../jobs/signals-poll.ts';
 import { tokenAudit } from '../../../jobs/token-audit.ts';
@@ -21,6 +22,7 @@ export const jobKinds: readonly AnyJob[] = [
   offboarding,
   ownerNotices,
   revocationSweep,
+  rotation,
   settingsGuard,
   signalsPoll,
   tokenAudit,

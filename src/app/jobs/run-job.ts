@@ -122,6 +122,10 @@ function servicesOf({ configuration, environment, notifiers }: WorkOptions): Job
       const { openDirectory } = await import('../open-directory.ts');
       return openDirectory(name, configuration.directories, environment);
     },
+    async store(name, consumer) {
+      const { openStore } = await import('../open-store.ts');
+      return await openStore(name, { stores: configuration.stores, consumer, environment });
+    },
     async polledStreams(auditLog, signal) {
       const { openPolledStreams } = await import('../signals/streams.ts');
       return await openPolledStreams({ configuration, environment, auditLog, signal, notifiers });

@@ -10,6 +10,7 @@ import { databaseConnection } from '../../config/secrets.ts';
 import { Schedule } from '../../scheduler/schedule.ts';
 import type { ScheduledJob } from '../../scheduler/scheduled-job.ts';
 import { directorySettings, openDirectory } from '../open-directory.ts';
+import { requireOwnPlaces } from './consumer-places.ts';
 import { type ConfiguredJob, jobKind, jobSettings, runJob, type WorkOptions } from './run-job.ts';
 
 /** A job as `jobs list` and `jobs check` know it. */
@@ -199,6 +200,7 @@ function checked(
   if (context !== null) contextOf(configuration, context === '' ? undefined : context);
   const directory = directoryOf(settings);
   if (directory !== undefined) directorySettings(directory, configuration.directories);
+  requireOwnPlaces(settings, configuration, contextsOf(settings, configuration).length);
   const schedule = new Schedule({ expression, timeZone: settings.timeZone });
   requireSmallJitter(schedule, settings.jitter);
   jobKind(settings.job).check?.(settings.parameters, jobSettings(configuration));

@@ -8,6 +8,7 @@ import type { AuditLog, LogKeys } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Directory } from '../ports/directory.ts';
 import type { Mailer, Notifier } from '../ports/notifier.ts';
+import type { SecretStore } from '../ports/secret-store.ts';
 import type { ReadTarget, Target, TargetDescription } from '../ports/target.ts';
 import type { PolledStreams } from '../ports/transmitters.ts';
 import type { RevocationReport } from '../revocation/revocation-report.ts';
@@ -59,6 +60,8 @@ export interface JobServices extends SharedSettings {
   mailer(): Mailer;
   /** A directory of the configuration. Throws `not_found`, `configuration`. */
   directory(name: string): Promise<Directory>;
+  /** The place of a consumer in a store of the configuration. Throws `not_found`, `configuration`. */
+  store(name: string, consumer: string): Promise<SecretStore>;
   /**
    * The streams of security events that are polled, which the job closes. Throws `configuration` without the section `signals`,
    * `database_unreachable`.

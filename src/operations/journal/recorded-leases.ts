@@ -38,6 +38,40 @@ export async function readLeases(
   return all.filter(({ target }) => isSameController(target, description));
 }
 
+/** Reads leases again and again, each entry of the log once. */
+export class LeaseReader {
+  readonly #log: Pick<AuditLog, 'entries'>;
+  readonly #book = new LeaseBook();
+  #next = 1;
+
+  constructor(log: Pick<AuditLog, 'entries'>) {
+    this.#log = log;
+  }
+
+  /**
+   * The leases of one controller, as of now.
+   *
+   * @throws TokenctlError as the log.
+   */
+  async read(description: Place): Promise<readonly Lease[]> {
+    await this.#goOn();
+    return this.#book.all.filter(({ target }) => isSameController(target, description));
+  }
+
+  /** The rotations that have begun and not ended, as of now, in the order in which they began. */
+  async rotations(): Promise<LeaseBook['rotations']> {
+    await this.#goOn();
+    return this.#book.rotations;
+  }
+
+  async #goOn(): Promise<void> {
+    for await (const entry of this.#log.entries(this.#next, { operations: leaseOperations })) {
+      this.#book.add(entry);
+      this.#next = entry.seq + 1;
+    }
+  }
+}
+
 /** The leases of the audit log that are past their end. */
 export interface DueLeases {
   /** Of the target. */

@@ -21,7 +21,7 @@ export interface LimitedToken extends CreatedToken {
  * Creates a token that ends after so many seconds. A database stores the end in the row; a REST API takes none, so that a lease is
  * recorded before the token is made.
  *
- * @param options.why With `exec`, a lease is recorded in any case: the token is to end with a program.
+ * @param options.why With `exec` and `rotation`, a lease is recorded in any case: the token is to end before its lifetime.
  * @throws TokenctlError `usage` for a longer lifetime than the controller's, where that is known before, and otherwise once the token is
  * revoked again; and as {@link createToken}.
  */
@@ -30,15 +30,22 @@ export async function makeLimitedToken(
     readonly request: Omit<TokenRequest, 'lifetime'>;
     readonly seconds: number;
     readonly why: LeaseReason;
+    /** With `rotation`. */
+    readonly consumer?: string;
   },
 ): Promise<LimitedToken> {
-  const { request, seconds, why, ...change } = options;
+  const { request, seconds, why, consumer, ...change } = options;
   await requireWithinLifetime(change.target, seconds);
   const isStored = change.description.credential === 'database_role';
   const lease: LeaseOrder | undefined =
     isStored && why === 'create'
       ? undefined
-      : { id: `lease-${randomBytes(6).toString('hex')}`, why, seconds };
+      : {
+          id: `lease-${randomBytes(6).toString('hex')}`,
+          why,
+          seconds,
+          ...(consumer !== undefined && { consumer }),
+        };
   const created = await createToken({
     ...change,
     request: isStored ? { ...request, lifetime: seconds } : request,

@@ -1,0 +1,106 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { numberText } from '@tokenctl/common/text.ts';
+import type { Consumer } from '../../domain/rotation.ts';
+import { requireRestCreates } from '../../domain/token-request.ts';
+import type { JobReport, TargetJobContext } from '../jobs/job.ts';
+import { LeaseReader } from '../journal/recorded-leases.ts';
+import { requireWithinLifetime } from '../leases/make-limited-token.ts';
+import { planOf, type Rotation, type RotationOptions, rotateConsumer } from './rotate-consumer.ts';
+
+/** A consumer, and the name of its store. */
+export type StoredConsumer = Consumer & { readonly store: string };
+
+/** What was done for some consumers, and for which it failed. */
+interface Done {
+  readonly rotations: Rotation[];
+  /** In a dry run. */
+  readonly planned: string[];
+  readonly failures: { readonly consumer: string; readonly error: TokenctlError }[];
+}
+
+/**
+ * Rotates the tokens of consumers, one after the other. What fails for one is reported once all were tried, but nothing is tried
+ * without the audit log.
+ *
+ * @throws TokenctlError `unsupported`, `configuration`, `usage` before anything is made where an account may not make the tokens, or the
+ * controller gives none that live so long; `partly_done` where some failed, the error itself where all did.
+ */
+export async function rotateAll(
+  context: TargetJobContext,
+  consumers: readonly StoredConsumer[],
+): Promise<JobReport> {
+  requireMayCreate(context, consumers);
+  await requireWithinLifetime(context.target, Math.max(...consumers.map(({ lifetime }) => lifetime)));
+  const leases = new LeaseReader(context.log);
+  const done: Done = { rotations: [], planned: [], failures: [] };
+  for (const consumer of consumers) {
+    if (context.signal.aborted) break;
+    try {
+      const store = await context.services.store(consumer.store, consumer.name);
+      await rotate({ ...context, consumer, store, leases }, done);
+    } catch (error) {
+      if (!(error instanceof TokenctlError)) throw error;
+      done.failures.push({ consumer: consumer.name, error });
+      if (OF_THE_LOG.has(error.code)) break;
+    }
+  }
+  return reportOf(done, { total: consumers.length, dryRun: context.dryRun });
+}
+
+const OF_THE_LOG: ReadonlySet<TokenctlError['code']> = new Set(['audit_unavailable', 'outcome_unrecorded']);
+
+/** Over REST, an account creates tokens for itself only; a database does not know whom to create them for. */
+function requireMayCreate(
+  { description: { credential, identity, dialect } }: TargetJobContext,
+  consumers: readonly StoredConsumer[],
+): void {
+  for (const { name, user } of consumers) {
+    if (credential !== 'database_role')
+      requireRestCreates({ user }, { username: identity.username, dialect });
+    else if (user === undefined) {
+      throw new TokenctlError(
+        'configuration',
+        `The consumer ${name} needs a user: its context is a database`,
+      );
+    }
+  }
+}
+
+async function rotate(
+  options: RotationOptions & Pick<TargetJobContext, 'dryRun'>,
+  done: Done,
+): Promise<void> {
+  if (options.dryRun) done.planned.push(...(await planOf(options)));
+  else done.rotations.push(await rotateConsumer(options));
+}
+
+function reportOf(
+  { rotations, planned, failures }: Done,
+  { total, dryRun }: { readonly total: number; readonly dryRun: boolean },
+): JobReport {
+  const of = (result: Rotation['result']) => rotations.filter((each) => each.result === result).length;
+  const revoked = rotations.reduce((sum, each) => sum + each.revoked, 0);
+  const rotated = of('rotated');
+  const summary = {
+    consumers: total,
+    ...(dryRun ? { planned } : { rotated, revoked, busy: of('busy') }),
+    failed: failures.map(({ consumer, error: { code, message } }) => ({ consumer, code, message })),
+  };
+  const consumers = `${numberText(total)} ${total === 1 ? 'consumer' : 'consumers'}`;
+  const message = dryRun
+    ? planned.length === 0
+      ? `Nothing to do for ${consumers}`
+      : `Would ${planned.join('; ')}`
+    : `Rotated ${numberText(rotated)} of ${consumers}`;
+  const [first] = failures;
+  if (first !== undefined) {
+    const more = failures.length === 1 ? '' : ` (and ${failures.length - 1} more)`;
+    throw new TokenctlError(
+      failures.length === total ? first.error.code : 'partly_done',
+      `${message}. Failed for ${first.consumer}${more}: ${first.error.message}`,
+      { hint: first.error.hint, details: summary },
+    );
+  }
+  const isCutShort = !dryRun && rotations.length < total;
+  return { message, summary, revoked, ...(isCutShort && { interrupted: true }) };
+}

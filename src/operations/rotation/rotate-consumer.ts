@@ -1,0 +1,267 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Secret } from '@tokenctl/common/secret.ts';
+import { fingerprintOf, type Lease, ROTATE } from '../../domain/leases.ts';
+import { type Consumer, type RotationState, rotationState } from '../../domain/rotation.ts';
+import { type Change, OperationRun } from '../journal/operation-run.ts';
+import { extendLease, type LeaseReader } from '../journal/recorded-leases.ts';
+import { endLeases, leftLeases } from '../leases/end-leases.ts';
+import { type LimitedToken, makeLimitedToken } from '../leases/make-limited-token.ts';
+import { type SecretStore, sameValue } from '../ports/secret-store.ts';
+
+/** What a rotation came to for one consumer. */
+export interface Rotation {
+  /**
+   * `rotated`: its store holds a new token. `ended`: only tokens before it were ended. `unchanged`: nothing was to be done. `busy`:
+   * another process is at it.
+   */
+  readonly result: 'rotated' | 'ended' | 'unchanged' | 'busy';
+  /** The new token's id; null without one. */
+  readonly token: number | null;
+  /** How many tokens were revoked. */
+  readonly revoked: number;
+}
+
+/** How a consumer's token is renewed. */
+export interface RotationOptions extends Change {
+  readonly consumer: Consumer;
+  readonly store: SecretStore;
+  readonly leases: LeaseReader;
+}
+
+/**
+ * Gives a consumer a new token if it is time, and ends those whose overlap has passed. The new token is made, tried, written to the
+ * store and read back there before the old one's overlap begins, so that the store holds a working token at any instant. All is
+ * derived from the audit log and the store: after a kill at any instant, running it again finishes the work. At most two tokens of
+ * the consumer live at a time.
+ *
+ * @throws TokenctlError `store_changed` where somebody else wrote the store: the old token stays; `partly_done` where a token is left that
+ * should be gone, or the new one does not work; and as the store, the target and the audit log throw.
+ */
+export async function rotateConsumer(options: RotationOptions): Promise<Rotation> {
+  const { consumer } = options;
+  if (!isWork(await readState(options))) return { result: 'unchanged', token: null, revoked: 0 };
+  const run = new OperationRun(options, ROTATE);
+  using _run = run;
+  await run.open({ consumer: consumer.name, selection: consumer.name });
+  let result: Rotation = { result: 'busy', token: null, revoked: 0 };
+  try {
+    // What was read before may be outdated: another process may have done it meanwhile.
+    const now = await readState(options);
+    if (!(await isBusy(options, run.journal.run)) && !now.isMaking)
+      result = await work(options, { run, now });
+  } catch (error) {
+    await run.close({ consumer: consumer.name, result: 'failed', reason: messageOf(error) });
+    throw error;
+  }
+  await run.close({ consumer: consumer.name, ...result });
+  return result;
+}
+
+/** How many tokens of a consumer live at a time: that in its store, and the one before it or after it. */
+const MAX_LIVING = 2;
+
+/** What is stored, and what is to be done. */
+type Now = RotationState & { readonly stored: Secret | null };
+
+async function readState({
+  consumer,
+  store,
+  leases,
+  description,
+  clock,
+  signal,
+}: RotationOptions): Promise<Now> {
+  const stored = await store.read(signal);
+  const known = await leases.read(description);
+  const fingerprint = stored === null ? null : fingerprintOf(stored);
+  return { stored, ...rotationState(consumer, { leases: known, stored: fingerprint, now: clock.now() }) };
+}
+
+function foreign({ store, consumer }: RotationOptions): TokenctlError {
+  return new TokenctlError(
+    'store_changed',
+    `${store.name} holds a value that is not of the consumer ${consumer.name}`,
+    {
+      hint: `Nothing was written. If it is a token, take it over: tokenctl tokens rotate ID --adopt ${consumer.name}. Otherwise find out who writes it.`,
+    },
+  );
+}
+
+function isWork(now: Now): boolean {
+  const { isDue, isForeign, toEnd, toLimit, isMaking } = now;
+  return isDue || isForeign || isMaking || toEnd.length > 0 || toLimit.length > 0 || isUnconfirmed(now);
+}
+
+/** Whether the store holds a token whose writing was cut off before that was recorded. */
+function isUnconfirmed({ current }: Now): boolean {
+  return current?.isStored === false;
+}
+
+/** Whether a run that began before this one is at the same consumer: of two, the first goes on. */
+async function isBusy({ leases, consumer, description }: RotationOptions, own: string): Promise<boolean> {
+  const begun = (await leases.rotations()).filter(
+    ({ data, target }) => data['consumer'] === consumer.name && target['address'] === description.address,
+  );
+  return begun[0]?.run !== own;
+}
+
+async function work(
+  options: RotationOptions,
+  { run, now }: { readonly run: OperationRun; readonly now: Now },
+): Promise<Rotation> {
+  const { consumer } = options;
+  if (now.current !== null && isUnconfirmed(now)) {
+    const step = stepOf(options, now.current.id, now.current.token?.id);
+    await run.journal.outcome(await run.journal.intent(step), { ...step, result: 'done' });
+  }
+  const revoked = await end(options, now.toEnd);
+  await limit(options, now.toLimit);
+  if (now.isForeign) throw foreign(options);
+  if (!now.isDue || options.signal?.aborted === true) {
+    return { result: revoked > 0 || now.toLimit.length > 0 ? 'ended' : 'unchanged', token: null, revoked };
+  }
+  const living = now.others.filter((lease) => !now.toEnd.includes(lease));
+  if (living.length + (now.current === null ? 0 : 1) >= MAX_LIVING) {
+    throw new TokenctlError(
+      'partly_done',
+      `${consumer.name} has two living tokens already: ${living.map(({ token, id }) => token?.id ?? id).join(', ')} until its overlap has passed`,
+      { hint: 'Wait for it, or end it with `tokenctl tokens leases --end`.' },
+    );
+  }
+  const made = await make(options);
+  await deliver(options, { run, made, over: now.stored });
+  if (now.current !== null) await limit(options, [now.current]);
+  return { result: 'rotated', token: made.token.id, revoked };
+}
+
+/** Makes a token and sees that the controller takes it. */
+async function make(options: RotationOptions): Promise<LimitedToken> {
+  const { consumer, store: _store, leases: _leases, ...change } = options;
+  const { user, scope, lifetime, name } = consumer;
+  const isRole = change.description.credential === 'database_role';
+  const made = await makeLimitedToken({
+    ...change,
+    why: 'rotation',
+    consumer: name,
+    seconds: lifetime,
+    request: { scope, description: name, ...(isRole && { user }) },
+  });
+  for await (const { live, ids } of change.target.identify([made.value])) {
+    if (live && (ids.length === 0 || ids.includes(made.token.id))) return made;
+  }
+  throw await undone(options, made, {
+    code: 'partly_done',
+    message: `The new token ${made.token.id} of ${name} is not accepted`,
+  });
+}
+
+/** Writes a token to the store and reads it back. Where it is not there, it is revoked at once: the old one stays. */
+async function deliver(
+  options: RotationOptions,
+  {
+    run,
+    made,
+    over,
+  }: { readonly run: OperationRun; readonly made: LimitedToken; readonly over: Secret | null },
+): Promise<void> {
+  const { store, consumer, signal } = options;
+  const step = stepOf(options, made.lease, made.token.id);
+  const intent = await run.journal.intent(step);
+  let failure: TokenctlError | null = null;
+  let isWritten = true;
+  try {
+    await store.write(made.value, over, signal);
+  } catch (error) {
+    if (!(error instanceof TokenctlError)) throw error;
+    failure = error;
+    isWritten = error.code !== 'store_changed';
+  }
+  if (isWritten) {
+    try {
+      // Not with the signal: what may have been written has to be known.
+      if (sameValue(await store.read(), made.value)) {
+        await run.journal.outcome(intent, { ...step, result: 'done' });
+        return;
+      }
+      isWritten = false;
+    } catch (error) {
+      if (!(error instanceof TokenctlError)) throw error;
+      failure ??= error;
+    }
+  }
+  const reason = failure?.message ?? `${store.name} holds another value than the one that was written`;
+  await run.journal.outcome(intent, { ...step, result: isWritten ? 'unknown' : 'refused', reason });
+  if (!isWritten) {
+    throw await undone(options, made, {
+      code: failure?.code ?? 'store_changed',
+      message: reason,
+      hint: failure?.hint,
+    });
+  }
+  throw new TokenctlError(
+    failure?.code ?? 'partly_done',
+    `Whether ${store.name} has the new token is not known: ${reason}`,
+    {
+      hint: `Both tokens of ${consumer.name} live. The next run reads the store and ends the one that is not in it.`,
+    },
+  );
+}
+
+/** What the entries about the writing of a token state. */
+function stepOf({ consumer }: RotationOptions, lease: string | null, token: number | undefined) {
+  return { step: 'store', consumer: consumer.name, lease, token };
+}
+
+/** The error after which the new token was revoked; it says if that failed. */
+async function undone(
+  options: RotationOptions,
+  made: LimitedToken,
+  { code, message, hint }: Pick<TokenctlError, 'code' | 'message'> & { readonly hint?: string | undefined },
+): Promise<TokenctlError> {
+  const leases = await options.leases.read(options.description);
+  const lease = leases.find(({ id }) => id === made.lease);
+  const ended =
+    lease === undefined ? [] : await endLeases({ ...options, reason: 'the rotation failed' }, [lease]);
+  const left = leftLeases(ended, 'The next run tries again.');
+  const fate = left === undefined ? 'The new token was revoked; the old one stays' : left.message;
+  return new TokenctlError(code, `${message}. ${fate}`, { hint });
+}
+
+async function end(options: RotationOptions, leases: readonly Lease[]): Promise<number> {
+  if (leases.length === 0) return 0;
+  const ended = await endLeases({ ...options, reason: `rotation of ${options.consumer.name}` }, leases);
+  const left = leftLeases(ended, 'The next run tries again. To see them: `tokenctl tokens leases`.');
+  if (left !== undefined) throw left;
+  return ended.filter(({ how }) => how === 'revoked').length;
+}
+
+/** Has the overlap of replaced tokens begin. */
+async function limit(options: RotationOptions, leases: readonly Lease[]): Promise<void> {
+  const until = options.clock.now().getTime() + options.consumer.overlap * 1000;
+  for (const lease of leases) {
+    const earlier = Math.min(until, Date.parse(lease.until));
+    await extendLease(options, { ...lease, until: new Date(earlier).toISOString() });
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof TokenctlError ? error.message : 'an unexpected error';
+}
+
+/** What {@link rotateConsumer} would do now, as phrases; none for nothing. Reads only. */
+export async function planOf(options: RotationOptions): Promise<readonly string[]> {
+  const { consumer, clock } = options;
+  const { stored, toEnd, toLimit, isForeign, isDue } = await readState(options);
+  if (isForeign) throw foreign(options);
+  return [
+    ...toEnd.map(
+      ({ id, token }) => `revoke ${token === null ? id : `token ${token.id}`} of ${consumer.name}`,
+    ),
+    ...toLimit.map(({ token }) => `revoke token ${token?.id} of ${consumer.name} after the overlap`),
+    ...(isDue
+      ? [
+          `give ${consumer.name} ${stored === null ? 'a first' : 'a new'} token at ${clock.now().toISOString()}`,
+        ]
+      : []),
+  ];
+}

@@ -1,0 +1,259 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { describe, expect, it } from 'vitest';
+import { rotation } from '../../../jobs/rotation.ts';
+import { fingerprintOf } from '../../../src/domain/leases.ts';
+import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
+import { readLeases } from '../../../src/operations/journal/recorded-leases.ts';
+import { type SecretStore, sameValue, storeChanged } from '../../../src/operations/ports/secret-store.ts';
+import { dryRun } from '../../../src/targets/dry-run.ts';
+import { stillClock } from '../../support/drafts.ts';
+import { databaseFixture, failingFrom, fixture } from '../../support/fixture.ts';
+import { unusedFiles, unusedServices } from '../../support/unused-files.ts';
+
+const HOUR_MS = 3_600_000;
+const consumers = {
+  deploy: { scope: 'write', every: 14_400, lifetime: 21_600, overlap: 7200, store: 'ci' } as const,
+};
+
+/** A store in memory, with a place to make each step fail. */
+class MemoryStore implements SecretStore {
+  readonly name = 'The store ci';
+  value: Secret | null = null;
+  onRead: () => void = () => undefined;
+  /** What it throws comes before the value is written; `after` comes after it. */
+  onWrite: () => void = () => undefined;
+  afterWrite: () => void = () => undefined;
+
+  async read(): Promise<Secret | null> {
+    this.onRead();
+    return this.value;
+  }
+
+  async write(value: Secret, over: Secret | null): Promise<void> {
+    if (!sameValue(this.value, over)) throw storeChanged(this.name);
+    this.onWrite();
+    this.value = value;
+    this.afterWrite();
+  }
+}
+
+const unreachable = () => {
+  throw new TokenctlError('target_unreachable', 'The store ci could not be reached');
+};
+
+async function place(made = fixture()) {
+  const at = await made;
+  const store = new MemoryStore();
+  let hours = 0;
+  at.target.now = () => new Date(stillClock.now().getTime() + hours * HOUR_MS);
+  const run = (other: Partial<TargetJobContext> = {}, given: object = consumers) => {
+    const now = at.target.now();
+    return rotation.run(
+      {
+        ...at.common,
+        clock: { now: () => now },
+        actor: { user: 'root', as: 'admin', job: 'rotate@test', job_run: 'run-1' },
+        files: unusedFiles,
+        services: { ...unusedServices, store: () => Promise.resolve(store) },
+        ...{ due: now, dryRun: false, signal: new AbortController().signal },
+        ...other,
+      },
+      { consumers: given as typeof consumers },
+    );
+  };
+  /** The consumer's token: read in the store and living, whatever happened. */
+  const inUse = () => {
+    const fingerprint = store.value === null ? null : fingerprintOf(store.value);
+    return [...at.target.alive.values()].find((each) => each.fingerprint === fingerprint)?.id ?? null;
+  };
+  return {
+    ...at,
+    get common() {
+      return at.common;
+    },
+    store,
+    run,
+    inUse,
+    living: () => [...at.target.alive.keys()],
+    leases: () => readLeases(at.log, at.common.description),
+    at(hour: number) {
+      hours = hour;
+    },
+    [Symbol.asyncDispose]: () => at[Symbol.asyncDispose](),
+  };
+}
+
+describe('a rotation', () => {
+  it('writes a new token every time, keeps the old one for the overlap, and has nothing to do between', async () => {
+    await using at = await place();
+    expect(await at.run()).toMatchObject({ summary: { rotated: 1, revoked: 0 } });
+    const first = at.inUse();
+    expect(at.living()).toEqual([first]);
+    const entries = (await at.entries()).length;
+    at.at(3.9);
+    expect(await at.run()).toMatchObject({ summary: { rotated: 0, revoked: 0 } });
+    expect((await at.entries()).length).toBe(entries);
+
+    at.at(4);
+    expect(await at.run()).toMatchObject({ summary: { rotated: 1, revoked: 0 } });
+    const second = at.inUse();
+    expect(at.living()).toEqual([first, second]);
+    at.at(5.9);
+    expect(await at.run()).toMatchObject({ summary: { revoked: 0 } });
+    at.at(6);
+    expect(await at.run()).toMatchObject({ summary: { rotated: 0, revoked: 1 } });
+    expect(at.living()).toEqual([second]);
+    expect(await at.leases()).toMatchObject([
+      { consumer: 'deploy', state: 'ended', token: { id: first } },
+      { consumer: 'deploy', state: 'open', isStored: true, token: { id: second } },
+    ]);
+  });
+
+  it('stores the end in a database as well, and makes the token of the user that is named', async () => {
+    await using at = await place(databaseFixture());
+    const given = { deploy: { ...consumers.deploy, user: 'alice' } };
+    await at.run({}, given);
+    const [token] = [...at.target.alive.values()];
+    expect([token?.user?.username, token?.expires]).toEqual(['alice', new Date('2026-11-20T16:00:00Z')]);
+    await expect(at.run()).rejects.toMatchObject({
+      code: 'configuration',
+      message: expect.stringContaining('deploy'),
+    });
+  });
+
+  it('is refused for another user over REST, and for a lifetime that the controller does not give', async () => {
+    await using at = await place();
+    await expect(at.run({}, { deploy: { ...consumers.deploy, user: 'bob' } })).rejects.toMatchObject({
+      code: 'unsupported',
+    });
+    const long = { deploy: { ...consumers.deploy, lifetime: 99_999_999_999 } };
+    await expect(at.run({}, long)).rejects.toMatchObject({ code: 'usage' });
+    expect([at.living(), await at.entries()]).toEqual([[], []]);
+  });
+
+  it('says in a dry run what it would do, and does nothing', async () => {
+    await using at = await place();
+    const dry = { dryRun: true, target: dryRun(at.target) };
+    expect(await at.run(dry)).toMatchObject({
+      message: expect.stringMatching(/^Would give deploy a first token/),
+    });
+    expect([at.living(), at.store.value, await at.entries()]).toEqual([[], null, []]);
+  });
+
+  it('goes on with the others where one fails, and says which', async () => {
+    await using at = await place();
+    const failing = new MemoryStore();
+    failing.onRead = unreachable;
+    const stores = (_name: string, consumer: string) =>
+      Promise.resolve(consumer === 'broken' ? failing : at.store);
+    const services = { ...unusedServices, store: stores };
+    const given = { broken: consumers.deploy, ...consumers };
+    await expect(at.run({ services }, given)).rejects.toMatchObject({
+      code: 'partly_done',
+      message: 'Rotated 1 of 2 consumers. Failed for broken: The store ci could not be reached',
+    });
+    expect(at.living()).toEqual([at.inUse()]);
+  });
+
+  it('does not replace a value that somebody else wrote, and keeps the old token', async () => {
+    await using at = await place();
+    await at.run();
+    const first = at.inUse();
+    at.at(4);
+    const own = at.store.value;
+    at.store.value = new Secret('of somebody else');
+    await expect(at.run()).rejects.toMatchObject({ code: 'store_changed' });
+    expect(at.living()).toEqual([first]);
+    // Written by somebody else between the look and the writing.
+    at.store.value = own;
+    let reads = 0;
+    at.store.onRead = () => {
+      reads += 1;
+      if (reads === 3) at.store.value = new Secret('of somebody else');
+    };
+    at.store.onWrite = () => {
+      throw storeChanged(at.store.name);
+    };
+    await expect(at.run()).rejects.toMatchObject({
+      code: 'store_changed',
+      message: expect.stringContaining('The new token was revoked; the old one stays'),
+    });
+    expect(at.living()).toEqual([first]);
+  });
+
+  it.each(['before it was written', 'after it was written', 'and cannot be read after it'] as const)(
+    'keeps a working token in a store that fails %s',
+    async (when) => {
+      await using at = await place();
+      await at.run();
+      const first = at.inUse();
+      at.at(4);
+      if (when === 'before it was written') at.store.onWrite = unreachable;
+      else
+        at.store.afterWrite = () => {
+          if (when === 'and cannot be read after it') at.store.onRead = unreachable;
+          unreachable();
+        };
+      if (when === 'after it was written') await at.run();
+      else await expect(at.run()).rejects.toMatchObject({ code: 'target_unreachable' });
+      at.store.onWrite = at.store.afterWrite = at.store.onRead = () => undefined;
+      if (when === 'before it was written') expect(at.living()).toEqual([first]);
+      expect(at.inUse()).not.toBeNull();
+      await at.run();
+      expect([at.living().length, at.inUse() === first]).toEqual([2, false]);
+      at.at(6);
+      await at.run();
+      expect(at.living()).toEqual([at.inUse()]);
+    },
+  );
+
+  it('finishes what was cut off at any record, with a working token in the store and never more than two', async () => {
+    for (let cut = 1; cut < 40; cut += 1) {
+      await using at = await place();
+      await at.run();
+      at.at(4);
+      const log = { ...failingFrom(at.log, cut), entries: at.log.entries.bind(at.log) };
+      const isWhole = await at.run({ log }).then(
+        () => true,
+        () => false,
+      );
+      expect(at.inUse(), `cut at ${cut}`).not.toBeNull();
+      expect(at.living().length, `cut at ${cut}`).toBeLessThanOrEqual(2);
+      await at.run();
+      await at.run();
+      expect([at.inUse() !== null, at.living().length], `cut at ${cut}`).toEqual([true, 2]);
+      at.at(6);
+      await at.run();
+      expect(at.living(), `cut at ${cut}`).toEqual([at.inUse()]);
+      // The next one is as if nothing had been cut off: its old token is accepted for the whole overlap.
+      for (const [hour, count] of [
+        [8, 2],
+        [9.9, 2],
+        [10, 1],
+      ] as const) {
+        at.at(hour);
+        await at.run();
+        expect(at.living().length, `cut at ${cut}, after ${hour} h`).toBe(count);
+      }
+      if (isWhole) {
+        expect(cut).toBeGreaterThan(6);
+        return;
+      }
+    }
+    throw new Error('never whole');
+  });
+
+  it('revokes a token at once that the controller does not accept', async () => {
+    await using at = await place();
+    await at.run();
+    const first = at.inUse();
+    at.at(4);
+    at.target.identify = async function* () {};
+    await expect(at.run()).rejects.toMatchObject({
+      code: 'partly_done',
+      message: expect.stringContaining('is not accepted'),
+    });
+    expect([at.living(), at.inUse()]).toEqual([[first], first]);
+  });
+});
