@@ -4,7 +4,7 @@ import { nearestName } from '../domain/nearest-name.ts';
 import { duration, secretReference } from './value-schemas.ts';
 
 /** What stands for the name of the consumer in the place of a store, so that one store serves many. */
-export const CONSUMER = '{consumer}';
+const CONSUMER = '{consumer}';
 
 const inFile = z.strictObject({ file: z.string().min(1) });
 

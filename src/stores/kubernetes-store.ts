@@ -31,7 +31,8 @@ export function kubernetesStore(options: KubernetesStoreOptions, called: string)
   const open = async () => {
     const { url, authorization, ...connect } = await access();
     const client = new StoreClient(name, url, connect);
-    const headers = authorization === null ? {} : { authorization: authorization.reveal() };
+    const headers: Readonly<Record<string, string>> =
+      authorization === null ? {} : { authorization: authorization.reveal() };
     const send = (request: Omit<StoreRequest, 'headers'>) =>
       client.send({
         ...request,

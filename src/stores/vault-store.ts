@@ -130,8 +130,3 @@ async function logIn(
 function encoded(path: string): string {
   return path.split('/').map(encodeURIComponent).join('/');
 }
-
-/** Whether a text can be a path in Vault: names with slashes between, none of them a step up. */
-export function isVaultPath(text: string): boolean {
-  return text.split('/').every((each) => each !== '' && each !== '.' && each !== '..');
-}

@@ -50,6 +50,9 @@ interface RotationRequest extends ChangeRequest<RotationFlags> {
   readonly tokenId: number;
 }
 
+/** What its command was given: without a consumer, the id and the file have to be there. */
+type GivenRotation = ChangeRequest<RotationFlags> & { readonly tokenId: number | undefined };
+
 /** A command waits no longer than this; a change that takes days is two commands. */
 const MAX_GRACE_MS = 86_400_000;
 
@@ -61,10 +64,16 @@ const MAX_GRACE_MS = 86_400_000;
  * left; `interrupted` during the grace time; and as the creation and the revocation do.
  */
 export async function rotationFlow(
-  rotation: RotationRequest,
+  given: GivenRotation,
 ): Promise<PlannedChange<Rotated, RotatedJson | WouldRotateJson>> {
-  const { runtime, tokenId, flags } = rotation;
+  const { runtime, tokenId, flags } = given;
   const { grace = 0 } = flags;
+  if (tokenId === undefined || flags.output === undefined) {
+    throw new TokenctlError('usage', `Missing ${tokenId === undefined ? 'argument: ID' : 'flag: --output'}`, {
+      hint: 'Name the token and a new file: `tokenctl tokens rotate ID --output FILE`. A consumer of a job needs only --consumer.',
+    });
+  }
+  const rotation: RotationRequest = { ...given, tokenId };
   const output = absolutePath(flags.output, process.cwd(), runtime.environment);
   requireNewFile(output);
   if (grace > MAX_GRACE_MS) {
@@ -73,7 +82,7 @@ export async function rotationFlow(
     });
   }
   const description = await runtime.description();
-  const old = await tokenOf(runtime, tokenId);
+  const old = await requireToken(runtime, tokenId);
   const request = requestFor(old, { description, expires: flags.expires });
   const described = old.description === '' ? '' : `, described as "${old.description}"`;
   const validFor = request.lifetime === undefined ? '' : `, valid for ${secondsText(request.lifetime)}`;
@@ -131,7 +140,12 @@ export async function rotationFlow(
 /** A new token, and what became of the old one. */
 type Rotated = Awaited<ReturnType<typeof revokeOld>>;
 
-async function tokenOf(runtime: Runtime, tokenId: number): Promise<Token> {
+/**
+ * A token by its id.
+ *
+ * @throws TokenctlError `not_found`
+ */
+export async function requireToken(runtime: Runtime, tokenId: number): Promise<Token> {
   const target = await runtime.target();
   for await (const token of target.tokens({ ids: [tokenId] })) return token;
   await resolveTokenIds(target, [tokenId]);

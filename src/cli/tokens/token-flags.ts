@@ -44,7 +44,17 @@ export const snapshotFlags = { ...selectorFlags, ...findingPolicyFlag };
 
 /** The flags of `tokens rotate`. */
 export const rotationFlags = {
-  output: string({ summary: 'The new file for the new token.', required: true, helpValue: 'FILE' }),
+  output: string({ summary: 'The new file for the new token.', helpValue: 'FILE' }),
+  consumer: string({
+    summary: 'Rotate now what a job rotates for this consumer, in its store.',
+    helpValue: 'NAME',
+    exclusive: ['output', 'grace', 'expires'],
+  }),
+  adopt: count({
+    summary: 'Take over the token that the consumer uses now: its next rotation revokes it.',
+    helpValue: 'ID',
+    dependsOn: ['consumer'],
+  }),
   grace: age({ summary: 'Wait this long (10m) before the old token is revoked; at most a day.' }),
   expires: age({ summary: 'How long the new token is valid (90d). Needs a database context.' }),
   ...changeFlags,

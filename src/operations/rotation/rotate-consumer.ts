@@ -26,6 +26,8 @@ export interface RotationOptions extends Change {
   readonly consumer: Consumer;
   readonly store: SecretStore;
   readonly leases: LeaseReader;
+  /** Whether it gets a new token although it is not time. */
+  readonly early?: boolean;
 }
 
 /**
@@ -63,18 +65,13 @@ const MAX_LIVING = 2;
 /** What is stored, and what is to be done. */
 type Now = RotationState & { readonly stored: Secret | null };
 
-async function readState({
-  consumer,
-  store,
-  leases,
-  description,
-  clock,
-  signal,
-}: RotationOptions): Promise<Now> {
+async function readState(options: RotationOptions): Promise<Now> {
+  const { consumer, store, leases, description, clock, signal, early = false } = options;
   const stored = await store.read(signal);
   const known = await leases.read(description);
   const fingerprint = stored === null ? null : fingerprintOf(stored);
-  return { stored, ...rotationState(consumer, { leases: known, stored: fingerprint, now: clock.now() }) };
+  const state = rotationState(consumer, { leases: known, stored: fingerprint, now: clock.now() });
+  return { stored, ...state, isDue: state.isDue || early };
 }
 
 function foreign({ store, consumer }: RotationOptions): TokenctlError {
@@ -82,7 +79,7 @@ function foreign({ store, consumer }: RotationOptions): TokenctlError {
     'store_changed',
     `${store.name} holds a value that is not of the consumer ${consumer.name}`,
     {
-      hint: `Nothing was written. If it is a token, take it over: tokenctl tokens rotate ID --adopt ${consumer.name}. Otherwise find out who writes it.`,
+      hint: `Nothing was written. If it is a token, take it over: tokenctl tokens rotate --consumer ${consumer.name} --adopt ID. Otherwise find out who writes it.`,
     },
   );
 }
@@ -250,7 +247,7 @@ function messageOf(error: unknown): string {
 
 /** What {@link rotateConsumer} would do now, as phrases; none for nothing. Reads only. */
 export async function planOf(options: RotationOptions): Promise<readonly string[]> {
-  const { consumer, clock } = options;
+  const { consumer } = options;
   const { stored, toEnd, toLimit, isForeign, isDue } = await readState(options);
   if (isForeign) throw foreign(options);
   return [
@@ -258,10 +255,6 @@ export async function planOf(options: RotationOptions): Promise<readonly string[
       ({ id, token }) => `revoke ${token === null ? id : `token ${token.id}`} of ${consumer.name}`,
     ),
     ...toLimit.map(({ token }) => `revoke token ${token?.id} of ${consumer.name} after the overlap`),
-    ...(isDue
-      ? [
-          `give ${consumer.name} ${stored === null ? 'a first' : 'a new'} token at ${clock.now().toISOString()}`,
-        ]
-      : []),
+    ...(isDue ? [`give ${consumer.name} ${stored === null ? 'a first' : 'a new'} token`] : []),
   ];
 }

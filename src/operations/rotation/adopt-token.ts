@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { ADOPT_LEASE, type Adoption, fingerprintOf, isOpen } from '../../domain/leases.ts';
+import type { Token } from '../../domain/token.ts';
+import { Journal } from '../journal/journal.ts';
+import type { RotationOptions } from './rotate-consumer.ts';
+
+/**
+ * How a token that a program uses already is taken over into its rotation: from the next one on, it is revoked as if tokenctl had made it.
+ * Reads only.
+ *
+ * @throws TokenctlError `unsupported` for a token of an application, `usage` for a consumer that has tokens already, `store_changed` where its
+ * store holds another value than this token.
+ */
+export async function planAdoption(
+  { consumer, store, leases, target, description, signal }: RotationOptions,
+  token: Token,
+): Promise<Adoption> {
+  const { id, application, user, created, expires, scope } = token;
+  if (application !== null || user === null) {
+    throw new TokenctlError('unsupported', `Token ${id} is not a personal token of a user`, {
+      hint: 'A rotation makes personal tokens. Change the program, then revoke this one.',
+    });
+  }
+  if (consumer.user !== undefined && consumer.user !== user.username) {
+    throw new TokenctlError(
+      'usage',
+      `Token ${id} belongs to ${user.username}, and ${consumer.name} to ${consumer.user}`,
+    );
+  }
+  const known = await leases.read(description);
+  if (known.some((lease) => isOpen(lease) && (lease.consumer === consumer.name || lease.token?.id === id))) {
+    throw new TokenctlError('usage', `${consumer.name} has a token that is rotated already`, {
+      hint: 'List them with `tokenctl tokens leases`.',
+    });
+  }
+  const stored = await store.read(signal);
+  if (stored !== null) {
+    const found: number[] = [];
+    for await (const { ids } of target.identify([stored])) found.push(...ids);
+    if (found.length !== 1 || found[0] !== id) {
+      throw new TokenctlError(
+        'store_changed',
+        `${store.name} holds a value that is not known to be token ${id}`,
+        {
+          hint: 'Nothing was changed. `tokenctl tokens find` tells whose it is.',
+        },
+      );
+    }
+  }
+  return {
+    lease: `lease-${randomBytes(6).toString('hex')}`,
+    consumer: consumer.name,
+    token: {
+      ...{ id, created: created.toISOString(), expires: expires.toISOString() },
+      fingerprint: stored === null ? token.fingerprint : fingerprintOf(stored),
+    },
+    owner: { id: user.id, username: user.username },
+    scope,
+  };
+}
+
+/**
+ * Records what {@link planAdoption} found. Changes nothing at the target.
+ *
+ * @throws TokenctlError `audit_unavailable`
+ */
+export async function adoptToken(options: RotationOptions, adoption: Adoption): Promise<void> {
+  const { token, consumer } = adoption;
+  await new Journal({ ...options, operation: ADOPT_LEASE }).note({
+    ...adoption,
+    selection: `token ${token.id} for ${consumer}`,
+  });
+}
