@@ -97,6 +97,8 @@ describe('lists', () => {
     ['application__isnull=false', []],
     ['application__name=x', []],
     ['chain__user=1&chain__scope=write', ['Beta']],
+    ['not__application__name__icontains=x&user=1', ['alpha', 'Beta']],
+    ['or__application__name__icontains=x&or__not__description__icontains=alp&user=1', ['Beta']],
     // As seen on a controller 24.6.1: names may be `none` and `null`, relations take them for no object.
     ['user__username=none', ['of none']],
     ['user__username=null', []],

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Queryable } from '@tokenctl/common/db/database.ts';
-import { identifier, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
+import { identifier, joined, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { Exchange } from '../endpoint.ts';
 import { badRequest, notFound } from '../failure.ts';
 import { outsideTurn, signalOf } from '../limits/request-shares.ts';
@@ -123,7 +123,8 @@ async function rowsThatMatch(
     const all = await sql`SELECT ARRAY(${among})::text AS ids`.first<{ ids: string }>(database);
     where = allOf(where, sql`${id} = ANY(${all?.ids}::integer[])`);
   }
-  const ids = await scanIds(database, { id, from, where }, filters.scan, signal);
+  const tables = withoutJoins(from, joined([where, ...filters.scan.columns], ' '));
+  const ids = await scanIds(database, { id, from: tables, where }, filters.scan, signal);
   return { where: allOf(where, sql`${id} = ANY(${ids}::bigint[])`), count: ids.length };
 }
 
