@@ -35,6 +35,8 @@ interface ChangeOptions {
   readonly ticket?: string | undefined;
   /** Where an approval was needed. */
   readonly approval?: RecordedApproval | undefined;
+  /** Leaves signals to the caller: what was begun is finished. */
+  readonly uninterrupted?: boolean;
 }
 
 export interface Progress {
@@ -271,9 +273,9 @@ function runtimeIn(
     description,
     targetClock: async () => controllerClock(clock, await description()),
     components: async () => await (await open()).components(),
-    async change({ reason, ticket, approval }) {
-      const signal = stopSignal();
-      if (signal.aborted) {
+    async change({ reason, ticket, approval, uninterrupted = false }) {
+      const signal = uninterrupted ? undefined : stopSignal();
+      if (signal?.aborted) {
         throw new TokenctlError('interrupted', 'Interrupted before anything was changed here');
       }
       return {

@@ -59,10 +59,16 @@ interface CommandDefinition<Flags extends FlagInput, Args extends ArgInput, Of e
   readonly flags?: Flags;
   /** The flags with which it changes something, if it only reads without any of them. */
   readonly changesWith?: readonly string[];
+  /** Whether what follows `--` is the command of another program: its words are in `rest`. */
+  readonly takesCommand?: boolean;
   /** Calls one operation with the runtime, and returns its {@link Result}; a long-running command returns nothing. */
   run(
     this: TokenctlCommand,
-    input: { readonly flags: InferredFlags<Flags> & GlobalFlags; readonly args: InferredArgs<Args> },
+    input: {
+      readonly flags: InferredFlags<Flags> & GlobalFlags;
+      readonly args: InferredArgs<Args>;
+      readonly rest: readonly string[];
+    },
   ): Promise<Of>;
 }
 
@@ -79,6 +85,7 @@ export function defineCommand<
     static exitCodes = definition.exitCodes;
     static staysRunning = definition.staysRunning;
     protected override readonly changesWith = definition.changesWith;
+    protected override readonly takesCommand = definition.takesCommand === true;
     static override examples = examples.map((words) =>
       words.includes('<%=') ? words : `<%= config.bin %> <%= command.id %> ${words}`.trim(),
     );
@@ -110,19 +117,22 @@ abstract class TokenctlCommand extends Command {
   #confirmation: Confirmation | undefined;
 
   protected readonly changesWith: readonly string[] | undefined;
+  protected readonly takesCommand: boolean = false;
 
   abstract override run(): Promise<Printed>;
 
   /** Parses the flags and arguments of this command. */
   protected async input<Input>(): Promise<Input> {
-    const { flags, args } = await this.parse();
+    const at = this.takesCommand ? this.argv.indexOf('--') : -1;
+    const rest = at === -1 ? [] : this.argv.slice(at + 1);
+    const { flags, args } = await this.parse(this.ctor, at === -1 ? this.argv : this.argv.slice(0, at));
     this.#csv = flags['csv'] === true;
     this.#changes =
       Object.hasOwn(this.ctor.flags, 'reason') &&
       (this.changesWith?.some((name) => Object.hasOwn(flags, name)) ?? true) &&
       flags['dry-run'] !== true &&
       flags['plan-out'] === undefined;
-    return { flags, args } as Input;
+    return { flags, args, rest } as Input;
   }
 
   /** The runtime of this command: configuration, target, audit log, clock and signals, created on first use. */

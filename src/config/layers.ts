@@ -125,13 +125,24 @@ const PLATFORM_VARIABLES = {
 
 type HostSuffix = keyof typeof PLATFORM_VARIABLES;
 
+/** The variables of the awx CLI in both of their forms, and those of the collection `ansible.platform`. */
+export const hostVariables = Object.fromEntries(
+  Object.entries(PLATFORM_VARIABLES).map(([of, platform]) => [of, [...awxVariables(of), platform]]),
+) as unknown as Readonly<Record<HostSuffix, readonly string[]>>;
+
+/** Variables of tokenctl that can hold a password. */
+export const ownSecretVariables: readonly string[] = [DATABASE, AUDIT_DATABASE];
+
+function awxVariables(of: string): readonly string[] {
+  return [`CONTROLLER_${of}`, `TOWER_${of}`];
+}
+
 function hostVariable(
   environment: Environment,
   suffix: HostSuffix,
 ): { readonly name: string; readonly value: string } | undefined {
-  const ofAwx = (of: HostSuffix) => [`CONTROLLER_${of}`, `TOWER_${of}`];
-  const isAwx = ofAwx('HOST').some((name) => value(environment, name) !== undefined);
-  for (const name of isAwx ? ofAwx(suffix) : [PLATFORM_VARIABLES[suffix]]) {
+  const isAwx = awxVariables('HOST').some((name) => value(environment, name) !== undefined);
+  for (const name of isAwx ? awxVariables(suffix) : [PLATFORM_VARIABLES[suffix]]) {
     const found = value(environment, name);
     if (found !== undefined) return { name, value: found };
   }

@@ -25,8 +25,7 @@ export interface LeaseJson
   readonly user: string;
   readonly isOverdue: boolean;
   /** Where it began. */
-  readonly context: string;
-  readonly address: string;
+  readonly place: { readonly context: string; readonly address: string };
 }
 
 /** What `tokens leases --extend`, `--end` and `--due` print with `--json`. */
@@ -75,7 +74,7 @@ export async function leaseListFlow(
         },
       ),
       { name: 'problem', cell: ({ failure }) => failure ?? '', only: 'unlessEmpty', narrow: 'below' },
-      { name: 'context', cell: ({ context }) => context, only: 'csv' },
+      { name: 'context', cell: ({ place }) => place.context, only: 'csv' },
     ],
     json: (lease) => lease,
     none: all === true ? 'No leases.' : 'No open leases.',
@@ -86,7 +85,8 @@ function jsonOf(lease: Lease, now: Date): LeaseJson {
   const { id, state, why, token, owner, scope, until, begun, by, ended, failure, target } = lease;
   return {
     ...{ id, state, why, token, user: owner.username, scope, until, isOverdue: isLeaseDue(lease, now) },
-    ...{ begun, by, ended, failure, context: target['context'] ?? '', address: target['address'] ?? '' },
+    ...{ begun, by, ended, failure },
+    place: { context: target['context'] ?? '', address: target['address'] ?? '' },
   };
 }
 

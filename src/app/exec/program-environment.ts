@@ -1,0 +1,69 @@
+import type { Secret } from '@tokenctl/common/secret.ts';
+import type { Configuration } from '../../config/configuration.ts';
+import { contextOf, restContextsOf } from '../../config/contexts.ts';
+import { hostVariables, isMapping, ownSecretVariables } from '../../config/layers.ts';
+
+/** Where a program finds the controller. */
+export interface ProgramHost {
+  readonly url: string;
+  readonly verifyTls: boolean;
+}
+
+/** The controller's address over REST: that of the context, or for a database that of the one context that names it; null otherwise. */
+export function programHost(configuration: Configuration): ProgramHost | null {
+  const context = contextOf(configuration);
+  const rest =
+    context.database === undefined
+      ? [context]
+      : restContextsOf(configuration, context.name)
+          .map((name) => contextOf(configuration, name))
+          .filter((each) => each.database === undefined);
+  const [first] = rest;
+  if (first?.url === undefined || rest.some(({ url }) => url !== first.url)) return null;
+  return { url: first.url, verifyTls: first.verifyTls ?? true };
+}
+
+/** Variables of a proxy: a program needs them as tokenctl does. */
+const PROXY = /^(https?|all|no)_proxy$/i;
+
+/**
+ * The environment of a program: the token and the controller in the variables of the awx CLI and of the collections for Ansible, and
+ * everything else as it is, without the variables that have credentials of tokenctl.
+ *
+ * @param options.host Null leaves out the address: the token must not be sent to the one of another controller.
+ * @param options.names Further variables that get the token.
+ */
+export function programEnvironment(options: {
+  readonly environment: NodeJS.ProcessEnv;
+  readonly configuration: Configuration;
+  readonly host: ProgramHost | null;
+  readonly token: Secret;
+  readonly names: readonly string[];
+}): NodeJS.ProcessEnv {
+  const { environment, configuration, host, token, names } = options;
+  const own = new Set([...Object.values(hostVariables).flat(), ...ownSecretVariables]);
+  for (const name of referencedVariables(configuration)) if (!PROXY.test(name)) own.add(name);
+  if (usesDatabase(configuration)) own.add('PGPASSWORD');
+  const kept = Object.entries(environment).filter(([name]) => !own.has(name));
+  const set = (variables: readonly string[], value: string) => variables.map((name) => [name, value]);
+  return Object.fromEntries([
+    ...kept,
+    ...set([...hostVariables.OAUTH_TOKEN, ...names], token.reveal()),
+    ...(host === null
+      ? []
+      : [...set(hostVariables.HOST, host.url), ...set(hostVariables.VERIFY_SSL, String(host.verifyTls))]),
+  ]);
+}
+
+/** The variables that the configuration takes secrets from, in whichever section. */
+function referencedVariables(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(referencedVariables);
+  if (!isMapping(value)) return [];
+  const { env } = value;
+  return [...(typeof env === 'string' ? [env] : []), ...Object.values(value).flatMap(referencedVariables)];
+}
+
+function usesDatabase(configuration: Configuration): boolean {
+  const { auditLog } = configuration;
+  return auditLog.database !== undefined || contextOf(configuration).database !== undefined;
+}
