@@ -83,6 +83,7 @@ function rulesSchema() {
     'owner-inactive': plain,
     'never-expires': plain,
     'lifetime-over': withDays,
+    'lease-overdue': plain,
     'never-used': withDays,
     'unused-for': withDays,
     'owner-external': plain,

@@ -70,3 +70,6 @@ export function application(other: Partial<Application> = {}): Application {
     ...other,
   };
 }
+
+/** An audit log without entries. */
+export const emptyLog = async () => ({ entries: async function* () {} });

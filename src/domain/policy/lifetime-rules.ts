@@ -4,6 +4,7 @@ import type { Condition } from './condition.ts';
 import {
   type AggregateRule,
   checkOf,
+  checkOfOwner,
   DAY,
   daysBetween,
   daysText,
@@ -73,6 +74,31 @@ export const lifetimeOver: TokenRule<WithDays> = {
       facts,
     );
   },
+};
+
+/** Finds tokens that tokenctl was to end, and that are still accepted. */
+export const leaseOverdue: TokenRule = {
+  appliesTo: 'tokens',
+  defaults: { enabled: true, severity: 'high', exceptions: [] },
+  needs: ['leases'],
+  help: {
+    finds: 'An access token that is past the end of its lease.',
+    matters:
+      'It was to be revoked by then, by tokenctl exec or the job lease-end, and the controller accepts it until its own expiry.',
+    remedy: 'Run tokenctl tokens leases --due, and the job lease-end on a schedule.',
+    reference: 'RFC 6750, section 5.3: issue short-lived bearer tokens',
+  },
+  prepare: ({ facts }) =>
+    checkOfOwner(
+      ({ id, user }) => {
+        const lease = facts.overdueLeases?.get(id);
+        return lease !== undefined && (lease.owner === null || lease.owner === user?.id);
+      },
+      ({ id }) => {
+        const lease = facts.overdueLeases?.get(id);
+        return `Its lease ${lease?.id ?? ''} was to end it at ${lease?.until ?? ''}.`;
+      },
+    ),
 };
 
 /** Finds expired tokens: nothing removes them until `cleanup_tokens` runs, if it does. */

@@ -13,6 +13,7 @@ import {
 import {
   expiredPresent,
   expiryCliff,
+  leaseOverdue,
   lifetimeOver,
   neverExpires,
   refreshOrphaned,
@@ -60,6 +61,7 @@ export const rules = {
   'owner-inactive': ownerInactive,
   'never-expires': neverExpires,
   'lifetime-over': lifetimeOver,
+  'lease-overdue': leaseOverdue,
   'never-used': neverUsedRule,
   'unused-for': unusedFor,
   'owner-external': ownerExternal,

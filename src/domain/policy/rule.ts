@@ -227,6 +227,11 @@ export interface Facts extends KnownUses {
   readonly lastCompared?: ReadonlyMap<number, Date | null>;
   /** Who had left by the last answer of a directory, with its name and time. */
   readonly left?: ReadonlyMap<number, { readonly directory: string; readonly at: Date }>;
+  /** The leases past their end, by the ids of their tokens, with the ids of the owners. Read where a rule needs them. */
+  readonly overdueLeases?: ReadonlyMap<
+    number,
+    { readonly id: string; readonly until: string; readonly owner: number | null }
+  >;
   /** When a user last changed anything by the activity stream; none for who never did. */
   readonly lastChanges: ReadonlyMap<number, Date>;
   /** What a refresh token without its access token can do there; `assumed` where absent. */
@@ -244,6 +249,7 @@ export type Fact =
   | 'users'
   | 'inactive_users'
   | 'directories'
+  | 'leases'
   | 'last_changes'
   | 'settings'
   | 'external_tokens'

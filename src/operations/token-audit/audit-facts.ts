@@ -2,12 +2,14 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { allowsWriting } from '@tokenctl/common/token-terms.ts';
 import { IdSet } from '../../domain/compact-collections.ts';
 import { type OrphanUse, orphanUse } from '../../domain/dialect.ts';
+import { isLeaseDue } from '../../domain/leases.ts';
 import type { NotChecked } from '../../domain/policy/judge.ts';
 import { type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
 import { DAY, type Fact, type Facts, type PolicySettings } from '../../domain/policy/rule.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { Application } from '../../domain/token.ts';
 import { knownSources, type OpenLog, speaksFor } from '../directories/known-sources.ts';
+import { knownLeases, leasesByToken } from '../journal/recorded-leases.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { AuthenticationSettings } from '../ports/target-parts.ts';
 import { type KnownSettings, knownSettings } from '../scope/known-settings.ts';
@@ -86,6 +88,7 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
   readonly #external = new Map<number, string>();
   readonly #lastCompared = new Map<number, Date | null>();
   readonly #left = new Map<number, { readonly directory: string; readonly at: Date }>();
+  #overdueLeases: NonNullable<Facts['overdueLeases']> = new Map();
   #lastChanges: ReadonlyMap<number, Date> = new Map();
   #settings: PolicySettings | null = null;
   #tokensInClear = false;
@@ -108,6 +111,7 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
       externalUsers: this.#external,
       lastCompared: this.#lastCompared,
       left: this.#left,
+      overdueLeases: this.#overdueLeases,
       lastChanges: this.#lastChanges,
       settings: this.#settings,
       tokensInClear: this.#tokensInClear,
@@ -155,6 +159,19 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
       this.#lastCompared.set(user.id, times.length === 0 ? null : new Date(Math.max(...times)));
     }
     return undefined;
+  }
+
+  async leases(): Promise<Unknown> {
+    const { openLog, now } = this.#wanted;
+    if (openLog === undefined) return 'The audit log is not read here';
+    const { open, why } = await knownLeases(openLog);
+    const due = leasesByToken(open, await this.#describe());
+    this.#overdueLeases = new Map(
+      [...due]
+        .filter(([, lease]) => isLeaseDue(lease, now))
+        .map(([token, { id, until, owner }]) => [token, { id, until, owner: owner.id }]),
+    );
+    return why === null ? undefined : `The audit log could not be read (${why})`;
   }
 
   /** Of the owners of tokens that may write, found in a reading of its own. */

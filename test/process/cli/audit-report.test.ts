@@ -22,7 +22,7 @@ import { sarifReport } from '../../../src/reports/audit/sarif-report.ts';
 import { noScreen, timeText } from '../../../src/reports/tables/text.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { databaseDescription, description, MemoryTarget, user } from '../../support/memory-target.ts';
-import { application } from '../../support/policy-facts.ts';
+import { application, emptyLog } from '../../support/policy-facts.ts';
 import { token } from '../../support/tokens.ts';
 
 const HOSTILE = '<script>alert("1")</script>\u202e\u001b[31m';
@@ -61,7 +61,8 @@ function audit(target = estate()) {
     ...defaultPolicy,
     'never-used': { ...defaultPolicy['never-used'], exceptions: [overdue] },
   };
-  return auditTokens({ target, selector: { all: true }, policy, clock: stillClock, statistics: true });
+  const selector = { all: true } as const;
+  return auditTokens({ target, selector, policy, clock: stillClock, statistics: true, openLog: emptyLog });
 }
 
 async function text(chunks: AsyncIterable<string>): Promise<string> {

@@ -11,7 +11,7 @@ import type { Policy } from '../../../src/domain/policy/policy.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
 import { auditTokens } from '../../../src/operations/token-audit/audit-tokens.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
-import { policyWith } from '../../support/policy-facts.ts';
+import { emptyLog, policyWith } from '../../support/policy-facts.ts';
 import { type FaultyEstate, faultyEstate, INACTIVE } from './audit-faults.ts';
 
 const TOKENS = inject('auditedTokens');
@@ -53,6 +53,7 @@ afterAll(async () => {
 
 async function keysFound(given: Policy = policy): Promise<string[]> {
   const audit = await auditTokens({
+    openLog: emptyLog,
     target,
     selector: { all: true },
     policy: given,

@@ -10,7 +10,7 @@ import {
 } from '../../../src/operations/token-audit/audit-tokens.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { databaseDescription, description, MemoryTarget, user } from '../../support/memory-target.ts';
-import { application, policyWith } from '../../support/policy-facts.ts';
+import { application, emptyLog, policyWith } from '../../support/policy-facts.ts';
 import { token } from '../../support/tokens.ts';
 
 const quietSettings = policyWith({
@@ -26,6 +26,7 @@ async function audit(target: MemoryTarget, other: Partial<AuditTokensOptions> = 
     selector: { all: true },
     policy: quietSettings,
     clock: stillClock,
+    openLog: emptyLog,
     ...other,
   });
   const findings: Finding[] = [];

@@ -75,6 +75,14 @@ describe('each rule on tokens finds what it is for, and its neighbour not', () =
   });
 });
 
+test('a token past its lease is found, and another one with its number is not', () => {
+  const overdueLeases = new Map([[7, { id: 'lease-1', until: '2026-11-19T00:00:00Z', owner: 2 }]]);
+  const found = (user: { id: number; username: string }) =>
+    judged([{ id: 7, user }], { known: facts({ overdueLeases }) }).map(({ rule }) => rule);
+  expect(found({ id: 2, username: 'alice' })).toContain('lease-overdue');
+  expect(found({ id: 3, username: 'bob' })).not.toContain('lease-overdue');
+});
+
 describe('what directories answered', () => {
   const policy = policyWith({ 'owner-left': { enabled: true }, 'provider-not-asked': { enabled: true } });
   const answered = facts({
