@@ -1,6 +1,7 @@
 import { defineCommand } from '../../src/cli/base-command.ts';
 import { leaseFlags } from '../../src/cli/leases/lease-flags.ts';
 import type { LeaseChangeJson, LeaseJson } from '../../src/cli/leases/lease-flow.ts';
+import type { SunsetWeek } from '../../src/operations/sunset/sunset.ts';
 import type { Result } from '../../src/reports/result.ts';
 
 export default defineCommand({
@@ -18,7 +19,11 @@ whatever context it was made in. --extend changes nothing at the controller. See
   ],
   flags: leaseFlags,
   changesWith: ['extend', 'end', 'due'],
-  async run({ flags }): Promise<Result<readonly LeaseJson[] | LeaseChangeJson>> {
+  async run({ flags }): Promise<Result<readonly LeaseJson[] | readonly SunsetWeek[] | LeaseChangeJson>> {
+    if (flags.sunset === true) {
+      const { sunsetStatusFlow } = await import('../../src/cli/sunset/sunset-flow.ts');
+      return await sunsetStatusFlow(await this.runtime(flags));
+    }
     const { leaseChangeFlow, leaseListFlow } = await import('../../src/cli/leases/lease-flow.ts');
     const changes = flags.extend !== undefined || flags.end !== undefined || flags.due === true;
     if (!changes) return await leaseListFlow(await this.runtime(flags), flags);

@@ -6,7 +6,7 @@ import { hasExpired } from './policy/rule.ts';
 import type { Token, UserReference } from './token.ts';
 
 /** What made the token of a lease. */
-export type LeaseReason = 'exec' | 'create' | 'rotation';
+export type LeaseReason = 'exec' | 'create' | 'rotation' | 'sunset';
 
 /** What the intent of a creation says of the end that tokenctl gives the token. */
 export interface LeaseOrder {
@@ -37,13 +37,15 @@ export interface Lease {
   readonly why: LeaseReason;
   /** The consumer whose tokens are rotated; null outside of a rotation. */
   readonly consumer: string | null;
+  /** The sunset that it is of; null for others. */
+  readonly sunset: string | null;
   /** Whether the consumer can read the token in its store: false where it was not written, or that is not known. */
   readonly isStored: boolean;
   /**
    * `making`: the token is being made. `unknown`: it may have been made, and nobody has its value. `open`: it lives until its end.
-   * `ended`: it is revoked, or gone. `unmade`: there was never a token.
+   * `ended`: it is revoked, or gone. `unmade`: there was never a token. `released`: it has no end by tokenctl any more.
    */
-  readonly state: 'making' | 'unknown' | 'open' | 'ended' | 'unmade';
+  readonly state: 'making' | 'unknown' | 'open' | 'ended' | 'unmade' | 'released';
   /** Null where it is not known, or there is none. */
   readonly token: LeasedToken | null;
   /** The id is null until the token is known. */
@@ -75,6 +77,12 @@ export const END_LEASE = 'leases.end';
 /** The operation of the notes that take a token over into a rotation. */
 export const ADOPT_LEASE = 'leases.adopt';
 
+/** The operation of the notes that give the tokens of an owner an end. */
+export const SUNSET = 'leases.sunset';
+
+/** The operation of the notes that take ends back. */
+export const RELEASE_LEASE = 'leases.release';
+
 /** The operation that renews the token of a consumer. */
 export const ROTATE = 'tokens.rotate';
 
@@ -84,6 +92,8 @@ export const leaseOperations: readonly string[] = [
   EXTEND_LEASE,
   END_LEASE,
   ADOPT_LEASE,
+  SUNSET,
+  RELEASE_LEASE,
   ROTATE,
 ];
 
@@ -122,6 +132,12 @@ export class LeaseBook {
         break;
       case ROTATE:
         this.#addRotation(entry);
+        break;
+      case SUNSET:
+        for (const lease of sunsetIn(entry)) this.#leases.set(lease.id, lease);
+        break;
+      case RELEASE_LEASE:
+        for (const id of listOf(entry.data['leases'])) this.#release(id);
         break;
       case ADOPT_LEASE:
       case EXTEND_LEASE:
@@ -163,6 +179,11 @@ export class LeaseBook {
     if (operation === END_LEASE) this.#leases.set(lease.id, endingOf(lease, entry));
   }
 
+  #release(id: unknown): void {
+    const lease = this.#of(id);
+    if (lease !== undefined && isOpen(lease)) this.#leases.set(lease.id, { ...lease, state: 'released' });
+  }
+
   #of(id: unknown): Lease | undefined {
     return typeof id === 'string' ? this.#leases.get(id) : undefined;
   }
@@ -192,10 +213,50 @@ function adoptedIn(entry: IncidentEntry): Lease | null {
   const { lease: id, consumer, token, owner, scope } = data as Partial<Adoption>;
   if (typeof id !== 'string' || typeof consumer !== 'string' || !isTime(token?.created)) return null;
   return {
-    ...{ id, consumer, token, run, target, why: 'rotation', by: actor, state: 'open', isStored: true },
+    ...{
+      id,
+      consumer,
+      token,
+      run,
+      target,
+      why: 'rotation',
+      by: actor,
+      state: 'open',
+      isStored: true,
+      sunset: null,
+    },
     ...{ owner: owner ?? { id: null, username: '' }, scope: scope ?? '' },
     ...{ begun: token.created, until: token.expires, ended: null, failure: null },
   };
+}
+
+/** What one note of a sunset says: the tokens of one owner, or some of them. */
+export interface SunsetNote {
+  readonly sunset: string;
+  readonly owner: { readonly id: number; readonly username: string };
+  readonly until: string;
+  readonly tokens: readonly (LeasedToken & { readonly scope: string })[];
+}
+
+function sunsetIn(entry: IncidentEntry): readonly Lease[] {
+  const { data, run, actor, target, kind } = entry;
+  const { sunset, owner, until, tokens } = data as Partial<SunsetNote>;
+  if (kind !== 'note' || typeof sunset !== 'string' || !isTime(until) || owner === undefined) return [];
+  return listOf(tokens).flatMap((each) => {
+    const { scope = '', ...token } = each as SunsetNote['tokens'][number];
+    if (!Number.isSafeInteger(token.id) || !isTime(token.created) || !isTime(token.expires)) return [];
+    return [
+      {
+        ...{ id: `${sunset}-${token.id}`, why: 'sunset' as const, consumer: null, sunset, isStored: false },
+        ...{ state: 'open' as const, token, owner, scope, until, begun: entry.at },
+        ...{ run, by: actor, target, ended: null, failure: null },
+      },
+    ];
+  });
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 /** What an intent begins: without a user, it is the caller's. */
@@ -205,7 +266,7 @@ function openingOf(entry: IncidentEntry, { id, why, seconds, consumer }: LeaseOr
   const username = typeof data['user'] === 'string' ? data['user'] : (actor['as'] ?? '');
   return {
     ...{ id, why, consumer: consumer ?? null, run, by: actor, target, begun: begun.toISOString() },
-    ...{ state: 'making', token: null, isStored: false },
+    ...{ state: 'making', token: null, isStored: false, sunset: null },
     owner: { id: null, username },
     scope: String(data['scope'] ?? ''),
     until: new Date(begun.getTime() + seconds * 1000).toISOString(),

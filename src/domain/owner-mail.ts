@@ -52,6 +52,8 @@ export interface ExpiringToken {
   readonly threshold: number;
   /** Whole days until it expires, rounded down. */
   readonly daysLeft: number;
+  /** Whether tokenctl revokes it then; otherwise the controller refuses it from then on. */
+  readonly isRevoked: boolean;
 }
 
 /** A token that was revoked, as its owner is told. */
@@ -106,7 +108,7 @@ function block(title: string, lines: readonly string[]): string {
   return `${[title, ...listed, ...(more > 0 ? [`  and ${more} more`] : [])].join('\n')}\n\n`;
 }
 
-function expiringText({ token, daysLeft }: ExpiringToken): string {
+function expiringText({ token, daysLeft, isRevoked }: ExpiringToken): string {
   const { id, application, scope, description, expires } = token;
   const about = [
     application === null ? 'personal' : `application ${oneLine(application.name)}`,
@@ -114,7 +116,7 @@ function expiringText({ token, daysLeft }: ExpiringToken): string {
     ...(description === '' ? [] : [`"${withoutSecrets(clean(description)).slice(0, MAX_VALUE)}"`]),
   ];
   const days = daysLeft === 0 ? 'in less than a day' : `in ${daysLeft} ${daysLeft === 1 ? 'day' : 'days'}`;
-  return `token ${id} (${about.join(', ')}): expires ${minute(expires.toISOString())}, ${days}`;
+  return `token ${id} (${about.join(', ')}): ${isRevoked ? 'will be revoked' : 'expires'} ${minute(expires.toISOString())}, ${days}`;
 }
 
 function revokedText({ id, at }: RevokedToken): string {

@@ -181,6 +181,8 @@ function actText(account: RunAccount): string {
 /** What a person said about an incident. */
 const NOTES: Readonly<Record<string, (what: string, incident: string) => string>> = {
   'leases.adopt': (what) => `took ${what} over into a rotation`,
+  'leases.sunset': (what) => `gave an end to ${what}`,
+  'leases.release': (what) => `took back ${what}`,
   'leases.extend': (lease) => `moved the end of ${lease}`,
   'leases.end': (lease) => `noted that ${lease}`,
   'incident.step': (step, incident) => `ticked off ${step} for ${incident}`,

@@ -8,6 +8,10 @@ const others = (name: (typeof ACTS)[number]) => [...ACTS.filter((each) => each !
 /** The flags of `tokens leases`. */
 export const leaseFlags = {
   all: boolean({ summary: 'Include leases that are over.' }),
+  sunset: boolean({
+    summary: 'Count the ends of sunsets by weeks: how many are left, and how many are in use.',
+    exclusive: [...ACTS, 'all'],
+  }),
   extend: string({
     summary: 'Move the end of this lease: its id, the first characters, or the id of its token.',
     helpValue: 'ID',

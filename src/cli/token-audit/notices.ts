@@ -50,16 +50,18 @@ export async function noticeFlow(
     target: await runtime.target(),
     clock: await runtime.targetClock(),
     thresholds: flags.within,
+    log: await runtime.auditLog(),
+    description: await runtime.description(),
   };
   const notifiers = await webhooksOf(runtime, flags);
   if (notifiers.length === 0) return noticeListing(notingLimit(runtime, planNotices(plan)));
   await noteLimit(runtime);
   if (flags['dry-run'] === true) {
-    const sent = await readSentNotices(await runtime.auditLog(), await runtime.description());
+    const sent = await readSentNotices(plan.log, plan.description);
     return noticeListing(untold(planNotices(plan), { sent, notifiers }));
   }
   const change = await runtime.change({});
-  return noticeResult(await sendNotices({ ...change, ...plan, notifiers }));
+  return noticeResult(await sendNotices({ ...plan, ...change, notifiers }));
 }
 
 /** The notices that at least one notifier has not sent. */

@@ -1,10 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { recordedClock } from '../../domain/clock-difference.ts';
+import { endOf, isTokenOf, type Lease } from '../../domain/leases.ts';
 import type { ExpiringToken } from '../../domain/owner-mail.ts';
 import { DAY } from '../../domain/policy/rule.ts';
+import type { Token } from '../../domain/token.ts';
 import { entryTarget, outcomeUnrecorded } from '../journal/journal.ts';
 import type { Change } from '../journal/operation-run.ts';
+import { readLeases } from '../journal/recorded-leases.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Notice, Notifier } from '../ports/notifier.ts';
@@ -17,6 +20,9 @@ const defaultThresholds: readonly number[] = [30, 7, 1];
 export interface PlanNoticesOptions {
   readonly target: Target;
   readonly clock: Clock;
+  /** Has the leases: the tokens of a sunset end before they expire. */
+  readonly log: Pick<AuditLog, 'entries'>;
+  readonly description: TargetDescription;
   /** In days, each above 0; at least one. */
   readonly thresholds?: readonly number[] | undefined;
 }
@@ -25,25 +31,45 @@ export interface PlanNoticesOptions {
  * Streams the tokens that expire soon, each under one threshold. Reads only. What was told before is among
  * them: `sendNotices` leaves that out.
  *
- * @throws Whatever the target throws.
+ * @throws Whatever the target and the log throw.
  */
 export async function* planNotices(options: PlanNoticesOptions): AsyncIterable<ExpiringToken> {
   const { target, clock, thresholds = defaultThresholds } = options;
   const now = clock.now().getTime();
   const ascending = thresholds.toSorted((one, other) => one - other);
   const last = new Date(now + Math.max(...ascending) * DAY);
-  for await (const token of target.tokens({ expiredAt: last })) {
+  const noticeOf = (token: Token, isRevoked: boolean): ExpiringToken | null => {
     const left = token.expires.getTime() - now;
-    if (left <= 0) continue;
-    const threshold = ascending.find((days) => left <= days * DAY);
-    if (threshold !== undefined) yield { token, threshold, daysLeft: Math.floor(left / DAY) };
+    const threshold = left <= 0 ? undefined : ascending.find((days) => left <= days * DAY);
+    return threshold === undefined ? null : { token, threshold, daysLeft: Math.floor(left / DAY), isRevoked };
+  };
+  const ends = sunsetEnds(await readLeases(options.log, options.description), last);
+  for await (const token of target.tokens({ expiredAt: last })) {
+    const notice = ends.has(token.id) ? null : noticeOf(token, false);
+    if (notice !== null) yield notice;
   }
+  if (ends.size === 0) return;
+  for await (const token of target.tokens({ ids: [...ends.keys()] })) {
+    const lease = ends.get(token.id);
+    if (lease === undefined || !isTokenOf(lease, token)) continue;
+    const { at, by } = endOf(token, lease);
+    const notice = noticeOf({ ...token, expires: at }, by === 'lease');
+    if (notice !== null) yield notice;
+  }
+}
+
+/** The leases of sunsets that end until an instant, by their tokens. Who made a token for a program knows its end. */
+function sunsetEnds(leases: readonly Lease[], last: Date): ReadonlyMap<number, Lease> {
+  const soon = leases.filter(
+    ({ why, state, until }) => why === 'sunset' && state === 'open' && Date.parse(until) <= last.getTime(),
+  );
+  return new Map(soon.flatMap((lease) => (lease.token === null ? [] : [[lease.token.id, lease] as const])));
 }
 
 /** What to tell by, and where that is kept. */
 export interface SendNoticesOptions
-  extends PlanNoticesOptions,
-    Pick<Change, 'description' | 'log' | 'actor' | 'signal'> {
+  extends Omit<PlanNoticesOptions, 'log'>,
+    Pick<Change, 'log' | 'actor' | 'signal'> {
   readonly notifiers: readonly Notifier[];
 }
 

@@ -79,7 +79,7 @@ export async function planOwnerNotices(options: PlanOptions): Promise<OwnerNotic
   told.release((await log.abandonedIntents()).map(({ seq }) => seq));
   const due = new DueOwners(told);
   if (thresholds.length > 0) {
-    for await (const notice of planNotices({ target, clock, thresholds })) {
+    for await (const notice of planNotices({ target, clock, thresholds, log, description })) {
       const owner = notice.token.user?.username;
       if (owner === undefined) continue;
       if (isOptedOut(notice.token, optOut, now)) due.optedOut += 1;

@@ -51,6 +51,8 @@ async function planned(target: MemoryTarget, thresholds?: readonly number[]): Pr
     target,
     clock: stillClock,
     thresholds,
+    log: { entries: async function* () {} },
+    description: target.self,
   })) {
     found.push(`${each.id}: ${threshold}, ${daysLeft} left`);
   }

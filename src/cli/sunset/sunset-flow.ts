@@ -1,0 +1,234 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Runtime } from '../../app/runtime.ts';
+import { policyFrom } from '../../config/policy.ts';
+import { isOpen, type Lease } from '../../domain/leases.ts';
+import type { OwnersEnd } from '../../domain/sunset.ts';
+import { readLeases } from '../../operations/journal/recorded-leases.ts';
+import { requireMayChange } from '../../operations/scope/visibility.ts';
+import {
+  isUsedLately,
+  lastUses,
+  planSunset,
+  recordSunset,
+  releaseLeases,
+  type SunsetPlan,
+  type SunsetWeek,
+  sunsetWeeks,
+} from '../../operations/sunset/sunset.ts';
+import { good, lines, list, would } from '../../reports/document.ts';
+import { type Listing, listing } from '../../reports/tables/listing.ts';
+import { countText, dayText } from '../../reports/tables/text.ts';
+import type { ChangeRequest, PlannedChange } from '../change/change.ts';
+import { placeText } from '../change/plan-text.ts';
+import { instantFor, selectionOrAllFrom } from '../flags/flags.ts';
+import { endingJobText } from '../leases/lease-text.ts';
+import { selectTokens } from '../tokens/token-selection.ts';
+import type { SunsetFlags } from './sunset-flags.ts';
+
+/** What `tokens sunset` prints with `--json`. */
+export interface SunsetJson {
+  readonly dryRun: boolean;
+  /** Its id, which --undo takes. */
+  readonly sunset: string;
+  readonly owners: readonly (Pick<OwnersEnd, 'owner' | 'until'> & { readonly tokens: readonly number[] })[];
+  readonly left: SunsetPlan['left'];
+  /** How many tokens got an end; null if nothing was done. */
+  readonly recorded: number | null;
+}
+
+/** What `tokens sunset --undo` prints with `--json`. */
+export interface SunsetUndoJson {
+  readonly dryRun: boolean;
+  /** The tokens whose ends are taken back. */
+  readonly tokens: readonly number[];
+}
+
+const DAY_MS = 86_400_000;
+const DEFAULT_DAYS = 60;
+const DEFAULT_NOTICE = 7;
+const DEFAULT_PER_DAY = 500;
+
+/**
+ * Plans an end for each selected token that has none.
+ *
+ * @throws TokenctlError `usage` where there are too few days, and as the selection.
+ */
+export async function sunsetFlow({
+  runtime,
+  flags,
+}: ChangeRequest<SunsetFlags>): Promise<PlannedChange<number, SunsetJson>> {
+  const description = await runtime.description();
+  const { context } = description;
+  const selection = selectionOrAllFrom(flags, await instantFor(flags, runtime));
+  const { tokens } = await selectTokens(runtime, selection, flags);
+  const target = await runtime.target();
+  const plan = await planSunset({
+    ...{ target, tokens: tokens() },
+    leases: await readLeases(await runtime.auditLog(), description),
+    spread: {
+      now: (await runtime.targetClock()).now(),
+      notice: Math.floor((flags.notice ?? DEFAULT_NOTICE * DAY_MS) / DAY_MS),
+      days: Math.floor((flags.over ?? DEFAULT_DAYS * DAY_MS) / DAY_MS),
+      perDay: flags['per-day'] ?? DEFAULT_PER_DAY,
+      weekends: flags.weekends === true,
+    },
+    maxLifetime: flags['max-lifetime'] === undefined ? undefined : flags['max-lifetime'] / 1000,
+    exceptions: policyFrom(runtime.configuration.policy)['never-expires'].exceptions,
+    own: await target.ownTokenIds(),
+  });
+  const { owners, id } = plan;
+  const count = owners.reduce((sum, each) => sum + each.tokens.length, 0);
+  const [first, last] = [owners[0]?.until, owners.at(-1)?.until];
+  const job = first === undefined ? '' : (await endingJobText(runtime, { context, until: first })).text;
+  return {
+    plan: [
+      count === 0 || first === undefined || last === undefined
+        ? lines('No selected token needs an end.', leftTexts(plan))
+        : lines(
+            would`give ${countText(count, 'token')} of ${countText(owners.length, 'owner')} an end, from ${dayText(first)} to ${dayText(last)}, as ${id}:`,
+            placeText(description),
+            list(owners.slice(0, SHOWN).map(ownerText)),
+            owners.length > SHOWN && `and ${owners.length - SHOWN} more (--json lists all)`,
+            leftTexts(plan),
+            `Until then, undo it with: tokenctl tokens sunset --undo ${id}. ${job}`,
+          ),
+    ],
+    question:
+      count === 0
+        ? null
+        : { act: `give ${countText(count, 'token')} an end`, type: String(count), tokens: count },
+    amount: { what: 'token', planned: count },
+    require: () => requireMayChange(description),
+    async act(begin) {
+      const { onProgress, ...change } = await begin();
+      return await recordSunset(change, plan, (done) => onProgress({ done, total: count, failed: 0 }));
+    },
+    ended: (done) => ({
+      document: [lines(good`Recorded the end of ${countText(done, 'token')}, as ${id}.`, job)],
+      amount: { what: 'token', planned: count, done },
+      failure:
+        done === count
+          ? undefined
+          : new TokenctlError('interrupted', `${countText(count - done, 'token')} got no end`, {
+              hint: 'Run the command again: it goes on with these.',
+            }),
+    }),
+    json: ({ dryRun, done }) => ({
+      ...{ dryRun, sunset: id, left: plan.left, recorded: done },
+      owners: owners.map((each) => ({ ...each, tokens: each.tokens.map((token) => token.id) })),
+    }),
+  };
+}
+
+/** How many owners a plan shows. */
+const SHOWN = 20;
+
+function ownerText({ owner, tokens, until }: OwnersEnd): string {
+  return `${dayText(until)}: ${countText(tokens.length, 'token')} of ${owner.username}`;
+}
+
+function leftTexts({ left }: SunsetPlan): readonly string[] {
+  const { leased, excepted, ofApplications, withoutOwner, ending } = left;
+  const all = [
+    [ending, 'end in time by themselves'],
+    [leased, 'have a lease already, or are your own'],
+    [excepted, 'are excepted by the policy (never-expires)'],
+    [ofApplications, 'are of applications: shorten the lifetime of the settings, and revoke them'],
+    [withoutOwner, 'have no owner'],
+  ] as const;
+  return all.filter(([count]) => count > 0).map(([count, text]) => `Left: ${count} ${text}.`);
+}
+
+/**
+ * Plans to take the ends of a sunset back that have not come, of all its tokens or those of some users.
+ *
+ * @throws TokenctlError `not_found`
+ */
+export async function sunsetUndoFlow(
+  { runtime, flags }: ChangeRequest<SunsetFlags>,
+  sunset: string,
+): Promise<PlannedChange<number, SunsetUndoJson>> {
+  const description = await runtime.description();
+  const all = await sunsetLeases(runtime, sunset);
+  const { user: users } = flags;
+  const leases = all
+    .filter(isOpen)
+    .filter(({ owner }) => users === undefined || users.includes(owner.username));
+  const count = leases.length;
+  return {
+    plan: [
+      count === 0
+        ? lines(`No end of ${sunset} is left to undo.`)
+        : lines(
+            would`take back the end of ${countText(count, 'token')} of ${sunset}.`,
+            placeText(description),
+            'The controller accepts them until they expire there.',
+          ),
+    ],
+    question:
+      count === 0 ? null : { act: `take back the end of ${countText(count, 'token')}`, type: String(count) },
+    amount: { what: 'token', planned: count },
+    require: () => requireMayChange(description),
+    async act(begin) {
+      await releaseLeases(await begin(), leases);
+      return count;
+    },
+    ended: (done) => ({
+      document: [lines(`Took back the end of ${countText(done, 'token')}.`)],
+      amount: { what: 'token', planned: count, done },
+    }),
+    json: ({ dryRun }) => ({ dryRun, tokens: leases.flatMap(({ token }) => token?.id ?? []) }),
+  };
+}
+
+async function sunsetLeases(runtime: Runtime, sunset: string | undefined): Promise<readonly Lease[]> {
+  const leases = await readLeases(await runtime.auditLog(), await runtime.description());
+  const found = leases.filter(
+    (lease) => lease.sunset !== null && (sunset === undefined || lease.sunset === sunset),
+  );
+  if (found.length > 0 || sunset === undefined) return found;
+  throw new TokenctlError('not_found', `There is no sunset ${sunset} at this controller`, {
+    hint: 'List the ends with `tokenctl tokens leases --sunset`.',
+  });
+}
+
+/**
+ * Lists the ends of all sunsets of the controller by weeks, and names on stderr the tokens that end within a week and are in use.
+ *
+ * @throws TokenctlError as the log and the target.
+ */
+export async function sunsetStatusFlow(runtime: Runtime): Promise<Listing<SunsetWeek, SunsetWeek>> {
+  const { writeNotice } = await import('../output/streams.ts');
+  const leases = (await sunsetLeases(runtime, undefined)).filter(({ state }) => state !== 'released');
+  const now = (await runtime.targetClock()).now();
+  const target = await runtime.target();
+  const ids = leases.filter(isOpen).flatMap(({ token }) => token?.id ?? []);
+  const tokens = ids.length === 0 ? [] : await Array.fromAsync(target.tokens({ ids }));
+  const used = await lastUses(target, { tokens, now });
+  const soon = new Date(now.getTime() + 7 * DAY_MS).toISOString();
+  for (const lease of leases) {
+    if (!isOpen(lease) || lease.until > soon || !isUsedLately(lease, { used, now })) continue;
+    writeNotice(
+      `Still in use: token ${lease.token?.id} of ${lease.owner.username}, which ends on ${lease.until.slice(0, 10)}.`,
+    );
+  }
+  const weeks = sunsetWeeks(leases, { used, now });
+  const most = Math.max(1, ...weeks.map(({ left }) => left));
+  return listing({
+    rows: weeks,
+    columns: [
+      { name: 'week', cell: ({ week }) => week, whole: true },
+      { name: 'end', cell: ({ ends }) => String(ends) },
+      { name: 'ended', cell: ({ ended }) => String(ended) },
+      {
+        name: 'in_use',
+        cell: ({ inUse }) => String(inUse),
+        tone: ({ inUse }) => (inUse > 0 ? 'warning' : undefined),
+      },
+      { name: 'left', cell: ({ left }) => String(left) },
+      { name: 'chart', cell: ({ left }) => '█'.repeat(Math.ceil((left / most) * 40)), narrow: 'below' },
+    ],
+    json: (week) => week,
+    none: 'No sunset.',
+  });
+}

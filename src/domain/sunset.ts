@@ -1,0 +1,112 @@
+import type { LeasedToken } from './leases.ts';
+
+/** A token that is to get an end, and when it was last used; null for never or not known. */
+export interface EndlessToken extends LeasedToken {
+  readonly scope: string;
+  readonly lastUsed: Date | null;
+}
+
+/** The tokens of one owner, which end together. */
+export interface OwnersTokens {
+  readonly owner: { readonly id: number; readonly username: string };
+  readonly tokens: readonly EndlessToken[];
+}
+
+/** The tokens of one owner, and when they end. */
+export interface OwnersEnd extends OwnersTokens {
+  readonly until: Date;
+}
+
+/** How ends are spread. */
+export interface Spread {
+  readonly now: Date;
+  /** How many days from now the first ends are, at least: owners are told before. */
+  readonly notice: number;
+  /** How many days from now the last ends are, at most. */
+  readonly days: number;
+  /** How many tokens may end on one day; an owner with more has a day alone. */
+  readonly perDay: number;
+  /** Whether they end on Saturdays and Sundays as well. */
+  readonly weekends: boolean;
+  /** How many tokens end on which days already, by the days' ISO dates. */
+  readonly taken?: ReadonlyMap<string, number>;
+}
+
+const DAY_MS = 86_400_000;
+/** Hour of the day, in UTC: people who can help are at work then, in Europe and in America. */
+const HOUR = 14;
+
+/**
+ * Spreads the ends of tokens over days: all of one owner on one day, those that are not used first, so that what is missed shows
+ * early and in few places.
+ *
+ * @returns Null if there are too few days for so many tokens.
+ */
+export function spreadEnds(owners: readonly OwnersTokens[], spread: Spread): readonly OwnersEnd[] | null {
+  const days = daysOf(spread);
+  const total = owners.reduce((sum, { tokens }) => sum + tokens.length, 0);
+  const even = Math.min(spread.perDay, Math.ceil(total / Math.max(1, days.length)));
+  const sorted = owners.toSorted(
+    (one, other) => lastUse(one) - lastUse(other) || compare(one.owner.username, other.owner.username),
+  );
+  return (
+    filled(sorted, { ...spread, days, most: even }) ??
+    filled(sorted, { ...spread, days, most: spread.perDay })
+  );
+}
+
+/** How many days are needed at least where {@link spreadEnds} has too few. */
+export function daysNeeded(owners: readonly OwnersTokens[], spread: Spread): number {
+  for (let days = spread.days + 1; ; days += 1) {
+    if (spreadEnds(owners, { ...spread, days }) !== null) return days;
+  }
+}
+
+function filled(
+  owners: readonly OwnersTokens[],
+  {
+    days,
+    most,
+    taken = new Map(),
+  }: Pick<Spread, 'taken'> & { readonly days: readonly Date[]; readonly most: number },
+): readonly OwnersEnd[] | null {
+  const ends: OwnersEnd[] = [];
+  let day = 0;
+  let count = 0;
+  const on = (at: Date | undefined) => (at === undefined ? 0 : (taken.get(dateOf(at)) ?? 0));
+  count = on(days[0]);
+  for (const each of owners) {
+    while (count > 0 && count + each.tokens.length > most) {
+      day += 1;
+      if (day >= days.length) return null;
+      count = on(days[day]);
+    }
+    const until = days[day];
+    if (until === undefined) return null;
+    ends.push({ ...each, until });
+    count += each.tokens.length;
+  }
+  return ends;
+}
+
+function daysOf({ now, notice, days, weekends }: Spread): readonly Date[] {
+  const today = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate(), HOUR);
+  const count = Math.max(0, days - notice);
+  return Array.from({ length: count }, (_, index) => new Date(today + (notice + index + 1) * DAY_MS)).filter(
+    (day) => weekends || (day.getUTCDay() !== 0 && day.getUTCDay() !== 6),
+  );
+}
+
+/** The day of an instant, in UTC, as an ISO date. */
+export function dateOf(at: Date): string {
+  return at.toISOString().slice(0, 10);
+}
+
+/** The last use of any of an owner's tokens, in milliseconds; 0 for never. */
+function lastUse({ tokens }: OwnersTokens): number {
+  return Math.max(0, ...tokens.map(({ lastUsed }) => lastUsed?.getTime() ?? 0));
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : Number(one > other);
+}

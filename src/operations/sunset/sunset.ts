@@ -1,0 +1,234 @@
+import { randomBytes } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { isOpen, type Lease, RELEASE_LEASE, SUNSET, type SunsetNote } from '../../domain/leases.ts';
+import { expiresNever } from '../../domain/policy/lifetime-rules.ts';
+import { type Exception, exceptionMatches, isExpiredException } from '../../domain/policy/subject.ts';
+import {
+  dateOf,
+  daysNeeded,
+  type EndlessToken,
+  type OwnersEnd,
+  type OwnersTokens,
+  type Spread,
+  spreadEnds,
+} from '../../domain/sunset.ts';
+import type { Token, UserReference } from '../../domain/token.ts';
+import { Journal, type JournalOptions } from '../journal/journal.ts';
+import type { Target } from '../ports/target.ts';
+import { lastUseDays, MAX_LAST_USES } from '../tokens/last-use-days.ts';
+
+/** Which tokens get an end, and when. */
+export interface SunsetPlan {
+  readonly id: string;
+  /** In the order in which they end. */
+  readonly owners: readonly OwnersEnd[];
+  /** Selected tokens that get none. */
+  readonly left: {
+    /** That end in time by themselves. */
+    readonly ending: number;
+    /** With a lease already, of a rotation, a program or an earlier sunset. */
+    readonly leased: number;
+    /** By an exception of the rule never-expires. */
+    readonly excepted: number;
+    /** Of applications, which get new ones by refresh. */
+    readonly ofApplications: number;
+    /** Of no user. */
+    readonly withoutOwner: number;
+  };
+}
+
+interface PlanOptions {
+  readonly target: Target;
+  readonly tokens: AsyncIterable<Token>;
+  /** All leases of the controller. */
+  readonly leases: readonly Lease[];
+  readonly spread: Omit<Spread, 'taken'>;
+  /** Tokens that live longer than so many seconds get an end as well. */
+  readonly maxLifetime: number | undefined;
+  readonly exceptions: readonly Exception[];
+  /** Tokens of this credential are left: they are those that tokenctl works with. */
+  readonly own: readonly number[];
+}
+
+/**
+ * Plans an end for tokens that have none. Reads only. Tokens that have got a lease already are left as they are, so that running
+ * it again goes on where it was cut off.
+ *
+ * @throws TokenctlError `usage` where there are too few days for so many tokens
+ */
+export async function planSunset(options: PlanOptions): Promise<SunsetPlan> {
+  const { leases, spread, exceptions, own } = options;
+  const { now } = spread;
+  const leased = new Set([...leases.filter(isOpen).map(({ token }) => token?.id), ...own]);
+  const rules = exceptions.filter((each) => !isExpiredException(each, now));
+  const left = { ending: 0, leased: 0, excepted: 0, ofApplications: 0, withoutOwner: 0 };
+  const chosen: (Token & { readonly user: UserReference })[] = [];
+  for await (const token of options.tokens) {
+    const { user } = token;
+    if (!isEndless(token, options, now)) left.ending += 1;
+    else if (leased.has(token.id)) left.leased += 1;
+    else if (rules.some((rule) => exceptionMatches(rule, token))) left.excepted += 1;
+    else if (token.application !== null) left.ofApplications += 1;
+    else if (user === null) left.withoutOwner += 1;
+    else chosen.push({ ...token, user });
+  }
+  const used = await lastUses(options.target, { tokens: chosen, now });
+  const owners = new Map<number, { owner: OwnersTokens['owner']; tokens: EndlessToken[] }>();
+  for (const { user, id, fingerprint, created, expires, scope } of chosen) {
+    const known = owners.get(user.id) ?? { owner: { id: user.id, username: user.username }, tokens: [] };
+    known.tokens.push({
+      ...{ id, fingerprint, scope, created: created.toISOString(), expires: expires.toISOString() },
+      // One of which the last use is not known may be in use: it ends late.
+      lastUsed: used.has(id) ? (used.get(id) ?? null) : now,
+    });
+    owners.set(user.id, known);
+  }
+  const all = { ...spread, taken: takenDays(leases) };
+  const ends = spreadEnds([...owners.values()], all);
+  if (ends !== null) return { id: `sunset-${randomBytes(4).toString('hex')}`, owners: ends, left };
+  throw new TokenctlError(
+    'usage',
+    `${spread.days} days are too few for so many tokens, at most ${spread.perDay} a day`,
+    {
+      hint: `Use --over ${daysNeeded([...owners.values()], all)}d, or more with --per-day.`,
+    },
+  );
+}
+
+/** Whether it expires never, or after the longest lifetime that is allowed; and after the days of the sunset. */
+function isEndless(token: Token, { maxLifetime, spread }: PlanOptions, now: Date): boolean {
+  const { expires, created } = token;
+  if (expires.getTime() <= now.getTime() + spread.days * 86_400_000) return false;
+  const lifetime = (expires.getTime() - created.getTime()) / 1000;
+  return expiresNever(token, now) || (maxLifetime !== undefined && lifetime > maxLifetime);
+}
+
+/**
+ * The last uses of tokens by id, null for never. A REST API does not show them, but selects by them; those that it cannot tell, because
+ * they are too many, are missing.
+ *
+ * @throws TokenctlError what the target throws, but `unsupported`.
+ */
+export async function lastUses(
+  target: Target,
+  { tokens, now }: { readonly tokens: readonly Token[]; readonly now: Date },
+): Promise<ReadonlyMap<number, Date | null>> {
+  const known = new Map<number, Date | null>();
+  const hidden: Token[] = [];
+  for (const token of tokens) {
+    if (token.lastUsed === undefined) hidden.push(token);
+    else known.set(token.id, token.lastUsed);
+  }
+  if (hidden.length === 0 || hidden.length > MAX_LAST_USES) return known;
+  try {
+    return new Map([...known, ...(await lastUseDays(target, { tokens: hidden, now }))]);
+  } catch (error) {
+    if (error instanceof TokenctlError && error.code === 'unsupported') return known;
+    throw error;
+  }
+}
+
+/** How many tokens of earlier sunsets end on which days. */
+function takenDays(leases: readonly Lease[]): ReadonlyMap<string, number> {
+  const taken = new Map<string, number>();
+  for (const { sunset, until, state } of leases) {
+    if (sunset === null || state !== 'open') continue;
+    const day = dateOf(new Date(until));
+    taken.set(day, (taken.get(day) ?? 0) + 1);
+  }
+  return taken;
+}
+
+/** How many tokens one entry of the audit log lists, at most. */
+const PER_NOTE = 500;
+
+/**
+ * Records the ends of a plan, an owner at a time: from then on the tokens have leases. Changes nothing at the controller.
+ *
+ * @param onOwner Called after each owner, with how many tokens have an end by now.
+ * @returns How many tokens got one: fewer than planned where the signal stopped it.
+ * @throws TokenctlError `audit_unavailable`
+ */
+export async function recordSunset(
+  options: Omit<JournalOptions, 'operation'> & { readonly signal?: AbortSignal | undefined },
+  { id, owners }: SunsetPlan,
+  onOwner: (done: number) => void = () => undefined,
+): Promise<number> {
+  const journal = new Journal({ ...options, operation: SUNSET });
+  let done = 0;
+  for (const { owner, tokens, until } of owners) {
+    if (options.signal?.aborted === true) break;
+    for (let start = 0; start < tokens.length; start += PER_NOTE) {
+      const part = tokens.slice(start, start + PER_NOTE).map(({ lastUsed: _, ...token }) => token);
+      const note: SunsetNote = { sunset: id, owner, until: until.toISOString(), tokens: part };
+      await journal.note({ ...note, selection: `${part.length} of ${owner.username}, ${dateOf(until)}` });
+      done += part.length;
+    }
+    onOwner(done);
+  }
+  return done;
+}
+
+/**
+ * Takes the ends of leases back that have not come: their tokens live as long as the controller accepts them. Changes nothing at
+ * the controller.
+ *
+ * @throws TokenctlError `audit_unavailable`
+ */
+export async function releaseLeases(
+  options: Omit<JournalOptions, 'operation'>,
+  leases: readonly Lease[],
+): Promise<void> {
+  const journal = new Journal({ ...options, operation: RELEASE_LEASE });
+  for (let start = 0; start < leases.length; start += PER_NOTE) {
+    const ids = leases.slice(start, start + PER_NOTE).map(({ id }) => id);
+    await journal.note({ leases: ids, selection: `the ends of ${ids.length} tokens` });
+  }
+}
+
+/** What became of a sunset, by the week in which the ends are: Monday's date. */
+export interface SunsetWeek {
+  readonly week: string;
+  readonly ends: number;
+  /** That were revoked, or gone. */
+  readonly ended: number;
+  /** Still to end, and used within a week. */
+  readonly inUse: number;
+  /** How many of the sunset are left after that week. */
+  readonly left: number;
+}
+
+/** Counts the ends of sunsets by weeks. `used` has the last uses of the tokens that are still listed, by id. */
+export function sunsetWeeks(
+  leases: readonly Lease[],
+  { used, now }: { readonly used: ReadonlyMap<number, Date | null>; readonly now: Date },
+): readonly SunsetWeek[] {
+  const weeks = Map.groupBy(leases, ({ until }) => mondayOf(new Date(until)));
+  let left = leases.length;
+  return [...weeks]
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .map(([week, of]) => {
+      left -= of.length;
+      const inUse = of.filter((lease) => isOpen(lease) && isUsedLately(lease, { used, now })).length;
+      return {
+        week,
+        ends: of.length,
+        ended: of.filter(({ state }) => state === 'ended').length,
+        inUse,
+        left,
+      };
+    });
+}
+
+/** Whether the token of a lease was used within a week. */
+export function isUsedLately(
+  { token }: Pick<Lease, 'token'>,
+  { used, now }: { readonly used: ReadonlyMap<number, Date | null>; readonly now: Date },
+): boolean {
+  const at = token === null ? null : (used.get(token.id) ?? null);
+  return at !== null && now.getTime() - at.getTime() < 7 * 86_400_000;
+}
+
+function mondayOf(at: Date): string {
+  return dateOf(new Date(at.getTime() - ((at.getUTCDay() + 6) % 7) * 86_400_000));
+}

@@ -1,0 +1,179 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { leaseEnd } from '../../../jobs/lease-end.ts';
+import { dateOf, type OwnersTokens, spreadEnds } from '../../../src/domain/sunset.ts';
+import { readLeases } from '../../../src/operations/journal/recorded-leases.ts';
+import {
+  planSunset,
+  recordSunset,
+  releaseLeases,
+  sunsetWeeks,
+} from '../../../src/operations/sunset/sunset.ts';
+import { planNotices } from '../../../src/operations/token-audit/expiry-notices.ts';
+import { stillClock } from '../../support/drafts.ts';
+import { databaseFixture, failingFrom } from '../../support/fixture.ts';
+import { token } from '../../support/tokens.ts';
+import { unusedFiles, unusedServices } from '../../support/unused-files.ts';
+
+const DAY = 86_400_000;
+const NEVER = new Date('3026-01-01T00:00:00Z');
+const now = stillClock.now();
+const spread = { now, notice: 7, days: 60, perDay: 100, weekends: false };
+
+/** So many owners, each with so many tokens, the first ones unused. */
+function owners(counts: readonly number[]): OwnersTokens[] {
+  return counts.map((count, owner) => ({
+    owner: { id: owner + 1, username: `user${String(owner).padStart(3, '0')}` },
+    tokens: Array.from({ length: count }, (_, index) => ({
+      ...{
+        id: owner * 1000 + index + 1,
+        fingerprint: null,
+        created: now.toISOString(),
+        expires: NEVER.toISOString(),
+      },
+      ...{ scope: 'write', lastUsed: owner % 2 === 0 ? null : new Date(now.getTime() - owner * DAY) },
+    })),
+  }));
+}
+
+describe('ends that are spread', () => {
+  it('are on one day for each owner, unused first, on no weekend, within the days and the limit', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 60 }),
+        fc.boolean(),
+        (counts, weekends) => {
+          const ends = spreadEnds(owners(counts), { ...spread, weekends }) ?? [];
+          expect(ends.length).toBe(counts.length);
+          const perDay = Map.groupBy(ends, ({ until }) => dateOf(until));
+          for (const [day, on] of perDay) {
+            expect(
+              on.length === 1 || on.reduce((sum, { tokens }) => sum + tokens.length, 0) <= spread.perDay,
+            ).toBe(true);
+            const at = new Date(`${day}T12:00:00Z`);
+            if (!weekends) expect([0, 6]).not.toContain(at.getUTCDay());
+            expect(at.getTime()).toBeGreaterThan(now.getTime() + 7 * DAY);
+            expect(at.getTime()).toBeLessThan(now.getTime() + 61 * DAY);
+          }
+          const unused = ends
+            .filter(({ tokens }) => tokens[0]?.lastUsed === null)
+            .map(({ until }) => until.getTime());
+          const used = ends
+            .filter(({ tokens }) => tokens[0]?.lastUsed !== null)
+            .map(({ until }) => until.getTime());
+          if (unused.length > 0 && used.length > 0)
+            expect(Math.max(...unused)).toBeLessThanOrEqual(Math.min(...used));
+        },
+      ),
+    );
+  });
+
+  it('are none where the days are too few, and leave room for those of before', () => {
+    expect(spreadEnds(owners([60, 60, 60]), { ...spread, days: 9 })).toBeNull();
+    const first = spreadEnds(owners([60]), spread)?.[0]?.until ?? now;
+    const taken = new Map([[dateOf(first), 60]]);
+    expect(spreadEnds(owners([60]), { ...spread, taken })?.[0]?.until).not.toEqual(first);
+  });
+});
+
+async function place() {
+  const at = await databaseFixture();
+  for (const [id, userId, other] of [
+    [1, 2, {}],
+    [2, 2, { lastUsed: new Date(now.getTime() - DAY) }],
+    [3, 3, {}],
+    [4, 3, { expires: new Date(now.getTime() + 30 * DAY) }],
+    [5, 3, { application: { id: 1, name: 'app' } }],
+    [6, 1, { description: 'kept' }],
+  ] as const) {
+    const user = { id: userId, username: `user${userId}` };
+    at.target.alive.set(id, token({ id, expires: NEVER, created: now, lastUsed: null, user, ...other }));
+  }
+  const leases = () => readLeases(at.log, at.common.description);
+  const plan = async () =>
+    await planSunset({
+      ...{
+        target: at.target,
+        tokens: at.target.tokens({ all: true }),
+        leases: await leases(),
+        spread,
+        maxLifetime: undefined,
+      },
+      ...{ exceptions: [{ description: 'kept', reason: 'the emergency account' }], own: [] },
+    });
+  return Object.assign(at, { plan, leases });
+}
+
+describe('a sunset', () => {
+  it('gives tokens leases, which end on their days, and leaves what needs none', async () => {
+    await using at = await place();
+    const plan = await at.plan();
+    expect(plan.left).toEqual({ ending: 1, leased: 0, excepted: 1, ofApplications: 1, withoutOwner: 0 });
+    expect(plan.owners.map(({ owner, tokens }) => [owner.username, tokens.length])).toEqual([
+      ['user3', 1],
+      ['user2', 2],
+    ]);
+    expect(await recordSunset(at.common, plan)).toBe(3);
+    const leases = await at.leases();
+    expect(leases.map(({ why, state, token: of }) => [why, state, of?.id])).toEqual([
+      ['sunset', 'open', 3],
+      ['sunset', 'open', 1],
+      ['sunset', 'open', 2],
+    ]);
+    // A second run finds nothing to do.
+    expect(await at.plan()).toMatchObject({ owners: [], left: { leased: 3 } });
+    expect(
+      sunsetWeeks(leases, { used: new Map([[2, new Date(now.getTime() - DAY)]]), now }).at(-1),
+    ).toMatchObject({
+      ...{ ended: 0, inUse: 1, left: 0 },
+    });
+    const after = new Date(now.getTime() + 61 * DAY);
+    const context = {
+      ...{
+        ...at.common,
+        clock: { now: () => after },
+        files: unusedFiles,
+        services: unusedServices,
+        due: after,
+      },
+      ...{ dryRun: false, signal: new AbortController().signal },
+    };
+    expect(await leaseEnd.run(context, {})).toMatchObject({ revoked: 3 });
+    expect([...at.target.alive.keys()]).toEqual([4, 5, 6]);
+  });
+
+  it('tells owners the day on which tokens are revoked, under the same thresholds', async () => {
+    await using at = await place();
+    const plan = await at.plan();
+    await recordSunset(at.common, plan);
+    const until = plan.owners[0]?.until ?? now;
+    const clock = { now: () => new Date(until.getTime() - 6.5 * DAY) };
+    const found = await Array.fromAsync(planNotices({ ...at.common, clock, thresholds: [7, 1] }));
+    expect(found).toMatchObject([
+      { token: { id: 3, expires: until }, threshold: 7, daysLeft: 6, isRevoked: true },
+    ]);
+  });
+
+  it('is undone for some users: their tokens live on, and get no mail', async () => {
+    await using at = await place();
+    await recordSunset(at.common, await at.plan());
+    const of = (await at.leases()).filter(({ owner }) => owner.username === 'user2');
+    await releaseLeases(at.common, of);
+    expect((await at.leases()).map(({ state }) => state)).toEqual(['open', 'released', 'released']);
+    expect((await at.plan()).owners.map(({ owner }) => owner.username)).toEqual(['user2']);
+  });
+
+  it('goes on where it was stopped, and changes nothing where the audit log cannot be written', async () => {
+    await using at = await place();
+    const plan = await at.plan();
+    await expect(recordSunset({ ...at.common, log: failingFrom(at.log, 2) }, plan)).rejects.toMatchObject({
+      code: 'audit_unavailable',
+    });
+    expect((await at.leases()).length).toBe(1);
+    const rest = await at.plan();
+    expect(rest.owners.map(({ owner }) => owner.username)).toEqual(['user2']);
+    await recordSunset(at.common, rest);
+    expect((await at.leases()).length).toBe(3);
+    expect(at.target.alive.size).toBe(6);
+  });
+});
