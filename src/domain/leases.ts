@@ -19,7 +19,7 @@ export interface LeaseOrder {
 }
 
 /** The token of a lease, as the outcome of its creation states it. Instants are RFC 3339, by the clock of the controller. */
-export interface LeasedToken {
+interface LeasedToken {
   readonly id: number;
   /** As of `Token.fingerprint`. */
   readonly fingerprint: string | null;

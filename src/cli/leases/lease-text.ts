@@ -45,7 +45,7 @@ export async function leaseEndText(runtime: Runtime, end: LeaseEnd): Promise<rea
 }
 
 /** Leases past their end, and the command that ends them, one line for each context. */
-export function dueLeaseTexts(due: readonly Lease[]): readonly string[] {
+function dueLeaseTexts(due: readonly Lease[]): readonly string[] {
   return [...Map.groupBy(due, ({ target }) => target['context'] ?? '')].map(
     ([context, leases]) =>
       `Past the end of their lease, and not revoked: ${leases.map(tokenText).join(', ')} (context ${context}). Run: ${endDueCommand(context)}`,

@@ -1,14 +1,23 @@
+import { join } from 'node:path';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
-import { describe, expect, it } from 'vitest';
+import { kinds } from '@tokenctl/testing/runs.ts';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { leaseEnd } from '../../../jobs/lease-end.ts';
-import { endOf, LeaseBook } from '../../../src/domain/leases.ts';
+import { openFileLog } from '../../../src/audit-log/file-log.ts';
+import { endOf, type Lease, LeaseBook } from '../../../src/domain/leases.ts';
 import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
 import { reconcile } from '../../../src/operations/journal/reconcile.ts';
 import { extendLease, planExtension, readLeases } from '../../../src/operations/journal/recorded-leases.ts';
+import { endLeases } from '../../../src/operations/leases/end-leases.ts';
 import { makeLimitedToken } from '../../../src/operations/leases/make-limited-token.ts';
+import { machineClock } from '../../../src/operations/ports/clock.ts';
+import type { Target } from '../../../src/operations/ports/target.ts';
 import { dryRun } from '../../../src/targets/dry-run.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { databaseFixture, failingFrom, fixture } from '../../support/fixture.ts';
+import { describeEach, loadRealTables, REAL_PEERS } from '../../support/real-tables.ts';
+import { all } from '../../support/test-database.ts';
 import { unusedFiles, unusedServices } from '../../support/unused-files.ts';
 
 const HOUR = 3600;
@@ -254,3 +263,45 @@ it('a log with entries of another shape makes no lease', () => {
   book.add({ ...entry, kind: 'note', operation: 'leases.end', data: { lease: 'lease-1', how: 'gone' } });
   expect(book.all).toEqual([]);
 });
+
+describeEach(kinds(REAL_PEERS))('%s: in its database', (peer) => {
+  it('ends a token, and one whose creation was cut off, and no other', async () => {
+    const real = await loadRealTables(peer);
+    onTestFinished(() => real.close());
+    await using folder = await temporaryFolder();
+    const log = openFileLog({ path: join(folder.path, 'audit.jsonl'), clock: machineClock });
+    const target = await real.open();
+    const description = await target.describe();
+    const change = { target, description, log, clock: machineClock, actor: { user: 'root' } };
+    const [{ user } = { user: '' }] = real.filling.tokens;
+    const asked = { request: { ...request, user }, seconds: 600, why: 'exec' as const };
+    const before = await all(target.tokens({ all: true }));
+    const { token, until } = await makeLimitedToken({ ...change, ...asked });
+    expect([token.expires, token.user?.username]).toEqual([until, user]);
+    const cut = { ...change, target: { ...target, ...cutOff(target) } };
+    await expect(makeLimitedToken({ ...cut, ...asked })).rejects.toMatchObject({
+      code: 'database_unreachable',
+    });
+    const [open, unknown] = await readLeases(log, description);
+    expect([open?.state, unknown?.state]).toEqual(['open', 'unknown']);
+    const ended = await endLeases(change, [open, unknown] as Lease[]);
+    expect(ended.map(({ how, why }) => [how, why])).toEqual([
+      ['revoked', null],
+      ['revoked', null],
+    ]);
+    expect(await all(target.tokens({ all: true }))).toEqual(before);
+  });
+});
+
+/** A target whose answer about a new token is lost. */
+function cutOff(target: Target): Pick<Target, 'createToken' | 'settings' | 'tokens' | 'describe'> {
+  return {
+    createToken: async (asked) => {
+      await target.createToken(asked);
+      throw new TokenctlError('database_unreachable', 'The connection was lost');
+    },
+    settings: target.settings,
+    tokens: (selector) => target.tokens(selector),
+    describe: () => target.describe(),
+  };
+}
