@@ -41,6 +41,8 @@ export interface Configuration extends Settings {
   readonly auditLogNamed: boolean;
   /** The context that the environment selects. It overrides the file's current context. */
   readonly environmentContext: string | undefined;
+  /** The current context without that of a flag: the one in which a scheduler runs jobs that name none. */
+  readonly usualContext: string | undefined;
   /** Why sections that only some commands use are invalid. Reading one of them throws this. */
   readonly invalid: ReadonlyMap<PartSection, TokenctlError>;
 }
@@ -72,11 +74,8 @@ export function loadConfiguration(
 ): Configuration {
   const file = configurationFile(flags.config, environment);
   const fromEnvironment = environmentLayer(environment);
-  const given = [
-    ...(file === null ? [] : [withoutReservedName(fileLayer(file, environment))]),
-    fromEnvironment,
-    flagsLayer(flags, environment),
-  ];
+  const fromFile = file === null ? [] : [withoutReservedName(fileLayer(file, environment))];
+  const given = [...fromFile, fromEnvironment, flagsLayer(flags, environment)];
   const layers = withLastAuditLog([defaultsLayer(environment), ...given]);
   const { settings, invalid } = checkedSettings(mergeLayers(layers), {
     schema: configurationSchema(jobKinds),
@@ -88,9 +87,14 @@ export function loadConfiguration(
     file: file?.path ?? null,
     auditLogNamed: given.some(setsAuditLog),
     environmentContext: fromEnvironment.values.currentContext,
+    usualContext: usualContextOf(mergeLayers([...fromFile, fromEnvironment])),
     invalid,
   });
   return invalid.size === 0 ? configuration : refusing(configuration, invalid);
+}
+
+function usualContextOf({ currentContext }: ReturnType<typeof mergeLayers>): string | undefined {
+  return typeof currentContext === 'string' ? currentContext : undefined;
 }
 
 /** The settings without the parts that are invalid, and what is wrong with these. Throws for any other fault. */

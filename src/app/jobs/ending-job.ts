@@ -1,4 +1,4 @@
-import type { Configuration } from '../../config/configuration.ts';
+import { type Configuration, withSettings } from '../../config/configuration.ts';
 import { checkedJobs } from './scheduled-jobs.ts';
 
 /** A job of the configuration that looks for what is past its end: incidents to lift, leases to end. */
@@ -28,9 +28,12 @@ export function endingJobOf(
 ): EndingJob | null {
   const { kind, context, until } = options;
   const [base] = context.split('/');
-  const found = checkedJobs(configuration).flatMap(({ name, settings, schedule, context: place }) => {
+  // A scheduler is not started with the --context of this command.
+  const { usualContext } = configuration;
+  const scheduled = withSettings(configuration, { currentContext: usualContext });
+  const found = checkedJobs(scheduled).flatMap(({ name, settings, schedule, context: place }) => {
     if (settings.job !== kind || schedule === null) return [];
-    const where = place === '' ? configuration.currentContext : place;
+    const where = place === '' ? usualContext : place;
     if (where !== context && where !== base) return [];
     return [{ name, at: schedule.next(new Date(until.getTime() - 1)), dryRun: settings.dryRun }];
   });

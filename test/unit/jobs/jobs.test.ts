@@ -1,9 +1,15 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { describe, expect, it } from 'vitest';
 import { offboarding } from '../../../jobs/offboarding.ts';
 import { revocationSweep } from '../../../jobs/revocation-sweep.ts';
 import { settingsGuard } from '../../../jobs/settings-guard.ts';
 import { tokenAudit } from '../../../jobs/token-audit.ts';
+import { endingJobOf } from '../../../src/app/jobs/ending-job.ts';
+import { jobKinds } from '../../../src/app/jobs/job-kinds.ts';
 import { unwritableFiles } from '../../../src/app/jobs/scheduled-jobs.ts';
+import { loadConfiguration } from '../../../src/config/configuration.ts';
 import type { JobSettings } from '../../../src/config/jobs.ts';
 import { Baseline } from '../../../src/domain/policy/judge.ts';
 import { defaultPolicy } from '../../../src/domain/policy/policy.ts';
@@ -366,4 +372,17 @@ it('counts the findings of the last audit by rule, and says nothing of rules tha
   expect(await audited({ 'unused-for': 1 })).toEqual([
     'tokenctl_scheduler_findings_by_rule{job="audit",rule="unused-for"} 1',
   ]);
+});
+
+it('a job without contexts ends leases of the usual context, whatever --context this command has', async () => {
+  await using folder = await temporaryFolder();
+  const config = join(folder.path, 'tokenctl.yaml');
+  const contexts = 'contexts: { a: { url: "https://a.example" }, b: { url: "https://b.example" } }';
+  const jobs = 'jobs: { ends: { job: lease-end, dryRun: false } }';
+  await writeFile(config, `currentContext: a\n${contexts}\n${jobs}\n`);
+  const configuration = loadConfiguration({ config, context: 'b' }, { HOME: folder.path }, jobKinds);
+  const until = new Date('2026-11-20T12:00:30Z');
+  const of = (context: string) => endingJobOf(configuration, { kind: 'lease-end', context, until });
+  expect(of('b')).toBe(null);
+  expect(of('a')).toEqual({ name: 'ends@a', at: new Date('2026-11-20T12:01:00Z'), dryRun: false });
 });
