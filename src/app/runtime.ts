@@ -150,8 +150,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const { progress = () => ({ step: () => undefined, end: () => undefined }), onAsking = () => undefined } =
     options;
   const opened: OpenedTarget[] = [];
+  /** The contexts whose own token was looked up: that takes seconds. */
+  const lookedUp = new Set<string>();
   async function warnOfExpiry(target: Target, description: TargetDescription): Promise<void> {
-    if (description.credential !== 'token') return;
+    if (description.credential !== 'token' || lookedUp.has(description.context)) return;
+    lookedUp.add(description.context);
     const { expiryWarningBeforeChange } = await import('../operations/contexts/own-token.ts');
     const now = controllerClock(resources.clock, description).now();
     const warning = await expiryWarningBeforeChange({ target, description, now });

@@ -5,12 +5,13 @@ import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { leaseEnd } from '../../../jobs/lease-end.ts';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
-import { endOf, type Lease, LeaseBook } from '../../../src/domain/leases.ts';
+import { endOf, isOpen, type Lease, LeaseBook } from '../../../src/domain/leases.ts';
 import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
 import { reconcile } from '../../../src/operations/journal/reconcile.ts';
 import { extendLease, planExtension, readLeases } from '../../../src/operations/journal/recorded-leases.ts';
 import { endLeases } from '../../../src/operations/leases/end-leases.ts';
 import { makeLimitedToken } from '../../../src/operations/leases/make-limited-token.ts';
+import type { EntryDraft } from '../../../src/operations/ports/audit-log.ts';
 import { machineClock } from '../../../src/operations/ports/clock.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
 import { dryRun } from '../../../src/targets/dry-run.ts';
@@ -208,6 +209,43 @@ describe('a creation that was cut off', () => {
     await reconcile(at.common);
     expect(await at.leases()).toMatchObject([{ state: 'unknown' }]);
     expect(await at.runAfter(0)).toMatchObject({ revoked: 1 });
+  });
+
+  it('at whichever step, leaves no token without an end', async () => {
+    let step = 0;
+    for (let ended = false; !ended; step += 1) {
+      await using at = await place();
+      let left = step;
+      const pass = async <Of>(act: () => Promise<Of>): Promise<Of> => {
+        if (left <= 0) throw new Error('killed');
+        left -= 1;
+        return await act();
+      };
+      // A step is cut off before it, or after it.
+      const twice = <Of>(act: () => Promise<Of>) => pass(() => act().then((made) => pass(async () => made)));
+      const { log, target } = at;
+      const dying = {
+        ...failingFrom(log, Number.POSITIVE_INFINITY),
+        append: (entry: EntryDraft) => twice(() => log.append(entry)),
+      };
+      const create = target.createToken.bind(target);
+      target.createToken = (asked) => twice(() => create(asked));
+      target.onRevoke = async () => await pass(async () => undefined);
+      const change = { ...at.common, log: dying };
+      const run = async () => {
+        await at.make({ log: dying });
+        return await endLeases(change, (await at.leases()).filter(isOpen));
+      };
+      ended = await run().then(
+        () => true,
+        () => false,
+      );
+      Object.assign(target, { createToken: create, onRevoke: () => undefined });
+      await at.runAfter(ended ? 9 : 0.5);
+      await at.runAfter(9);
+      expect([step, at.target.alive.size, (await at.leases()).filter(isOpen)]).toEqual([step, 0, []]);
+    }
+    expect(step).toBeGreaterThan(10);
   });
 
   it('leaves nothing where the target refused it', async () => {
