@@ -54,6 +54,8 @@ export interface Lease {
   readonly until: string;
   /** When the token was asked for. */
   readonly begun: string;
+  /** The same by the clock of the machine that wrote the audit log, as the times of its entries. */
+  readonly loggedAt: string;
   /** The run of its creation. */
   readonly run: string;
   readonly by: Readonly<Record<string, string>>;
@@ -248,7 +250,7 @@ function sunsetIn(entry: IncidentEntry): readonly Lease[] {
     return [
       {
         ...{ id: `${sunset}-${token.id}`, why: 'sunset' as const, consumer: null, sunset, isStored: false },
-        ...{ state: 'open' as const, token, owner, scope, until, begun: entry.at },
+        ...{ state: 'open' as const, token, owner, scope, until, begun: entry.at, loggedAt: entry.at },
         ...{ run, by: actor, target, ended: null, failure: null },
       },
     ];
@@ -261,12 +263,12 @@ function listOf(value: unknown): readonly unknown[] {
 
 /** What an intent begins: without a user, it is the caller's. */
 function openingOf(entry: IncidentEntry, { id, why, seconds, consumer }: LeaseOrder): Lease {
-  const { data, actor, target, run } = entry;
+  const { data, actor, target, run, at } = entry;
   const begun = controllerTime(entry);
   const username = typeof data['user'] === 'string' ? data['user'] : (actor['as'] ?? '');
   return {
     ...{ id, why, consumer: consumer ?? null, run, by: actor, target, begun: begun.toISOString() },
-    ...{ state: 'making', token: null, isStored: false, sunset: null },
+    ...{ state: 'making', token: null, isStored: false, sunset: null, loggedAt: at },
     owner: { id: null, username },
     scope: String(data['scope'] ?? ''),
     until: new Date(begun.getTime() + seconds * 1000).toISOString(),

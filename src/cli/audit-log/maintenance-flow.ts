@@ -50,8 +50,12 @@ export interface RotationJson {
   readonly archive: string | null;
   /** Files that were removed; in a dry run, that would be. */
   readonly removed: readonly string[];
-  /** With --remove-older-than: since when entries were kept, although they are older, and for which incidents; null for none. */
-  readonly kept?: { readonly since: string; readonly incidents: readonly string[] } | null;
+  /** With --remove-older-than: since when entries were kept, although they are older, and for which incidents and leases; null for none. */
+  readonly kept?: {
+    readonly since: string;
+    readonly incidents: readonly string[];
+    readonly leases: readonly string[];
+  } | null;
 }
 
 /**
@@ -234,7 +238,11 @@ export async function rotationFlow(
       archive: closed,
       removed,
       ...(age !== undefined && {
-        kept: held && { since: held.since, incidents: held.incidents.map(({ id }) => id) },
+        kept: held && {
+          since: held.since,
+          incidents: held.incidents.map(({ id }) => id),
+          leases: held.leases.map(({ id }) => id),
+        },
       }),
     },
     document: [
@@ -251,9 +259,9 @@ export async function rotationFlow(
 }
 
 /** Why older entries are still there, and what ends that. */
-function heldLines({ since, incidents }: HeldEntries): Lines {
+function heldLines({ since, incidents, leases }: HeldEntries): Lines {
   return [
-    warning`Kept: the entries since ${secondText(since)}, which these incidents need:`,
+    warning`Kept: the entries since ${secondText(since)}, which these need:`,
     ...list(
       ...incidents.map(({ id, stays }) => {
         const names = stays.map(({ what, name }) => (what === 'user' ? name : `the role ${name}`));
@@ -261,6 +269,7 @@ function heldLines({ since, incidents }: HeldEntries): Lines {
           ? `${id}: it is open.`
           : `${id}: its lift did not restore: ${names.join(', ')}. Without these entries, no lift could.`;
       }),
+      ...leases.map(({ id }) => `${id}: it is open, and when it is to end is in these entries.`),
     ),
   ];
 }

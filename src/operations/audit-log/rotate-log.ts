@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type Incident, isHeld, neededSince } from '../../domain/incident/incident.ts';
+import { isOpen, type Lease } from '../../domain/leases.ts';
 import { readIncidentHistories } from '../journal/recorded-incidents.ts';
+import { readAllLeases } from '../journal/recorded-leases.ts';
 import type { AuditLog, EntryDraft, Pruning, Rotation } from '../ports/audit-log.ts';
 
 export interface RotateLogOptions {
@@ -22,7 +24,7 @@ export async function rotateLog({ log, actor }: RotateLogOptions): Promise<Rotat
 
 /**
  * Removes closed files whose entries were all appended before an instant and have an outcome. Entries that an open
- * incident needs, or one whose lift left users deactivated or roles taken, are kept, however old they are. The rest of the
+ * incident or lease needs, or an incident whose lift left users deactivated or roles taken, are kept, however old they are. The rest of the
  * log can still be verified: an entry records the removal, and the first remaining file has the state of the log before it.
  *
  * @returns Null if there are no such files.
@@ -50,10 +52,10 @@ export async function filesToPrune({
   return await log.filesToPrune(await withoutNeeded(log, before));
 }
 
-/** The instant, or an earlier one since which incidents need the entries. */
+/** The instant, or an earlier one since which incidents and leases need the entries. */
 async function withoutNeeded(log: Pick<AuditLog, 'entries'>, before: Date): Promise<Date> {
-  const needed = neededSince(await allIncidents(log));
-  return needed === null ? before : new Date(Math.min(before.getTime(), Date.parse(needed)));
+  const held = await heldEntries(log, before);
+  return held === null ? before : new Date(held.since);
 }
 
 /** What keeps older entries in the log. */
@@ -62,6 +64,8 @@ export interface HeldEntries {
   readonly since: string;
   /** The incidents that are open, or whose lift left something. */
   readonly incidents: readonly Incident[];
+  /** The open leases: without their entries, nothing would end the tokens. */
+  readonly leases: readonly Lease[];
 }
 
 /**
@@ -70,12 +74,18 @@ export interface HeldEntries {
  * @throws TokenctlError `audit_unavailable`.
  */
 export async function heldEntries(log: Pick<AuditLog, 'entries'>, before: Date): Promise<HeldEntries | null> {
+  const isOlder = ({ loggedAt }: { readonly loggedAt: string }) => Date.parse(loggedAt) < before.getTime();
   const all = await allIncidents(log);
-  const since = neededSince(all);
-  if (since === null || Date.parse(since) >= before.getTime()) return null;
+  const leases = (await readAllLeases(log)).filter((lease) => isOpen(lease) && isOlder(lease));
+  const since = [neededSince(all), ...leases.map(({ loggedAt }) => loggedAt)]
+    .filter((at) => at !== null)
+    .map((at) => Date.parse(at));
+  const first = Math.min(...since);
+  if (since.length === 0 || first >= before.getTime()) return null;
   return {
-    since,
-    incidents: all.filter((incident) => isHeld(incident) && Date.parse(incident.loggedAt) < before.getTime()),
+    since: new Date(first).toISOString(),
+    incidents: all.filter((incident) => isHeld(incident) && isOlder(incident)),
+    leases,
   };
 }
 

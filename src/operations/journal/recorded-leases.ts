@@ -19,7 +19,7 @@ type Place = Pick<TargetDescription, 'address' | 'installUuid'>;
  *
  * @throws TokenctlError `log_broken`, `audit_unavailable` where it cannot be read.
  */
-async function readAllLeases(log: Pick<AuditLog, 'entries'>): Promise<readonly Lease[]> {
+export async function readAllLeases(log: Pick<AuditLog, 'entries'>): Promise<readonly Lease[]> {
   const book = new LeaseBook();
   for await (const entry of log.entries(1, { operations: leaseOperations })) book.add(entry);
   return book.all;

@@ -274,6 +274,31 @@ describe('retention', () => {
     });
   });
 
+  test('leaves what an open lease needs, and names it', async () => {
+    await using at = await opened();
+    const lease = { id: 'lease-1', why: 'exec', seconds: 9e7 };
+    const made = {
+      result: 'done',
+      token: 7,
+      created: '2026-01-02T00:00:00Z',
+      expires: '2027-01-02T00:00:00Z',
+    };
+    const creation = { operation: 'tokens.create' };
+    at.now.at = new Date('2026-01-02T00:00:00.000Z');
+    const intent = await at.log.append(
+      draft({ kind: 'intent', ...creation, data: { scope: 'read', lease } }),
+    );
+    await at.log.append(draft({ kind: 'outcome', ...creation, closes: intent.seq, data: made }));
+    await rotateLog({ log: at.log, actor });
+    at.now.at = new Date('2026-02-01T00:00:00.000Z');
+    expect(await pruneLog({ log: at.log, actor, before: january })).toBeNull();
+    expect(await heldEntries(at.log, january)).toMatchObject({ incidents: [], leases: [{ id: 'lease-1' }] });
+    await at.log.append(draft({ operation: 'leases.end', data: { lease: 'lease-1', how: 'gone' } }));
+    expect(await pruneLog({ log: at.log, actor, before: january })).toMatchObject({
+      files: ['audit.jsonl.1-2'],
+    });
+  });
+
   test('leaves what a lift left, until it is restored, and says for which incident', async () => {
     await using at = await opened();
     const data = { step: 'operation', incident: 'inc-1' };
