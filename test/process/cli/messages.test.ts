@@ -42,7 +42,7 @@ test('an unknown kind of job is answered with the kinds', async () => {
   writeFileSync(file, 'jobs:\n  nightly: { job: token-sweep, schedule: "0 3 * * *" }\n');
   const { stderr, code } = await tokenctl(['jobs', 'check', '--config', file]);
   expect(stderr).toContain(
-    'jobs.nightly.job: must be one of: expiry-notices, incident-lift, log-checkpoint,',
+    'jobs.nightly.job: must be one of: expiry-notices, incident-lift, lease-end, log-checkpoint,',
   );
   expect(code).toBe(2);
 });
