@@ -317,9 +317,14 @@ export function isOpen({ state }: Pick<Lease, 'state'>): boolean {
   return state === 'making' || state === 'unknown' || state === 'open';
 }
 
+/** A creation that takes longer was cut off, in milliseconds: requests end before. */
+const MAKING_MS = 300_000;
+
 /** Whether its token is to be revoked now: its end has come, or nobody can have its value. */
 export function isLeaseDue(lease: Lease, now: Date): boolean {
-  return isOpen(lease) && (lease.state === 'unknown' || Date.parse(lease.until) <= now.getTime());
+  const { state, begun, until } = lease;
+  if (state === 'making') return now.getTime() - Date.parse(begun) > MAKING_MS;
+  return state === 'unknown' || (state === 'open' && Date.parse(until) <= now.getTime());
 }
 
 /** Two clocks state the creation of a token: a REST API to the microsecond, a database to the millisecond. */

@@ -27,6 +27,22 @@ export function programHost(configuration: Configuration): ProgramHost | null {
 const PROXY = /^(https?|all|no)_proxy$/i;
 
 /**
+ * The variables of this process that have credentials of tokenctl.
+ *
+ * @throws TokenctlError `configuration` if a section is invalid: what it takes secrets from is not known.
+ */
+export function credentialVariables(configuration: Configuration): ReadonlySet<string> {
+  const own = new Set([...Object.values(hostVariables).flat(), ...ownSecretVariables]);
+  // Not by its own members: another configuration can be behind it.
+  for (const section in configuration)
+    for (const name of referencedVariables(configuration[section as keyof Configuration]))
+      if (!PROXY.test(name)) own.add(name);
+  if (configuration.auditLog.database !== undefined || contextOf(configuration).database !== undefined)
+    own.add('PGPASSWORD');
+  return own;
+}
+
+/**
  * The environment of a program: the token and the controller in the variables of the awx CLI and of the collections for Ansible, and
  * everything else as it is, without the variables that have credentials of tokenctl.
  *
@@ -35,16 +51,13 @@ const PROXY = /^(https?|all|no)_proxy$/i;
  */
 export function programEnvironment(options: {
   readonly environment: NodeJS.ProcessEnv;
-  readonly configuration: Configuration;
+  readonly leftOut: ReadonlySet<string>;
   readonly host: ProgramHost | null;
   readonly token: Secret;
   readonly names: readonly string[];
 }): NodeJS.ProcessEnv {
-  const { environment, configuration, host, token, names } = options;
-  const own = new Set([...Object.values(hostVariables).flat(), ...ownSecretVariables]);
-  for (const name of referencedVariables(configuration)) if (!PROXY.test(name)) own.add(name);
-  if (usesDatabase(configuration)) own.add('PGPASSWORD');
-  const kept = Object.entries(environment).filter(([name]) => !own.has(name));
+  const { environment, leftOut, host, token, names } = options;
+  const kept = Object.entries(environment).filter(([name]) => !leftOut.has(name));
   const set = (variables: readonly string[], value: string) => variables.map((name) => [name, value]);
   return Object.fromEntries([
     ...kept,
@@ -61,9 +74,4 @@ function referencedVariables(value: unknown): string[] {
   if (!isMapping(value)) return [];
   const { env } = value;
   return [...(typeof env === 'string' ? [env] : []), ...Object.values(value).flatMap(referencedVariables)];
-}
-
-function usesDatabase(configuration: Configuration): boolean {
-  const { auditLog } = configuration;
-  return auditLog.database !== undefined || contextOf(configuration).database !== undefined;
 }

@@ -1,11 +1,12 @@
 import { basename } from 'node:path';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
-import { programEnvironment, programHost } from '../../app/exec/program-environment.ts';
+import { credentialVariables, programEnvironment, programHost } from '../../app/exec/program-environment.ts';
 import { findProgram, runProgram, SignalRelay, signalCode } from '../../app/exec/run-program.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { isOpen } from '../../domain/leases.ts';
 import { requireRestCreates } from '../../domain/token-request.ts';
 import type { Change } from '../../operations/journal/operation-run.ts';
+import { reconcile } from '../../operations/journal/reconcile.ts';
 import { dueLeases, readLeases, requireLease } from '../../operations/journal/recorded-leases.ts';
 import { endLeases, leftLeases } from '../../operations/leases/end-leases.ts';
 import {
@@ -140,6 +141,7 @@ async function withToken(
 ): Promise<Ended> {
   const { runtime, flags, command } = request;
   using relay = new SignalRelay();
+  const leftOut = credentialVariables(runtime.configuration);
   const change = await runtime.change({ ...flags, uninterrupted: true });
   await endOverdue(change);
   const description = `tokenctl exec ${basename(path)}`;
@@ -162,19 +164,22 @@ async function withToken(
   return { code, failure: code === 0 ? failure : undefined };
 
   async function run(): Promise<number> {
-    const { configuration } = runtime;
-    const host = programHost(configuration);
+    const host = programHost(runtime.configuration);
     await announce(request, { made, hasHost: host !== null });
     const environment = programEnvironment({
-      ...{ environment: process.env, configuration, host, token: made.value, names: flags.env ?? [] },
+      ...{ environment: process.env, leftOut, host, token: made.value, names: flags.env ?? [] },
     });
     return await runProgram({ path, command, environment, relay, notify: writeNotice });
   }
 }
 
+/** Nothing is made without the log. */
+const OF_THE_LOG: ReadonlySet<string> = new Set(['audit_unavailable', 'outcome_unrecorded', 'log_broken']);
+
 /** Ends what earlier runs left, as far as this account sees it. That is no reason not to run the program. */
 async function endOverdue(change: Change): Promise<void> {
   const { log, description, clock } = change;
+  await reconcile(change);
   const { here } = await dueLeases({ log, description, now: clock.now() });
   const seen = here.filter(({ owner }) => unseenPart(description, { users: [owner.username] }) === null);
   if (seen.length === 0) return;
@@ -186,7 +191,7 @@ async function endOverdue(change: Change): Promise<void> {
         : `${left.message}.`,
     );
   } catch (error) {
-    if (!(error instanceof TokenctlError) || error.code !== 'target_unreachable') throw error;
+    if (!(error instanceof TokenctlError) || OF_THE_LOG.has(error.code)) throw error;
     writeNotice(`Leases past their end were left: ${error.message}.`);
   }
 }

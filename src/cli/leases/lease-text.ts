@@ -18,10 +18,13 @@ export async function endingJobText(
   runtime: Runtime,
   { context, until }: Pick<LeaseEnd, 'context' | 'until'>,
 ): Promise<{ readonly text: string; readonly ends: boolean }> {
+  const by = `To revoke it then: ${endDueCommand(context)}`;
+  const invalid = runtime.configuration.invalid.get('jobs');
+  if (invalid !== undefined)
+    return { text: `Whether a job ends it is not known: ${invalid.message}. ${by}`, ends: false };
   const { endingJobOf } = await import('../../app/jobs/ending-job.ts');
   const { schedulerWarning } = await import('../../app/jobs/inspect.ts');
   const job = endingJobOf(runtime.configuration, { kind: 'lease-end', context, until });
-  const by = `To revoke it then: ${endDueCommand(context)}`;
   if (job === null)
     return { text: `No job of this configuration ends leases of ${context}. ${by}`, ends: false };
   if (job.dryRun)

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { configure } from '../../support/drafts.ts';
 import { estate, type Home, homeFor } from './estate.ts';
 import { startTokenctl } from './program.ts';
 
@@ -45,6 +46,8 @@ test('runs a program with a token that works, and ends with it; the exit code is
 
 test('leaves out its own credentials, and sends the token to no other host', async () => {
   const { folder } = home();
+  const other = `{ url: "https://other.example.org", username: admin, password: { env: OTHER_PW } }`;
+  configure(folder, `contexts: { other: ${other} }\n`);
   const env = {
     HOME: folder,
     CONTROLLER_HOST: url(),
@@ -52,13 +55,14 @@ test('leaves out its own credentials, and sends the token to no other host', asy
     CONTROLLER_PASSWORD: readFileSync(join(folder, 'admin.password'), 'utf8').trim(),
     AAP_HOSTNAME: 'https://other.example.org',
     AAP_PASSWORD: 'of another tool',
+    OTHER_PW: 'of another context',
     TOKENCTL_AUDIT_LOG: join(folder, 'audit.jsonl'),
   };
   const script = 'const { PATH, HOME, ...rest } = process.env; console.log(JSON.stringify(rest));';
   const { stdout, code } = await startTokenctl(['exec', ...program(script)], { env }).ended;
   const given = JSON.parse(stdout);
   expect(code).toBe(0);
-  expect(Object.keys(given).filter((name) => /PASSWORD|USERNAME/.test(name))).toEqual([]);
+  expect(Object.keys(given).filter((name) => /PASSWORD|USERNAME|OTHER_PW/.test(name))).toEqual([]);
   expect([given.AAP_HOSTNAME, given.TOWER_HOST, given.TOKENCTL_AUDIT_LOG]).toEqual([
     url(),
     url(),
@@ -123,12 +127,18 @@ test('a controller that is lost meanwhile leaves the lease, and says so', async 
 test('what cannot be done is refused before a token is made', async () => {
   const at = home();
   const marker = join(at.folder, 'ran');
+  const invalid = join(at.folder, 'invalid.yaml');
+  writeFileSync(
+    invalid,
+    `${readFileSync(join(at.folder, '.config/tokenctl/tokenctl.yaml'), 'utf8')}jobs: 7\n`,
+  );
   const touch = program(`require('fs').writeFileSync(${JSON.stringify(marker)}, '')`);
   for (const [code, ...args] of [
     [127, '--', 'no-such-program-here'],
     [2],
     [2, '--env', 'NOT A NAME', ...touch],
     [4, '--user', 'somebody-else', ...touch],
+    [2, '--config', invalid, ...touch],
     [6, '--log-file', '/proc/none/audit.jsonl', ...touch],
     [0, '--dry-run', ...touch],
   ] as const) {

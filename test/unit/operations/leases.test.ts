@@ -5,7 +5,7 @@ import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { leaseEnd } from '../../../jobs/lease-end.ts';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
-import { endOf, isOpen, type Lease, LeaseBook } from '../../../src/domain/leases.ts';
+import { endOf, isLeaseDue, isOpen, type Lease, LeaseBook } from '../../../src/domain/leases.ts';
 import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
 import { reconcile } from '../../../src/operations/journal/reconcile.ts';
 import { extendLease, planExtension, readLeases } from '../../../src/operations/journal/recorded-leases.ts';
@@ -206,6 +206,12 @@ describe('a creation that was cut off', () => {
     const dead = { ...failingFrom(at.log, 2), lockRun: async () => ({ [Symbol.dispose]: () => undefined }) };
     await expect(at.make({ log: dead })).rejects.toMatchObject({ code: 'outcome_unrecorded' });
     expect(await at.leases()).toMatchObject([{ state: 'making' }]);
+    const [made] = (await at.leases()) as [Lease];
+    expect(
+      [0.05, 0.1].map((hours) =>
+        isLeaseDue(made, new Date(stillClock.now().getTime() + hours * HOUR * 1000)),
+      ),
+    ).toEqual([false, true]);
     await reconcile(at.common);
     expect(await at.leases()).toMatchObject([{ state: 'unknown' }]);
     expect(await at.runAfter(0)).toMatchObject({ revoked: 1 });
