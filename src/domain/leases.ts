@@ -19,7 +19,7 @@ export interface LeaseOrder {
 }
 
 /** The token of a lease, as the outcome of its creation states it. Instants are RFC 3339, by the clock of the controller. */
-interface LeasedToken {
+export interface LeasedToken {
   readonly id: number;
   /** As of `Token.fingerprint`. */
   readonly fingerprint: string | null;
@@ -215,18 +215,8 @@ function adoptedIn(entry: IncidentEntry): Lease | null {
   const { lease: id, consumer, token, owner, scope } = data as Partial<Adoption>;
   if (typeof id !== 'string' || typeof consumer !== 'string' || !isTime(token?.created)) return null;
   return {
-    ...{
-      id,
-      consumer,
-      token,
-      run,
-      target,
-      why: 'rotation',
-      by: actor,
-      state: 'open',
-      isStored: true,
-      sunset: null,
-    },
+    ...{ id, consumer, token, run, target, why: 'rotation', by: actor, state: 'open', isStored: true },
+    ...{ sunset: null, loggedAt: entry.at },
     ...{ owner: owner ?? { id: null, username: '' }, scope: scope ?? '' },
     ...{ begun: token.created, until: token.expires, ended: null, failure: null },
   };
