@@ -129,7 +129,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
           <OtherLockdowns place={place} incident={incident.id} isClosing={next === 'lift'} />
         )}
       </PageSection>
-      <PageSection className="case-steps" stickyOnBreakpoint={{ md: 'top' }}>
+      <PageSection className="case-steps">
         <ProgressStepper aria-label="What is done and what is next">
           {stages.map(({ id, title, text, variant, isNext }) => (
             <ProgressStep
