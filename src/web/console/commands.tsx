@@ -23,9 +23,10 @@ export function OwnCommand({
   );
 }
 
+/** A command to copy, shown whole however long it is. */
 export function CommandLine({ command }: { readonly command: string }): ReactNode {
   return (
-    <ClipboardCopy isReadOnly isCode hoverTip="Copy" clickTip="Copied" textAriaLabel="The command for this">
+    <ClipboardCopy isCode variant="inline-compact" isBlock hoverTip="Copy" clickTip="Copied">
       {command}
     </ClipboardCopy>
   );

@@ -1,11 +1,11 @@
 /** Plans, reports and histories of the commands, laid out as what they are: steps with their state, ways in, facts, counts. */
 import './case/case.css';
-import { Button, ClipboardCopy, DescriptionList, Label, type LabelProps } from '@patternfly/react-core';
+import { Button, DescriptionList, Label, type LabelProps } from '@patternfly/react-core';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import { Fragment, type ReactNode, useState } from 'react';
 import type { ShownLine, ShownPart } from '../../console/shown-document.ts';
 import type { Ended } from './api.ts';
-import { Printed } from './commands.tsx';
+import { CommandLine, Printed } from './commands.tsx';
 import { Bars, Fact, Said, WithTimes } from './parts.tsx';
 
 /** The lines of a part that are drawn at first. */
@@ -111,7 +111,7 @@ function PartView({
         />
       );
     case 'code':
-      return part.lines.map((line) => <Command key={line} command={line} />);
+      return part.lines.map((line) => <CommandLine key={line} command={line} />);
   }
 }
 
@@ -252,16 +252,8 @@ function Words({ line }: { readonly line: ShownLine }): ReactNode {
     <>
       <Said text={line.text} />
       {line.commands.map((command) => (
-        <Command key={command} command={command} />
+        <CommandLine key={command} command={command} />
       ))}
     </>
-  );
-}
-
-function Command({ command }: { readonly command: string }): ReactNode {
-  return (
-    <ClipboardCopy isCode variant="inline-compact" isBlock hoverTip="Copy" clickTip="Copied">
-      {command}
-    </ClipboardCopy>
   );
 }

@@ -1,7 +1,7 @@
 /** The rows of the table of tokens, of which only those that are seen are read and drawn. */
 
 import './rows.css';
-import { Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
+import { Button, Modal, ModalBody, ModalFooter, ModalHeader, Popover } from '@patternfly/react-core';
 import { Table, Tbody, Th, Thead, Tr } from '@patternfly/react-table';
 import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
@@ -66,6 +66,7 @@ export function Rows(props: {
   const columns = COLUMNS.filter(([name]) => hasUse || name !== 'lastUsed');
   const [top, setTop] = useState(0);
   const [traced, setTraced] = useState<Row | null>(null);
+  const [cut, setCut] = useState<HTMLElement | null>(null);
   const latest = useRef(onSelect);
   useEffect(() => {
     latest.current = onSelect;
@@ -102,7 +103,14 @@ export function Rows(props: {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached with the keyboard
     <section className="rows" ref={box} onScroll={onScroll} tabIndex={0} aria-label="Rows">
-      <Table aria-label="Tokens" aria-rowcount={total} variant="compact" isStickyHeader gridBreakPoint="">
+      <Table
+        aria-label="Tokens"
+        aria-rowcount={total}
+        variant="compact"
+        isStickyHeader
+        gridBreakPoint=""
+        onClick={({ target }) => setCut(cutCell(target as Element))}
+      >
         <Thead>
           <Tr>
             <Th screenReaderText="Selected" />
@@ -144,6 +152,16 @@ export function Rows(props: {
           <Space height={after} />
         </Tbody>
       </Table>
+      {cut !== null && (
+        <Popover
+          isVisible
+          withFocusTrap={false}
+          aria-label="The whole text"
+          triggerRef={() => cut}
+          shouldClose={() => setCut(null)}
+          bodyContent={cut.title}
+        />
+      )}
       {traced !== null && (
         <TraceDialog
           row={traced}
@@ -156,6 +174,12 @@ export function Rows(props: {
       )}
     </section>
   );
+}
+
+/** The cell at a place, if its text does not fit: a tap has no tooltip. */
+function cutCell(target: Element): HTMLElement | null {
+  const cell = target.closest<HTMLElement>('td[title]');
+  return cell !== null && cell.scrollWidth > cell.clientWidth ? cell : null;
 }
 
 /** What is known of a token: its history, as the command prints it. */
