@@ -2,7 +2,7 @@
 import { FormGroup, TextInput } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { useSearchParams } from 'react-router';
+import { Link, useSearchParams } from 'react-router';
 import { call, type Operation, type Problem, useFacts } from './api.ts';
 import { Message, Said } from './parts.tsx';
 
@@ -66,8 +66,16 @@ export function AccountFields({
   );
 }
 
-/** A failure in the words of the command. */
+/** A failure in the words of the command; what its flags are for, in those of the forms. */
 export function ProblemAlert({ problem }: { readonly problem: Problem }): ReactNode {
+  if (problem.code === 'not_approved') {
+    return (
+      <Message isLiveRegion variant="danger" title="This needs the approval of a second person.">
+        A plan that is saved to a file can be approved. It is then applied on the page{' '}
+        <Link to="/plans">Saved plans</Link>.
+      </Message>
+    );
+  }
   return (
     <Message isLiveRegion variant="danger" title={problem.message}>
       {problem.hint !== null && <Said text={problem.hint} />}
