@@ -36,12 +36,13 @@ function section(command: DescribedCommand): string {
 }
 
 /** How a command is typed: its name, its arguments, the flags that it requires. The others are listed with what they do. */
-export function usageLine({ id, args, flags }: DescribedCommand): string {
+export function usageLine({ id, args, flags, takesCommand }: DescribedCommand): string {
   const words = Object.values(args).map(({ name, required }) =>
     required ? name.toUpperCase() : `[${name.toUpperCase()}]`,
   );
   const needed = Object.values(flags).filter(({ required }) => required === true);
-  return [id.replaceAll(':', ' '), ...words, ...needed.map(flagUsage), '[flags]'].join(' ');
+  const command = takesCommand === true ? ['-- COMMAND [ARGUMENTS]'] : [];
+  return [id.replaceAll(':', ' '), ...words, ...needed.map(flagUsage), '[flags]', ...command].join(' ');
 }
 
 function flagUsage({ name, type, helpValue, options }: DescribedFlag): string {

@@ -84,6 +84,7 @@ export function defineCommand<
     static saysJson = definition.saysJson;
     static exitCodes = definition.exitCodes;
     static staysRunning = definition.staysRunning;
+    static takesCommand = definition.takesCommand;
     protected override readonly changesWith = definition.changesWith;
     protected override readonly takesCommand = definition.takesCommand === true;
     static override examples = examples.map((words) =>

@@ -3,6 +3,8 @@ import { ruleNames } from '../domain/policy/policy.ts';
 /** The parts of a command that help texts and completions are made from, as in the manifest. */
 export interface DescribedCommand {
   readonly id: string;
+  /** Whether the command of another program follows `--`. */
+  readonly takesCommand?: boolean | undefined;
   readonly summary?: string | undefined;
   readonly description?: string | undefined;
   readonly examples?: readonly unknown[] | undefined;
