@@ -133,7 +133,7 @@ async function audited(runtime: Runtime, baseline: Baseline | undefined) {
         subject: key,
         owner: null,
         state: 'fixed' as const,
-        message: 'Neither found nor excused any more.',
+        message: 'Neither found nor suppressed any more.',
         tokenId: null,
       })),
     ],

@@ -184,7 +184,7 @@ export interface ConsoleRequest extends PlacesOptions, Pick<ConsoleOptions, 'rea
 }
 
 /**
- * Runs the console until a signal, or until nothing was asked of it for half an hour. A change under way is finished and
+ * Runs the console until stopped, or until nothing was asked of it for half an hour. A change in progress is finished and
  * recorded first.
  *
  * @throws TokenctlError `configuration`, `not_found`; `usage` if the port is in use.
@@ -201,7 +201,7 @@ export async function runConsole(request: ConsoleRequest): Promise<void> {
   const places = await openPlaces({ flags, allContexts, environment, version });
   const access = new ConsoleAccess(() => performance.now());
   const { signal, release } = catchSignals(() =>
-    notify('Stopping: a change under way is finished and recorded first.'),
+    notify('Stopping: a change in progress is finished and recorded first.'),
   );
   let host = '';
   let active = now();

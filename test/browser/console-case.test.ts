@@ -175,21 +175,23 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     // Nothing is chosen by itself, and what no cleaning ends has only what is possible.
     expect(await bar.getByRole('button', { name: 'Choose an action' }).isDisabled()).toBe(true);
     const optionsOf = (name: RegExp) => fateOf(name).locator('option').allTextContents();
-    const said = ['Honest work', 'Done by hand', 'Hand over'];
+    const said = ['Legitimate', 'Resolved manually', 'Reassign'];
     expect(await optionsOf(/copy of production/)).toEqual(['Choose…', ...said]);
     expect(await optionsOf(/user mole/)).toEqual(['Choose…', 'Deactivate', ...said]);
     expect(await optionsOf(/application backdoor/)).toEqual(['Choose…', 'Delete for good', ...said]);
     await items.getByText('description: "looked after by nobody" -> back to ""').waitFor();
-    await items.getByRole('button', { name: /^Only by hand: how, for .*copy of production/ }).click();
+    await items.getByRole('button', { name: /^Manual only: show how, for .*copy of production/ }).click();
     const link = page.getByRole('dialog').getByRole('link', { name: 'Open its page in the web interface' });
     expect(await link.getAttribute('href')).toBe(new URL('/inventories/2', stage.service.url).href);
     await page.getByRole('dialog').getByText('A cleaning does not end it.').waitFor();
     await close();
-    await bar.getByRole('button', { name: /^End all \d+ possible$/ }).click();
+    await bar.getByRole('button', { name: /^End all \d+ that were recorded$/ }).click();
     await fateOf(/user colleague/).selectOption('honest');
     await bar.getByText('1 item not decided').waitFor();
     await fateOf(/copy of production/).selectOption('by_hand');
-    const button = bar.getByRole('button', { name: /^End \d+, keep 1 as honest, mark 1 as done by hand…$/ });
+    const button = bar.getByRole('button', {
+      name: /^End \d+, keep 1 as legitimate, mark 1 as resolved manually…$/,
+    });
     await button.waitFor();
     // The button stays in sight, whatever is scrolled.
     await page.setViewportSize({ width: 1280, height: 500 });
@@ -204,8 +206,8 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     // Why is asked once, and nothing begins without it.
     await button.click();
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('decide-honest');
-    await page.getByLabel('Why it is honest work').fill('hired in May');
-    await page.getByLabel('What was done by hand').fill('deleted by the platform team');
+    await page.getByLabel('Why it is legitimate').fill('hired in May');
+    await page.getByLabel('How it was resolved').fill('deleted by the platform team');
     await page.keyboard.press('Enter');
     const answer = page.getByLabel('Type bob to confirm');
     await answer.waitFor();
@@ -214,7 +216,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     const plan = page.getByRole('dialog').getByLabel('Plan', { exact: true });
     await plan.getByText('Cannot be undone:').waitFor();
     await plan.getByText('description: "looked after by nobody" -> back to ""').waitFor();
-    await plan.getByText('Kept as honest work:').waitFor();
+    await plan.getByText('Kept as legitimate:').waitFor();
     await plan.getByText('Order: record, end, investigate again').click();
     await plan.getByText(/^In this order: what you say is recorded/).waitFor();
     // The plan has one clock with the page.
@@ -224,29 +226,29 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await page.getByText('Type exactly: bob').waitFor();
     await answer.fill('bob');
     await page
-      .getByRole('button', { name: /^End \d+ items, keep 1 as honest work, mark 1 as done by hand$/ })
+      .getByRole('button', { name: /^End \d+ items, keep 1 as legitimate, mark 1 as resolved manually$/ })
       .click();
     await page.getByText(/^Verified: these items are ended/).waitFor();
     await page.getByText('Investigated again: nothing new was found.').waitFor();
     await takePictures(page, 'console-case-cleaned');
     await close();
-    // What was said to be done by hand was read again: it is still there, and somebody else decides.
+    // What was said to be resolved manually was read again: it is still there, and somebody else decides.
     const copy = items.getByRole('row', { name: /copy of production/ });
-    await copy.getByText(/^marked as done by hand by .*, still there at \d/).waitFor();
+    await copy.getByText(/^marked as resolved manually by .*, still there at \d/).waitFor();
     await page.getByLabel('Which items').selectOption('all');
     await items
       .getByText(/^cleaned, verified/)
       .first()
       .waitFor();
     const colleague = items.getByRole('row', { name: /user colleague/ });
-    await colleague.getByText('honest work', { exact: true }).waitFor();
+    await colleague.getByText('legitimate work', { exact: true }).waitFor();
     // A mark is taken back in its place, and said again.
     await colleague.getByRole('button', { name: /^Undo the mark of/ }).click();
     await fateOf(/user colleague/).selectOption('honest');
     await fateOf(/copy of production/).selectOption('handed_over');
-    await page.getByLabel('Why it is honest work').fill('hired in May');
+    await page.getByLabel('Why it is legitimate').fill('hired in May');
     // What is missing is shown above the bar, not under it.
-    await bar.getByRole('button', { name: 'Keep 1 as honest, hand 1 over…' }).click();
+    await bar.getByRole('button', { name: 'Keep 1 as legitimate, reassign 1…' }).click();
     await page.getByText('Fill in the marked fields.').waitFor();
     const receiver = page.getByLabel(/^Assignee of: .*copy of production/);
     expect(await receiver.evaluate((each) => each === document.activeElement)).toBe(true);
@@ -257,16 +259,16 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     expect(await page.getByLabel('Why others decide').inputValue()).toMatch(/^Others may use it/);
     await page.getByLabel('Why others decide').fill('their hosts are in it');
     await takePictures(page, 'console-case-hand-over');
-    await bar.getByRole('button', { name: 'Keep 1 as honest, hand 1 over…' }).click();
+    await bar.getByRole('button', { name: 'Keep 1 as legitimate, reassign 1…' }).click();
     // Nothing changes at the controller: one key is enough.
-    await page.locator('button:focus', { hasText: 'Keep 1 as honest work, hand 1 over' }).waitFor();
+    await page.locator('button:focus', { hasText: 'Keep 1 as legitimate, reassign 1' }).waitFor();
     await page.keyboard.press('Enter');
     await page
-      .getByText(/^Recorded: 1 item kept as honest work; 1 item handed over to platform team/)
+      .getByText(/^Recorded: 1 item kept as legitimate; 1 item reassigned to platform team/)
       .waitFor();
     await close();
     await page.getByRole('heading', { name: 'Close the case' }).first().waitFor();
-    await section('Close the case').getByText('Handed over, so that others decide:').waitFor();
+    await section('Close the case').getByText('Reassigned: others decide:').waitFor();
     await takePictures(page, 'console-case-handed-over');
   });
 
@@ -274,7 +276,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     // The lockdown took no roles.
     const stays = page.getByRole('radio', { name: 'stays deactivated', exact: true });
     expect(await stays.isChecked()).toBe(true);
-    await page.getByRole('radio', { name: 'gets access back' }).click();
+    await page.getByRole('radio', { name: 'gets access again' }).click();
     await page.getByText('The old password works again', { exact: false }).waitFor();
     await takePictures(page, 'console-case-close');
     await stays.click();
@@ -286,7 +288,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     const lifting = page.getByRole('dialog');
     await page.getByRole('heading', { name: /^Close the case at .*: bob stays deactivated$/ }).waitFor();
     await lifting.getByText(/^Left, by the investigation of \d/).waitFor();
-    await lifting.getByText('Handed over, so that others decide: 1 item', { exact: true }).click();
+    await lifting.getByText('Reassigned: others decide: 1 item', { exact: true }).click();
     await lifting.getByText(/copy of production.*, to platform team$/).waitFor();
     await page.getByRole('button', { name: 'Close the case: bob stays deactivated' }).waitFor();
     await page.getByLabel('Type bob to confirm').fill('bob');
@@ -307,7 +309,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     const file = join(home, 'report.html');
     await (await download).saveAs(file);
     expect(readFileSync(file, 'utf8')).toMatch(/<title>Incident inc-.*mole/s);
-    expect(readFileSync(file, 'utf8')).toContain('handed over to platform team by');
+    expect(readFileSync(file, 'utf8')).toContain('reassigned to platform team by');
     await section('Report')
       .getByText(/^Last made /)
       .click();
@@ -337,7 +339,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     expect(page.url()).not.toContain('operation=');
     await page.reload();
     await page.getByRole('link', { name: 'Close the case', exact: true }).click();
-    await section('Close the case').getByRole('button', { name: 'Give access back…' }).click();
+    await section('Close the case').getByRole('button', { name: 'Restore access…' }).click();
     await page.getByRole('dialog').getByText('Activate bob.').waitFor();
     await page.getByLabel('Type bob to confirm').fill('bob');
     await page.keyboard.press('Enter');

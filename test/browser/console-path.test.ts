@@ -69,7 +69,7 @@ describe.skipIf(chromium === null)('from a theft to the report', () => {
     await button('Find out what was done').click();
 
     // What is found is decided about in the case of bob, from when the stolen token was made.
-    await button(/^End all \d possible$/).click();
+    await button(/^End all \d that were recorded$/).click();
     await page.getByText('Lockdown of bob:').waitFor();
     await page
       .getByText(/items found .*user mole deactivated, access token \d+ gone/)
@@ -79,7 +79,7 @@ describe.skipIf(chromium === null)('from a theft to the report', () => {
     await page.getByLabel(/^Assignee of: .*copy of production/).fill('platform team');
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-path-decide');
-    await button(/^End \d, hand 1 over…$/).click();
+    await button(/^End \d, reassign 1…$/).click();
     await dialog()
       .getByText(/^Cleans only what was done since .*, when the stolen token was made\.$/)
       .waitFor();
@@ -97,7 +97,7 @@ describe.skipIf(chromium === null)('from a theft to the report', () => {
       .waitFor();
     const file = join(home, 'report.html');
     await (await download).saveAs(file);
-    expect(readFileSync(file, 'utf8')).toContain('handed over to platform team by');
+    expect(readFileSync(file, 'utf8')).toContain('reassigned to platform team by');
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-path-closed');
     await dialog().getByRole('button', { name: 'Close', exact: true }).last().click();

@@ -49,7 +49,7 @@ const markRequest = z.strictObject({
   incident: incidentId,
   items: z.array(z.string().min(1).max(300)).min(1).max(MAX_ITEMS),
   as: z.enum(markKinds).optional(),
-  /** Who decides about what is handed over. */
+  /** Who decides about what is reassigned. */
   to: z.string().max(200).optional(),
   undo: z.boolean().optional(),
   ...account,
@@ -99,7 +99,7 @@ export function serveCases(app: FastifyInstance, { places, controllers, version 
   app.post('/api/case/investigation', { config: { readsOnly: true } }, async ({ body }) => {
     const { place, incident, since, user, token } = investigateRequest.parse(body);
     if (underway.get(incident)?.problem === null) {
-      throw new TokenctlError('busy', `An investigation of ${incident} is under way`);
+      throw new TokenctlError('busy', `An investigation of ${incident} is in progress`);
     }
     const began = new Date().toISOString();
     underway.set(incident, { began, problem: null });

@@ -9,7 +9,7 @@ import { closingOf } from './open-items.ts';
 
 /**
  * Plans to close the case of an incident, and with it the lockdowns of accounts that belong to it: their users stay deactivated. Of a
- * closed one, gives back what its lift left.
+ * closed one, restores what its lift left.
  */
 export async function closeCase({
   runtime,

@@ -60,7 +60,7 @@ export function serveInvestigations(app: FastifyInstance, { places }: { readonly
     const { place, user, token } = of;
     const key = keyOf(of);
     if (underway.get(key)?.problem === null) {
-      throw new TokenctlError('busy', 'This investigation is under way');
+      throw new TokenctlError('busy', 'This investigation is in progress');
     }
     const began = new Date().toISOString();
     underway.set(key, { began, problem: null });

@@ -13,9 +13,9 @@ const MOST_NAMED = 10;
 /** What is not ended of a case, the gravest first, with what the plan of a lift calls it. */
 const OPEN = {
   remains: 'Not cleaned, and found or not checked',
-  seen_again: 'Marked as done by hand, and found again or not checked',
-  handed_over: 'Handed over, so that others decide',
-  by_hand: 'Done by hand, as its person says, and not checked',
+  seen_again: 'Marked as resolved manually, and found again or not checked',
+  handed_over: 'Reassigned: others decide',
+  by_hand: 'Resolved manually, as its person says, and not checked',
 } as const;
 
 type OpenFate = keyof typeof OPEN;

@@ -21,7 +21,7 @@ export interface Decision {
   readonly as: MarkKind;
   readonly items: readonly string[];
   readonly reason: string;
-  /** Who decides about what is handed over. */
+  /** Who decides about what is reassigned. */
   readonly to?: string | undefined;
 }
 
@@ -36,31 +36,31 @@ interface Settling {
   readonly files: CaseFiles;
 }
 
-/** How an item is settled, in the words of a question: `keep 2 as honest work`. */
+/** How an item is settled, in the words of a question: `keep 2 as legitimate`. */
 const ACTS: Readonly<Record<MarkKind, (count: number) => string>> = {
-  honest: (count) => `keep ${count} as honest work`,
-  by_hand: (count) => `mark ${count} as done by hand`,
-  handed_over: (count) => `hand ${count} over`,
+  honest: (count) => `keep ${count} as legitimate`,
+  by_hand: (count) => `mark ${count} as resolved manually`,
+  handed_over: (count) => `reassign ${count}`,
 };
 
 /** The same of what is done. */
 const SAID: Readonly<Record<MarkKind, (to: string | undefined) => string>> = {
-  honest: () => 'kept as honest work',
-  by_hand: () => 'marked as done by hand',
-  handed_over: (to) => `handed over to ${to ?? 'others'}: tell them`,
+  honest: () => 'kept as legitimate',
+  by_hand: () => 'marked as resolved manually',
+  handed_over: (to) => `reassigned to ${to ?? 'others'}: tell them`,
 };
 
 /** What a plan says of them; nothing of it changes anything at the controller. */
 const TITLES: Readonly<Record<MarkKind, (decision: Decision) => string>> = {
-  honest: ({ reason }) => `Kept as honest work, because "${reason}":`,
-  by_hand: ({ reason }) => `Marked as done by hand ("${reason}"), which is not checked:`,
-  handed_over: ({ reason, to = '' }) => `Handed over to ${to}, because "${reason}". Tell them:`,
+  honest: ({ reason }) => `Kept as legitimate, because "${reason}":`,
+  by_hand: ({ reason }) => `Marked as resolved manually ("${reason}"), which is not checked:`,
+  handed_over: ({ reason, to = '' }) => `Reassigned to ${to}, because "${reason}". Tell them:`,
 };
 
 /** The same beside the list, where a reason was typed a moment ago; that of a hand-over may have been filled in. */
 const SHORT_TITLES: typeof TITLES = {
-  honest: () => 'Kept as honest work:',
-  by_hand: () => 'Marked as done by hand, which is not checked:',
+  honest: () => 'Kept as legitimate:',
+  by_hand: () => 'Marked as resolved manually, which is not checked:',
   handed_over: TITLES.handed_over,
 };
 
@@ -169,7 +169,7 @@ function saidText(said: readonly string[]): string {
 /** After a record that failed. */
 const NOT_SAID = 'The rest was not recorded, and nothing was ended.';
 
-/** All that the answer confirms, as a phrase: `end 3 items, keep 2 as honest work`. */
+/** All that the answer confirms, as a phrase: `end 3 items, keep 2 as legitimate`. */
 function actText({ clean, decisions }: Settling): string {
   const ended = clean?.item?.length;
   return [
@@ -190,7 +190,7 @@ function planOf(settling: Settling, cleaning: Document): Document {
     ...(decisions.length === 0 ? [] : ['what you say is recorded, or it stops there']),
     ...(clean === null
       ? []
-      : [`each item is recorded and ${isUndo ? 'given back' : 'ended'}`, 'all is investigated again']),
+      : [`each item is recorded and ${isUndo ? 'restored' : 'ended'}`, 'all is investigated again']),
   ];
   const order = [
     ...(decisions.length === 0 ? [] : ['record']),

@@ -77,7 +77,7 @@ export function summaryOf(
     items: all.filter(({ isStolen }) => !isStolen).length,
     /** How many were there or not checked when it was made; this does not change afterwards. */
     found: items.filter(isStillThere).length,
-    /** What became of the items since, each counted once; `remaining` is what is to be cleaned, marked or done by hand. */
+    /** What became of the items since, each counted once; `remaining` is what is to be cleaned, marked or resolved manually. */
     remaining: remaining.length,
     /** How many of these somebody said before to have dealt with by hand. */
     seenAgain: count('seen_again'),
@@ -187,12 +187,12 @@ function shownItem(
     stateText: stateText(item),
     kind: object.kind,
     by: by.map(({ username }) => username),
-    /** Whether it is to be cleaned, marked or done by hand. */
+    /** Whether it is to be cleaned, marked or resolved manually. */
     remains: isOpen(each),
     label: labelOf(each, of),
     facts: itemFacts(each, ownActs).facts.map(([name, values]) => ({ name, values: [values].flat() })),
     mark: said.honest,
-    /** Who said that it was dealt with by hand; where it remains, it was found again since. */
+    /** Who said that it was resolved manually; where it remains, it was found again since. */
     handled: said.byHand,
     /** Who decides about it. */
     handedOver: said.handedOver,

@@ -39,7 +39,7 @@ export function GuardFields(props: {
   const { rule, guards, onChange, isSaved = false } = props;
   if (rule === undefined || rule.approvers.length === 0) return null;
   return (
-    <FormGroup role="group" label="Two persons" fieldId="require-approval">
+    <FormGroup role="group" label="Four-eyes approval" fieldId="require-approval">
       {!isSaved && (
         <>
           <Message isPlain variant="info" title={ruleText(rule)} />

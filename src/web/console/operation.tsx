@@ -92,10 +92,10 @@ function titleOf({ kind, place, state, asked, isInPart }: Operation): string {
   return `${what}${place === null ? '' : ` at ${place}`}: ${step}`;
 }
 
-/** A lift closes the case, or gives back later what it left. */
+/** A lift closes the case, or restores later what it left. */
 function liftTitle(asked: Operation['asked']): string {
   if (asked === null) return 'The case';
-  if (asked.lift?.givesBack === true) return 'Give access back';
+  if (asked.lift?.givesBack === true) return 'Restore access';
   return asked.lift?.stays == null ? 'Lift the lockdown and close the case' : 'Close the case';
 }
 

@@ -281,8 +281,9 @@ export function outcomeText(outcome: Operation['outcome']): string {
 }
 
 /** A message where it belongs. Its title is no heading: it would stand in the outline of the page. */
-export function Message(props: AlertProps): ReactNode {
-  return <Alert isInline component="p" {...props} />;
+export function Message({ title, ...props }: AlertProps): ReactNode {
+  const said = typeof title === 'string' ? <WithTimes text={title} /> : title;
+  return <Alert isInline component="p" title={said} {...props} />;
 }
 
 /** Why something failed; nothing where it did not. */

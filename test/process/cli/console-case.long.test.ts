@@ -266,7 +266,7 @@ describe('a case in a console', () => {
     expect(asked).toMatchObject({
       // As at its lockdown: what can be read aloud.
       type: 'bob',
-      act: 'end 1 item, keep 1 as legitimate, hand 1 over',
+      act: 'end 1 item, keep 1 as legitimate, reassign 1',
     });
     expect(asked?.plan).toContain(
       'In this order: what you say is recorded, or it stops there; each item is recorded and ended; all is investigated again.',
@@ -322,7 +322,7 @@ describe('a case in a console', () => {
       ...decide,
       investigation: (await read()).investigations.at(-1)?.name,
     });
-    expect([again.state, again.asked?.act]).toEqual(['done', 'keep 1 as legitimate, hand 1 over']);
+    expect([again.state, again.asked?.act]).toEqual(['done', 'keep 1 as legitimate, reassign 1']);
     expect((await read()).runs.filter(({ operation }) => operation === 'incident.mark')).toHaveLength(1);
   });
 

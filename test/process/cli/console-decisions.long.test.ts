@@ -48,7 +48,7 @@ describe('decisions about the items of a case', () => {
         ],
       },
     });
-    expect(done.asked).toMatchObject({ act: 'hand 2 over', type: '' });
+    expect(done.asked).toMatchObject({ act: 'reassign 2', type: '' });
     expect(done.asked?.plan).toMatch(/Reassigned to carol, .*backdoor.*Reassigned to security, .*mole/s);
     expect(done.result?.text).toContain(
       'Recorded: 1 item reassigned to carol: tell them; 1 item reassigned to security: tell them.',

@@ -233,7 +233,7 @@ it('ticks the steps of a runbook off in the audit log, as the command does', { t
   );
   const report = await at.run(['incident', 'report', incident]);
   expect(report.stdout).toContain('ticked off step 2 of stolen-token');
-  expect(report.stdout).toContain('took back step 1 of stolen-token');
+  expect(report.stdout).toContain('undid step 1 of stolen-token');
   const timeline = await at.run(['incident', 'timeline', '--user', owner, '--since', '1h']);
   expect(timeline.stdout).toContain('step 2 of stolen-token');
   for (const [change, status] of [

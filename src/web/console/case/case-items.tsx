@@ -60,7 +60,7 @@ const GROUPS = [
 /** Which items are shown, with how many there are. */
 const SHOWN = [
   ['remains', 'To decide'],
-  ['marked', 'Honest, by hand or handed over'],
+  ['marked', 'Legitimate, resolved manually or reassigned'],
   ['all', 'All'],
 ] as const;
 
@@ -141,7 +141,7 @@ function ItemList({
   const [group, setGroup] = useState('');
   const [text, setText] = useState('');
   const [most, setMost] = useState(MOST_ROWS);
-  // Nothing is chosen before somebody chose it: the owner's honest work looks the same.
+  // Nothing is chosen before somebody chose it: the owner's legitimate work looks the same.
   const [fates, setFates] = useState<Fates>(new Map());
   const [receivers, setReceivers] = useState<Receivers>(new Map());
   const [isTried, setTried] = useState(false);
@@ -262,10 +262,10 @@ function What({ item, onOpen }: { readonly item: Item; readonly onOpen: (item: I
           variant="link"
           isInline
           className="hint"
-          aria-label={`Only by hand: how, for ${item.summary}`}
+          aria-label={`Manual only: show how, for ${item.summary}`}
           onClick={() => onOpen(item)}
         >
-          Only by hand: how
+          Manual only: show how
         </Button>
       )}
     </div>

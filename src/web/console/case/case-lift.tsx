@@ -45,14 +45,14 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
             id="lift-keeps"
             name="lift-access"
             label={staysText(incident)}
-            description="Access can be given back later, on this page."
+            description="Access can be restored later, on this page."
             isChecked={keeps}
             onChange={() => setKeeps(true)}
           />
           <Radio
             id="lift-gives"
             name="lift-access"
-            label={incident.measures.deactivate ? 'gets access back' : 'gets the roles back'}
+            label={incident.measures.deactivate ? 'gets access again' : 'gets the roles back'}
             isChecked={!keeps}
             onChange={() => setKeeps(false)}
           />
@@ -101,7 +101,7 @@ export function namesOf(names: readonly string[]): string {
     : new Intl.ListFormat('en').format(names);
 }
 
-/** An account with a new password may be given back; what a lift was begun with stays chosen. */
+/** An account with a new password may be restored; what a lift was begun with stays chosen. */
 export function keepsByDefault({ state, keepsDeactivated, measures }: CaseRead['incident']): boolean {
   return state === 'lifting' ? keepsDeactivated : measures.resetPasswords !== true;
 }
@@ -148,7 +148,7 @@ function staysText(incident: CaseRead['incident']): string {
 function setBackText({ incident, unread }: CaseRead): string {
   const { values, notSeen } = incident;
   const isRead = unread === null && notSeen === null;
-  if (isRead && values.length === 0) return 'The lockdown set nothing that is to be set back.';
+  if (isRead && values.length === 0) return 'The lockdown changed no setting that is to be restored.';
   const hasSettings = !isRead || values.some(({ what }) => what === 'setting');
   const parts = [
     ...(hasSettings ? ['settings'] : []),
@@ -202,12 +202,12 @@ export function GiveBackForm({ read, place }: CaseProps): ReactNode {
           })
         }
       >
-        Give access back…
+        Restore access…
       </Button>
       <span>
         The plan is shown first.
         {measures.resetPasswords !== true &&
-          ' The lockdown did not reset the password: give access back once there is a new one.'}
+          ' The lockdown did not reset the password: restore access once there is a new one.'}
       </span>
       <Failure error={begin.error} />
     </div>
@@ -282,9 +282,7 @@ function StillThere({ read, place }: CaseProps): ReactNode {
               </div>
             ))}
           </dl>
-          {isGrave && (
-            <a href="#cleaning">Clean them, deal with them by hand, hand them over, or mark them first</a>
-          )}
+          {isGrave && <a href="#cleaning">Clean, resolve, reassign or mark them first</a>}
         </Message>
       )}
     </>

@@ -202,7 +202,7 @@ function useShown(stages: readonly Stage[], next: Stage['id']) {
   return [stages.find(({ id }) => id === chosen)?.id ?? next, choose] as const;
 }
 
-/** The form that closes the case; of a closed one, when, and how access is given back. */
+/** The form that closes the case; of a closed one, when, and how access is restored. */
 function Closing({
   read,
   place,

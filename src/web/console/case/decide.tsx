@@ -11,17 +11,17 @@ import { chosenFate, DECIDE_FORM, type Fate, type Fates, fatesOf, type Receivers
 
 /** What is asked of each kind, with the member of the request. */
 const QUESTIONS = [
-  { fate: 'honest', member: 'honest', why: 'Why it is honest work' },
-  { fate: 'by_hand', member: 'byHand', why: 'What was done by hand' },
+  { fate: 'honest', member: 'honest', why: 'Why it is legitimate' },
+  { fate: 'by_hand', member: 'byHand', why: 'How it was resolved' },
   { fate: 'handed_over', member: 'handedOver', why: 'Why others decide' },
 ] as const;
 
 /** The kinds in the words of the button. */
 const ACTS: readonly (readonly [Fate, (count: number) => string])[] = [
   ['end', (count) => `end ${count}`],
-  ['honest', (count) => `keep ${count} as honest`],
-  ['by_hand', (count) => `mark ${count} as done by hand`],
-  ['handed_over', (count) => `hand ${count} over`],
+  ['honest', (count) => `keep ${count} as legitimate`],
+  ['by_hand', (count) => `mark ${count} as resolved manually`],
+  ['handed_over', (count) => `reassign ${count}`],
 ];
 
 const MAX_REASON = 1000;
@@ -69,7 +69,10 @@ export function Decide(props: {
   const acts = ACTS.flatMap(([fate, text]) => (byFate.has(fate) ? [text(idsOf(fate).length)] : []));
   const isOpen = (item: Item) => item.remains && chosenFate(item, fates) === null;
   const open = items.filter(isOpen).length;
-  const endable = rows.filter((item) => isOpen(item) && fatesOf(item).some(([fate]) => fate === 'end'));
+  // What another user may have done is ended only where somebody names it, as on the command line.
+  const endable = rows.filter(
+    (item) => isOpen(item) && !item.takesNaming && fatesOf(item).some(([fate]) => fate === 'end'),
+  );
   const request = () => ({
     kind: 'incident clean',
     place: chosen.place,
@@ -145,7 +148,7 @@ export function Decide(props: {
         {acts.length > 0 && open > 0 && <span>{countText(open, 'item')} not decided</span>}
         {endable.length > 1 && (
           <Button variant="link" isInline onClick={() => onChoose(endable, 'end')}>
-            End all {endable.length} possible
+            End all {endable.length} that were recorded
           </Button>
         )}
       </div>

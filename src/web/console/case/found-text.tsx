@@ -47,7 +47,11 @@ export function FoundText({
   const stolen = items.filter(({ isStolen }) => isStolen);
   return (
     <>
-      {notRead.length > 0 && <strong>{notRead} </strong>}
+      {notRead.length > 0 && (
+        <strong>
+          <WithTimes text={notRead.join(' ')} />{' '}
+        </strong>
+      )}
       <strong>{countText(total - stolen.length, 'item')}</strong> found <When at={madeAt} />
       {became.length > 0 && `: ${became.join(', ')}`}.{' '}
       {stolen.some(({ remains }) => remains) && (

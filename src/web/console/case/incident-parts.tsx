@@ -124,7 +124,7 @@ function RecordedPaths({
     <>
       <p>
         As the lockdown found it when it ended, <When at={at} />, by the audit log. It is lifted: nothing of
-        this is checked now. What was revoked stays revoked. What the lift gave back, if anything, can be used
+        this is checked now. What was revoked stays revoked. What the lift restored, if anything, can be used
         again.
       </p>
       <PlainTable

@@ -14,7 +14,7 @@ export type Fate = 'end' | 'honest' | 'by_hand' | 'handed_over';
 /** What was chosen, by the ids of the items. */
 export type Fates = ReadonlyMap<string, Fate>;
 
-/** Who decides about what is handed over, by the ids of the items. */
+/** Who decides about what is reassigned, by the ids of the items. */
 export type Receivers = ReadonlyMap<string, string>;
 
 const MAX_NAME = 200;
@@ -23,14 +23,14 @@ const MAX_NAME = 200;
 export const DECIDE_FORM = 'decide-form';
 
 const SAID = [
-  ['honest', 'Honest work'],
-  ['by_hand', 'Done by hand'],
-  ['handed_over', 'Hand over'],
+  ['honest', 'Legitimate'],
+  ['by_hand', 'Resolved manually'],
+  ['handed_over', 'Reassign'],
 ] as const;
 
 /** What a cleaning does, in the words of its row. */
 const ENDINGS: Readonly<Record<NonNullable<Item['ending']>['act'], string>> = {
-  ...{ delete: 'Delete', restore: 'Set back', cancel: 'Cancel', rename: 'Rename' },
+  ...{ delete: 'Delete', restore: 'Restore', cancel: 'Cancel', rename: 'Rename' },
   ...{ disable: 'Disable', enable: 'Enable' },
   ...{ unassign: 'Take away', disassociate: 'Take away', assign: 'Give back', associate: 'Give back' },
 };
@@ -45,7 +45,7 @@ function endingText({ kind, ending }: Item): string {
 export function fatesOf(item: Item): readonly (readonly [Fate, string])[] {
   const { remains, ending, fate, mark } = item;
   if (remains) return [...(ending === null ? [] : [['end', endingText(item)] as const]), ...SAID];
-  return fate === 'over' && mark === null ? [['honest', 'Honest work']] : [];
+  return fate === 'over' && mark === null ? [['honest', 'Legitimate']] : [];
 }
 
 /** What was chosen for an item, as far as it can still become of it. */

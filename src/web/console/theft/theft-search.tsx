@@ -1,7 +1,7 @@
 /** Finds the account or the token of a theft by anything that people know of it, at all controllers. */
 import { Button, PageSection, Spinner, TextInput } from '@patternfly/react-core';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
-import { countText } from '@tokenctl/common/web/times.tsx';
+import { countText, isNever } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useDeferredValue, useState } from 'react';
 import { Link } from 'react-router';
 import type { AccountsRead } from '../../../console/names.ts';
@@ -188,8 +188,14 @@ function FoundTable(props: {
               <>
                 {row.id}: {tokenName(row)}
                 <div className="hint">
-                  created <When at={row.created} />, {row.expires === null ? 'never expires' : 'expires '}
-                  {row.expires !== null && <When at={row.expires} />}
+                  created <When at={row.created} />,{' '}
+                  {isNever(row.expires) ? (
+                    'never expires'
+                  ) : (
+                    <>
+                      expires <When at={row.expires} />
+                    </>
+                  )}
                 </div>
               </>
             ) : (
