@@ -186,7 +186,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await page.getByRole('dialog').getByText('A cleaning does not end it.').waitFor();
     await close();
     await bar.getByRole('button', { name: /^End all \d+ that were recorded$/ }).click();
-    await fateOf(/user colleague/).selectOption('honest');
+    await fateOf(/user colleague/).selectOption('legitimate');
     await bar.getByText('1 item not decided').waitFor();
     await fateOf(/copy of production/).selectOption('by_hand');
     const button = bar.getByRole('button', {
@@ -205,7 +205,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await page.setViewportSize({ width: 1280, height: 900 });
     // Why is asked once, and nothing begins without it.
     await button.click();
-    expect(await page.evaluate(() => document.activeElement?.id)).toBe('decide-honest');
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('decide-legitimate');
     await page.getByLabel('Why it is legitimate').fill('hired in May');
     await page.getByLabel('How it was resolved').fill('deleted by the platform team');
     await page.keyboard.press('Enter');
@@ -241,10 +241,10 @@ describe.skipIf(chromium === null)('a case in the console', () => {
       .first()
       .waitFor();
     const colleague = items.getByRole('row', { name: /user colleague/ });
-    await colleague.getByText('legitimate work', { exact: true }).waitFor();
+    await colleague.getByText('legitimate', { exact: true }).waitFor();
     // A mark is taken back in its place, and said again.
     await colleague.getByRole('button', { name: /^Undo the mark of/ }).click();
-    await fateOf(/user colleague/).selectOption('honest');
+    await fateOf(/user colleague/).selectOption('legitimate');
     await fateOf(/copy of production/).selectOption('handed_over');
     await page.getByLabel('Why it is legitimate').fill('hired in May');
     // What is missing is shown above the bar, not under it.

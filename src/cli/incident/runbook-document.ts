@@ -65,7 +65,7 @@ function withEitherContext(command: string, known: RunbookCase): RunbookCase {
   const { rest, database, isRestDown = false } = known;
   return {
     ...known,
-    // Why an item is honest is another reason than that of the incident.
+    // Why an item is legitimate is another reason than that of the incident.
     ...(command.startsWith('tokenctl incident mark ') && { reason: null }),
     rest: rest ?? (REST_ONLY.test(command) ? null : database),
     database: database ?? (isRestDown || DATABASE_ONLY.test(command) ? null : rest),

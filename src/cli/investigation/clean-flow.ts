@@ -181,7 +181,7 @@ async function marksFor(
   { runtime, flags: { incident } }: CleanRequest,
   known: string | null,
   description: TargetDescription,
-): Promise<Partial<Pick<Marks, 'honest' | 'handedOver'>>> {
+): Promise<Partial<Pick<Marks, 'legitimate' | 'handedOver'>>> {
   const id = incident === undefined ? known : (await incidentOf(runtime, incident)).id;
   return id === null ? {} : await marksOf({ log: await runtime.auditLog(), description, incident: id });
 }
@@ -324,11 +324,11 @@ function chosen(
 
 /** A mark of an item that was not found, perhaps a wrong id, spares nothing. */
 function notFoundText(
-  { honest, handedOver }: Awaited<ReturnType<typeof marksFor>>,
+  { legitimate, handedOver }: Awaited<ReturnType<typeof marksFor>>,
   now: Investigation,
 ): string[] {
   const found = new Set(now.items.map(({ id }) => id));
-  const ids = [...(honest?.keys() ?? []), ...(handedOver?.keys() ?? [])].filter((id) => !found.has(id));
+  const ids = [...(legitimate?.keys() ?? []), ...(handedOver?.keys() ?? [])].filter((id) => !found.has(id));
   return ids.length === 0 ? [] : [`Marked, but not found by this investigation: ${ids.join(', ')}.`];
 }
 

@@ -143,11 +143,11 @@ function notesOf({ act, way }: Planned, { isBrief }: Detail): string {
 }
 
 function keepPart(plan: AnyPlan): Part {
-  const keep = plan.keep.filter(({ reason }) => reason !== 'honest' && reason !== 'handed_over');
-  const honest = plan.keep.filter(({ reason }) => reason === 'honest').length;
+  const keep = plan.keep.filter(({ reason }) => reason !== 'legitimate' && reason !== 'handed_over');
+  const legitimate = plan.keep.filter(({ reason }) => reason === 'legitimate').length;
   const handed = plan.keep.filter(({ reason }) => reason === 'handed_over');
   return lines(
-    honest > 0 && `Left as legitimate, as it is marked: ${countText(honest, 'item')}.`,
+    legitimate > 0 && `Left as legitimate, as it is marked: ${countText(legitimate, 'item')}.`,
     handed.length > 0 && [
       `Left to others, as it is marked: ${countText(handed.length, 'item')}.`,
       ...list(...handed.map(({ item, why }) => `${item.summary} [${item.id}]. ${why}`)),
@@ -275,7 +275,7 @@ function hintFor(plan: AnyPlan, done: CleaningReport): string | undefined {
   return done.left !== null && countsOf(plan, done).remaining === 0 ? BY_HAND : AGAIN_AND_BY_HAND;
 }
 
-const NOT_LEFT_OVER: ReadonlySet<Kept['reason']> = new Set(['not_undoable', 'honest', 'handed_over']);
+const NOT_LEFT_OVER: ReadonlySet<Kept['reason']> = new Set(['not_undoable', 'legitimate', 'handed_over']);
 
 /** What is left to do by hand. Not what people marked otherwise; nor what cannot be undone: the plan of the cleaning said so. */
 function leftOver({ keep }: AnyPlan): readonly Kept[] {

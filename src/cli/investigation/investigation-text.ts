@@ -49,7 +49,7 @@ export function investigationDocument(
   const { items, chain, stream, target, since, until } = investigation;
   const { ownActs, provenActs } = known;
   const there = caseItems(investigation, known).filter(({ item }) => isStillThere(item));
-  const isDecided = ({ fate }: CaseItem) => fate === 'honest' || fate === 'handed_over';
+  const isDecided = ({ fate }: CaseItem) => fate === 'legitimate' || fate === 'handed_over';
   const decided = there.filter(isDecided);
   const decidedItems = new Set(decided.map(({ item }) => item));
   const remaining = there.flatMap((each) => (isDecided(each) ? [] : each.item));
@@ -94,9 +94,9 @@ function decidedPart(decided: readonly CaseItem[]): Part {
   return lines(
     decided.length > 0 && 'Still there, and marked. A mark says what its person says, and was not checked:',
     list(
-      ...decided.map(({ item: { id, summary }, said: { honest, handedOver } }) => {
-        const what = honest === null ? `reassigned to ${handedOver?.to}` : 'legitimate work';
-        return `${summary} [${id}]: ${what}${markText(honest ?? handedOver)}`;
+      ...decided.map(({ item: { id, summary }, said: { legitimate, handedOver } }) => {
+        const what = legitimate === null ? `reassigned to ${handedOver?.to}` : 'legitimate';
+        return `${summary} [${id}]: ${what}${markText(legitimate ?? handedOver)}`;
       }),
     ),
   );
@@ -106,7 +106,7 @@ function decidedPart(decided: readonly CaseItem[]): Part {
 function seenAgainPart(there: readonly CaseItem[]): Part {
   const seen = there.filter(({ fate }) => fate === 'seen_again');
   return lines(
-    seen.length > 0 && 'Dealt with by hand, as its person said, but there still or not checked:',
+    seen.length > 0 && 'Reported as resolved manually, but still there or not checked:',
     list(...seen.map(({ item, said }) => `${item.summary} [${item.id}]${markText(said.byHand)}`)),
   );
 }

@@ -12,7 +12,7 @@ export interface IncidentMarkJson {
   /** The ids of the items that were named. */
   readonly items: readonly string[];
   /** Whether they are marked as legitimate now; false with --by-hand and --handed-over. */
-  readonly honest: boolean;
+  readonly legitimate: boolean;
   /** Whether they are marked as resolved manually now. */
   readonly byHand: boolean;
   /** Who decides about them now; null where they are not reassigned. */
@@ -33,7 +33,7 @@ export async function markFlow(request: {
 }): Promise<Report<IncidentMarkJson>> {
   const { runtime, flags } = request;
   const { item: items, undo = false } = flags;
-  const as = flags['by-hand'] ? 'by_hand' : flags['handed-over'] ? 'handed_over' : 'honest';
+  const as = flags['by-hand'] ? 'by_hand' : flags['handed-over'] ? 'handed_over' : 'legitimate';
   const to = as === 'handed_over' && !undo ? requireReceiver(flags) : undefined;
   const { target: _target, ...change } = await runtime.change(flags);
   const { incident, changed } = await markItems({
@@ -47,7 +47,7 @@ export async function markFlow(request: {
   return report({
     json: {
       ...{ incident, items, changed },
-      honest: !undo && as === 'honest',
+      legitimate: !undo && as === 'legitimate',
       byHand: !undo && as === 'by_hand',
       handedOver: to ?? null,
     },
@@ -65,7 +65,7 @@ export async function markFlow(request: {
 /** What was said, and what follows from it. */
 const SAID: Readonly<Record<MarkKind, readonly [said: (what: string, to: string) => string, note: string]>> =
   {
-    honest: [(what) => `Marked ${what} as legitimate`, 'A cleaning leaves them'],
+    legitimate: [(what) => `Marked ${what} as legitimate`, 'A cleaning leaves them'],
     by_hand: [
       (what) => `Marked ${what} as resolved manually`,
       'That was not checked: the next investigation does',

@@ -26,7 +26,7 @@ const decision = z.strictObject({ items, reason: z.string().trim().min(1).max(10
 
 /** What is said of items that are not ended. */
 const decided = z.strictObject({
-  honest: decision.optional(),
+  legitimate: decision.optional(),
   byHand: decision.optional(),
   /** Each to others. */
   handedOver: z
@@ -36,7 +36,7 @@ const decided = z.strictObject({
     .optional(),
 });
 
-const KINDS = { honest: 'honest', byHand: 'by_hand', handedOver: 'handed_over' } as const;
+const KINDS = { legitimate: 'legitimate', byHand: 'by_hand', handedOver: 'handed_over' } as const;
 
 /** A cleaning of a case by one of its investigations, with what is said of other items of it; and the undoing of one. */
 export const cleanSchema = z.strictObject({

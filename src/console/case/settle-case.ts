@@ -38,28 +38,28 @@ interface Settling {
 
 /** How an item is settled, in the words of a question: `keep 2 as legitimate`. */
 const ACTS: Readonly<Record<MarkKind, (count: number) => string>> = {
-  honest: (count) => `keep ${count} as legitimate`,
+  legitimate: (count) => `keep ${count} as legitimate`,
   by_hand: (count) => `mark ${count} as resolved manually`,
   handed_over: (count) => `reassign ${count}`,
 };
 
 /** The same of what is done. */
 const SAID: Readonly<Record<MarkKind, (to: string | undefined) => string>> = {
-  honest: () => 'kept as legitimate',
+  legitimate: () => 'kept as legitimate',
   by_hand: () => 'marked as resolved manually',
   handed_over: (to) => `reassigned to ${to ?? 'others'}: tell them`,
 };
 
 /** What a plan says of them; nothing of it changes anything at the controller. */
 const TITLES: Readonly<Record<MarkKind, (decision: Decision) => string>> = {
-  honest: ({ reason }) => `Kept as legitimate, because "${reason}":`,
+  legitimate: ({ reason }) => `Kept as legitimate, because "${reason}":`,
   by_hand: ({ reason }) => `Marked as resolved manually ("${reason}"), which is not checked:`,
   handed_over: ({ reason, to = '' }) => `Reassigned to ${to}, because "${reason}". Tell them:`,
 };
 
 /** The same beside the list, where a reason was typed a moment ago; that of a hand-over may have been filled in. */
 const SHORT_TITLES: typeof TITLES = {
-  honest: () => 'Kept as legitimate:',
+  legitimate: () => 'Kept as legitimate:',
   by_hand: () => 'Marked as resolved manually, which is not checked:',
   handed_over: TITLES.handed_over,
 };

@@ -83,7 +83,7 @@ export function summaryOf(
     seenAgain: count('seen_again'),
     byHand: count('by_hand'),
     handedOver: count('handed_over'),
-    honest: count('honest'),
+    legitimate: count('legitimate'),
     cleaned: count('cleaned'),
     over: count('over'),
     /** The same in words. */
@@ -191,7 +191,7 @@ function shownItem(
     remains: isOpen(each),
     label: labelOf(each, of),
     facts: itemFacts(each, ownActs).facts.map(([name, values]) => ({ name, values: [values].flat() })),
-    mark: said.honest,
+    mark: said.legitimate,
     /** Who said that it was resolved manually; where it remains, it was found again since. */
     handled: said.byHand,
     /** Who decides about it. */

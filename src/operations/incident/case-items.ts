@@ -21,7 +21,7 @@ export interface KnownItems {
 
 /** Without an incident, nobody has said anything of an item. */
 export const NOTHING_KNOWN: KnownItems = {
-  marks: { honest: new Map(), byHand: new Map(), handedOver: new Map() },
+  marks: { legitimate: new Map(), byHand: new Map(), handedOver: new Map() },
   verified: new Map(),
   ownActs: [],
   provenActs: [],
@@ -37,7 +37,7 @@ export type ItemFate =
   | 'seen_again'
   | 'by_hand'
   | 'handed_over'
-  | 'honest'
+  | 'legitimate'
   | 'cleaned'
   | 'over'
   | 'stolen';
@@ -48,7 +48,7 @@ export interface CaseItem {
   readonly fate: ItemFate;
   /** What people said of it, whatever its fate is. */
   readonly said: {
-    readonly honest: ItemMark | null;
+    readonly legitimate: ItemMark | null;
     readonly byHand: ItemMark | null;
     readonly handedOver: ItemMark | null;
   };
@@ -70,7 +70,7 @@ export function caseItems(
     const known = {
       item,
       said: {
-        honest: marks.honest.get(id) ?? null,
+        legitimate: marks.legitimate.get(id) ?? null,
         byHand: marks.byHand.get(id) ?? null,
         handedOver: marks.handedOver.get(id) ?? null,
       },
@@ -85,7 +85,7 @@ function fateOf({ item, said, cleanedAt, isStolen }: Omit<CaseItem, 'fate'>, mad
   const isThere = isStillThere(item);
   if (isStolen && (!isThere || cleanedAt !== null)) return 'stolen';
   if (cleanedAt !== null) return 'cleaned';
-  if (said.honest !== null) return 'honest';
+  if (said.legitimate !== null) return 'legitimate';
   if (!isThere) return 'over';
   if (said.handedOver !== null) return 'handed_over';
   if (said.byHand === null) return 'remains';

@@ -149,7 +149,7 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
   const began = asked === undefined ? beganWith(given, confirmed) : { at: asked.toISOString(), run: null };
   const notes = { log, description, incident: incident.id };
   const marks = await marksOf(notes);
-  const others = withoutOwnWork(given, { marks: marks.honest, began });
+  const others = withoutOwnWork(given, { marks: marks.legitimate, began });
   return {
     incident,
     address: history.address,

@@ -55,7 +55,7 @@ export interface KeptItem {
   readonly item: CleanedItem;
   /**
    * `by_hand`: not possible here; `changed_since`: by another user; `shared`: perhaps the work of another user, or of an unknown one; `own`: the caller's
-   * own; `honest`: marked as legitimate; `handed_over`: somebody else decides; `not_undoable`: nothing undoes it; `irreversible`: it can be
+   * own; `legitimate`: marked as legitimate; `handed_over`: somebody else decides; `not_undoable`: nothing undoes it; `irreversible`: it can be
    * done, but was not confirmed.
    */
   readonly reason:
@@ -64,7 +64,7 @@ export interface KeptItem {
     | 'shared'
     | 'own'
     | 'unknown'
-    | 'honest'
+    | 'legitimate'
     | 'handed_over'
     | 'not_undoable'
     | 'irreversible';
@@ -98,7 +98,7 @@ export function planCleaning(
     readonly restProblem?: string | null;
     readonly ownTokens: readonly number[];
     /** What is marked as legitimate, by the ids of the items. */
-    readonly honest?: ReadonlyMap<string, Pick<ItemMark, 'by' | 'at'>>;
+    readonly legitimate?: ReadonlyMap<string, Pick<ItemMark, 'by' | 'at'>>;
     /** What others decide about, by the ids of the items: it is cleaned only where it is named. */
     readonly handedOver?: ReadonlyMap<string, Pick<HandedOver, 'by' | 'at' | 'to'>>;
     /** All items that were found, where the investigation leaves some out. */
@@ -229,8 +229,8 @@ function decide(
 ): PlannedCleaning | KeptItem {
   const { object } = item;
   const keep = (reason: KeptItem['reason'], why: string): KeptItem => ({ item, reason, why });
-  const mark = context.honest?.get(item.id);
-  if (mark !== undefined) return keep('honest', `Marked as legitimate by ${mark.by}, ${mark.at}.`);
+  const mark = context.legitimate?.get(item.id);
+  if (mark !== undefined) return keep('legitimate', `Marked as legitimate by ${mark.by}, ${mark.at}.`);
   const cleaning = cleaningOf(item);
   const never = neverCleaned(item);
   const isNamed = context.selection.items?.includes(item.id) === true;

@@ -7,19 +7,19 @@ import { incidentNotes, incidentOfNote, type NotesOf, noteOnIncident } from './r
  * What a person may say of an item of an investigation: that it is legitimate, that somebody dealt with it by hand, or that somebody
  * else decides about it.
  */
-export const markKinds = ['honest', 'by_hand', 'handed_over'] as const;
+export const markKinds = ['legitimate', 'by_hand', 'handed_over'] as const;
 
 /** One of {@link markKinds}. */
 export type MarkKind = (typeof markKinds)[number];
 
 /** The operations that say it, and take it back. */
 const OPERATIONS: Readonly<Record<MarkKind, readonly [marked: string, unmarked: string]>> = {
-  honest: ['incident.mark', 'incident.mark-undo'],
+  legitimate: ['incident.mark', 'incident.mark-undo'],
   by_hand: ['incident.by-hand', 'incident.by-hand-undo'],
   handed_over: ['incident.hand-over', 'incident.hand-over-undo'],
 };
 
-const MEMBERS = { honest: 'honest', by_hand: 'byHand', handed_over: 'handedOver' } as const;
+const MEMBERS = { legitimate: 'legitimate', by_hand: 'byHand', handed_over: 'handedOver' } as const;
 
 /** What an undoing of a cleaning restored is not dealt with any more. */
 const UNDOING = 'incident.clean-undo';
@@ -43,7 +43,7 @@ export type HandedOver = ItemMark & Required<Pick<ItemMark, 'to'>>;
 
 /** What people said of the items of an incident, by the ids of the items. */
 export interface Marks {
-  readonly honest: ReadonlyMap<string, ItemMark>;
+  readonly legitimate: ReadonlyMap<string, ItemMark>;
   readonly byHand: ReadonlyMap<string, ItemMark>;
   readonly handedOver: ReadonlyMap<string, HandedOver>;
 }
@@ -98,7 +98,7 @@ export async function markItems(
  */
 export async function marksOf(options: NotesOf): Promise<Marks> {
   const marks = {
-    honest: new Map<string, ItemMark>(),
+    legitimate: new Map<string, ItemMark>(),
     byHand: new Map<string, ItemMark>(),
     handedOver: new Map<string, HandedOver>(),
   };
@@ -109,7 +109,7 @@ export async function marksOf(options: NotesOf): Promise<Marks> {
     const as = markKinds.find((kind) => OPERATIONS[kind].includes(operation));
     const isMarked = as !== undefined && OPERATIONS[as][0] === operation;
     for (const item of itemsIn(data)) {
-      if (as === 'honest') marks.honest.delete(item);
+      if (as === 'legitimate') marks.legitimate.delete(item);
       else marks.byHand.delete(item);
       if (as === 'by_hand' || as === 'handed_over') marks.handedOver.delete(item);
       if (!isMarked) continue;

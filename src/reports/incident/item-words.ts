@@ -139,12 +139,12 @@ export function labelOf(each: CaseItem, of: Pick<Investigation, 'madeAt'>): Item
   const { item, fate, said, cleanedAt } = each;
   const [known, tone] = STATES[item.state];
   const word = known === '' ? stateText(item) : known;
-  const honest = said.honest === null ? '' : ' (honest)';
+  const legitimate = said.legitimate === null ? '' : ' (legitimate)';
   const label = (text: string, as: Tone, more: string | null = null) => ({ text, tone: as, more });
-  if (cleanedAt !== null) return label(`cleaned, verified${honest}`, 'good', cleanedAt);
+  if (cleanedAt !== null) return label(`cleaned, verified${legitimate}`, 'good', cleanedAt);
   switch (fate) {
-    case 'honest':
-      return label(item.state === 'there' ? 'legitimate work' : `${word}${honest}`, 'strong');
+    case 'legitimate':
+      return label(item.state === 'there' ? 'legitimate' : `${word}${legitimate}`, 'strong');
     case 'by_hand':
       return label('by hand, not checked', 'warning');
     case 'handed_over':
@@ -161,7 +161,7 @@ const FATES: readonly (readonly [fate: ItemFate, text: string])[] = [
   ['seen_again', 'resolved manually as somebody said, and found again or not checked'],
   ['by_hand', 'resolved manually, not checked'],
   ['handed_over', 'reassigned'],
-  ['honest', 'honest'],
+  ['legitimate', 'legitimate'],
   ['cleaned', 'cleaned and verified'],
 ];
 /** How many items that are over are named. */
@@ -186,7 +186,7 @@ export function fatesTexts(
     return length === 0 ? [] : [`${numberText(length)} ${text}`];
   });
   if (over.length === 0) return counted;
-  return [...counted, `${numberText(over.length)} over: ${someOf(over, MOST_OVER)}`];
+  return [...counted, `${numberText(over.length)} resolved: ${someOf(over, MOST_OVER)}`];
 }
 
 /** An object without its number, where it has a name. */
@@ -203,12 +203,12 @@ export function notReadText({ stream }: Pick<Investigation, 'stream'>): readonly
 /** All that is known of an item beside what it is now, its risk and what to do about it. */
 export function itemFacts({ item, said, fate }: CaseItem, ownActs: readonly OwnAct[]): Facts {
   const { findings, first, last, entryCount, job, changes, changedSince } = item;
-  const { honest, byHand, handedOver } = said;
+  const { legitimate, byHand, handedOver } = said;
   const why = ({ why: text }: ItemMark) => (text === null ? '' : `${text}: `);
   const entry = ({ by, at, seq }: ItemMark) => `by ${by}, ${secondText(at)}, entry ${seq} of the audit log`;
   const next = fate === 'by_hand' ? '; the next investigation says what it finds' : '';
   return facts([
-    ['Honest', honest && `${why(honest)}marked ${entry(honest)}`],
+    ['Legitimate', legitimate && `${why(legitimate)}marked ${entry(legitimate)}`],
     ['By hand', byHand && `${why(byHand)}marked as done ${entry(byHand)}${next}`],
     ['Reassigned', handedOver && `${why(handedOver)}to ${handedOver.to} ${entry(handedOver)}`],
     ['Because', findings.map(({ message }) => message)],

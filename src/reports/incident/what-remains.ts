@@ -113,11 +113,11 @@ export function remainingTexts(report: IncidentReport): readonly string[] {
   });
 }
 
-function remainingText(last: Investigation, marked: Marked, honest: number): string {
+function remainingText(last: Investigation, marked: Marked, legitimate: number): string {
   const left = leftOf(itemsOf(last, marked));
   const { handled, handedOver, seenAgain } = left;
   return [
-    knownText(last, left, honest),
+    knownText(last, left, legitimate),
     ...(seenAgain.length === 0
       ? []
       : [`Of these: ${namedOf(seenAgain, (each) => seenAgainText(each, last))}.`]),
@@ -146,7 +146,7 @@ function handedOverText({ said: { handedOver } }: CaseItem): string {
   return `reassigned to ${to} by ${by} at ${secondText(at)}${why === null ? '' : ` ("${why}")`}`;
 }
 
-function knownText(last: Investigation, { remaining: left, ...said }: Left, honest: number): string {
+function knownText(last: Investigation, { remaining: left, ...said }: Left, legitimate: number): string {
   const [handled, handedOver] = [said.handled.length, said.handedOver.length];
   const isSaid = handled + handedOver > 0;
   const unknown = left.filter(({ state }) => state === 'unknown').length;
@@ -162,10 +162,10 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left, hone
     return othersText(last, others, { handled, handedOver });
   }
   if (left.length === 0 && handedOver > 0) {
-    return `Not in full. The investigation of ${secondText(last.madeAt)} read again what the accounts are known to have done. ${endedText(last, said, honest)} What was still there or not checked is reassigned${handled > 0 ? ', or reported as resolved since' : ''}.`;
+    return `Not in full. The investigation of ${secondText(last.madeAt)} read again what the accounts are known to have done. ${endedText(last, said, legitimate)} What was still there or not checked is reassigned${handled > 0 ? ', or reported as resolved since' : ''}.`;
   }
   if (left.length === 0 && handled > 0) {
-    return `Not checked in full. The investigation of ${secondText(last.madeAt)} read again what the accounts are known to have done. ${endedText(last, said, honest)} What was still there or not checked was reported as resolved since.`;
+    return `Not checked in full. The investigation of ${secondText(last.madeAt)} read again what the accounts are known to have done. ${endedText(last, said, legitimate)} What was still there or not checked was reported as resolved since.`;
   }
   if (left.length === 0) {
     return `Nothing is known to remain. The investigation of ${secondText(last.madeAt)} read again all things that the accounts are known to have done. They are ended${offText(last)}. What it could not know is listed below.`;
@@ -198,14 +198,14 @@ function notReadText(
 function endedText(
   last: Investigation,
   { handled, handedOver }: Pick<Left, 'handled' | 'handedOver'>,
-  honest: number,
+  legitimate: number,
 ): string {
   const found = last.items.filter((item) => !isStolenToken(item, last)).length;
   const left = [...handled, ...handedOver].filter(({ item }) => !isStolenToken(item, last)).length;
   const ended = `${numberText(found - left)} ${found - left === 1 ? 'is' : 'are'} ended${offText(last)}`;
-  return honest === 0
+  return legitimate === 0
     ? `It found ${countText(found, 'thing')}, of which ${ended}.`
-    : `It found ${countText(found + honest, 'thing')}: ${numberText(honest)} marked as legitimate; of the others, ${ended}.`;
+    : `It found ${countText(found + legitimate, 'thing')}: ${numberText(legitimate)} marked as legitimate; of the others, ${ended}.`;
 }
 
 /** What is ended and not deleted: it can be switched on again. Empty without any. */
@@ -259,7 +259,7 @@ export function whatRemains(report: IncidentReport): Document {
           lines(remaining.length > MAX_ITEMS && `and ${remaining.length - MAX_ITEMS} more.`),
         ]),
     saidLines(
-      'Dealt with by hand, as its person says. That was not checked:',
+      'Reported as resolved manually. That was not checked:',
       handled,
       ({ said: { byHand } }) => `; said by ${byHand?.by}, ${secondText(byHand?.at ?? '')}`,
     ),

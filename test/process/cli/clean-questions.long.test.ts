@@ -169,7 +169,7 @@ describe('incident mark', () => {
     }
     const handed = [...mark, '--to', 'carol', '--reason', 'hers', '--json'];
     expect(JSON.parse((await home.run(handed)).stdout)).toMatchObject({
-      ...{ handedOver: 'carol', honest: false, byHand: false, changed: [item] },
+      ...{ handedOver: 'carol', legitimate: false, byHand: false, changed: [item] },
     });
     expect(JSON.parse((await home.run(handed)).stdout)).toMatchObject({ changed: [] });
     const cleaned = await home.run([...clean, '--yes', '--irreversible']);

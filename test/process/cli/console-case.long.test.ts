@@ -93,7 +93,7 @@ describe('a case in a console', () => {
     expect((await send('/api/tokens')).json().readings).toMatchObject([{ place: 'east-db' }]);
     expect((await investigate()).statusCode).toBe(200);
     const [first] = (await read()).investigations;
-    expect(first).toMatchObject({ remaining: 4, honest: 0, context: 'east-db' });
+    expect(first).toMatchObject({ remaining: 4, legitimate: 0, context: 'east-db' });
     const cases = join(folder, '.local/state/tokenctl/cases', incident);
     expect(readdirSync(cases).map((name) => statSync(join(cases, name)).mode & 0o777)).toEqual([0o600]);
 
@@ -102,18 +102,20 @@ describe('a case in a console', () => {
     const mark = { place: 'east-db', incident, items: [idOf('colleague')] };
     expect((await send('/api/case/marks', mark)).json().text).toMatch(/^Marked 1 item as legitimate/);
     expect((await send('/api/case/marks', mark)).json().text).toMatch(/^Nothing to do/);
-    expect((await read()).investigations).toMatchObject([{ found: 4, remaining: 3, honest: 1 }]);
+    expect((await read()).investigations).toMatchObject([{ found: 4, remaining: 3, legitimate: 1 }]);
     // What somebody says to have resolved manually is out of what remains, and called not checked.
     const byHand = { place: 'east-db', incident, items: [idOf('backdoor')], as: 'by_hand' };
     expect((await send('/api/case/marks', byHand)).json().text).toMatch(
       /^Marked 1 item as resolved manually .*That was not checked/,
     );
-    expect((await read()).investigations).toMatchObject([{ found: 4, remaining: 2, byHand: 1, honest: 1 }]);
+    expect((await read()).investigations).toMatchObject([
+      { found: 4, remaining: 2, byHand: 1, legitimate: 1 },
+    ]);
     expect((await found()).items.find(({ id }) => id === idOf('backdoor'))).toMatchObject({
       ...{ fate: 'by_hand', remains: false, handled: { by: expect.any(String) } },
     });
     expect((await send('/api/case/marks', { ...byHand, undo: true })).statusCode).toBe(200);
-    expect((await read()).investigations).toMatchObject([{ remaining: 3, byHand: 0, honest: 1 }]);
+    expect((await read()).investigations).toMatchObject([{ remaining: 3, byHand: 0, legitimate: 1 }]);
     // Of each item that is reassigned, somebody decides, and the mark says why.
     const over = { ...byHand, as: 'handed_over' };
     for (const wrong of [over, { ...over, to: 'carol' }, { ...over, to: ' ', reason: 'hers' }])
@@ -121,14 +123,14 @@ describe('a case in a console', () => {
     expect((await send('/api/case/marks', { ...over, to: 'carol', reason: 'hers' })).json().text).toMatch(
       /^Handed 1 item over to carol for/,
     );
-    expect((await read()).investigations).toMatchObject([{ remaining: 2, handedOver: 1, honest: 1 }]);
+    expect((await read()).investigations).toMatchObject([{ remaining: 2, handedOver: 1, legitimate: 1 }]);
     expect((await found()).items.find(({ id }) => id === idOf('backdoor'))).toMatchObject({
       ...{ fate: 'handed_over', remains: false, handedOver: { to: 'carol', why: 'hers' } },
     });
     const [run] = (await read()).runs.toReversed();
     expect(run?.sentence).toContain(`reassigned the item ${idOf('backdoor')} to carol for ${incident}`);
     expect((await send('/api/case/marks', { ...over, undo: true })).statusCode).toBe(200);
-    expect((await read()).investigations).toMatchObject([{ remaining: 3, handedOver: 0, honest: 1 }]);
+    expect((await read()).investigations).toMatchObject([{ remaining: 3, handedOver: 0, legitimate: 1 }]);
 
     const clean = {
       ...{
@@ -143,7 +145,7 @@ describe('a case in a console', () => {
     const plan = (await send('/api/plans', clean)).json();
     expect(plan).toMatchObject({ text: expect.any(String) });
     expect(plan.text).toContain('Left as legitimate, as it is marked: 1 item.');
-    expect(plan.json.plan.keep).toMatchObject([{ id: idOf('colleague'), reason: 'honest' }]);
+    expect(plan.json.plan.keep).toMatchObject([{ id: idOf('colleague'), reason: 'legitimate' }]);
     expect(plan.command).toBe(
       `tokenctl incident clean --from ${first?.path} --incident ${incident} --rest-context east --context east-db`,
     );
@@ -175,7 +177,7 @@ describe('a case in a console', () => {
     expect(rest.result?.text).toContain('Investigated again: nothing new was found.');
     expect((await read()).investigations.at(-1)).toMatchObject({
       remaining: 0,
-      honest: 1,
+      legitimate: 1,
       isOutdated: false,
     });
     const cleaned = (await found()).items.filter(({ fate }) => fate === 'cleaned');
@@ -234,7 +236,7 @@ describe('a case in a console', () => {
       act: 'delete',
       isForGood: true,
     });
-    const honest = { items: [idOf('colleague')], reason: 'hired in May' };
+    const legitimate = { items: [idOf('colleague')], reason: 'hired in May' };
     const decide = {
       ...{
         kind: 'incident clean',
@@ -244,14 +246,14 @@ describe('a case in a console', () => {
         restContext: 'east',
       },
       ...{ items: [idOf('user mole')], reason: 'stolen', ticket: 'SEC-7' },
-      decided: { honest, handedOver: [{ items: [idOf('backdoor')], to: 'carol', reason: 'hers' }] },
+      decided: { legitimate, handedOver: [{ items: [idOf('backdoor')], to: 'carol', reason: 'hers' }] },
     };
     const log = join(folder, '.local/state/tokenctl/audit.jsonl');
     const before = readFileSync(log, 'utf8');
     for (const [wrong, message] of [
-      [{ ...decide, decided: { honest: { ...honest, reason: ' ' } } }, /reason/],
+      [{ ...decide, decided: { legitimate: { ...legitimate, reason: ' ' } } }, /reason/],
       [
-        { ...decide, decided: { honest: { ...honest, items: decide.items } } },
+        { ...decide, decided: { legitimate: { ...legitimate, items: decide.items } } },
         /Two things are decided about/,
       ],
     ] as const) {
@@ -308,7 +310,7 @@ describe('a case in a console', () => {
     ]);
     expect((await read()).investigations.at(-1)).toMatchObject({
       isOutdated: false,
-      honest: 1,
+      legitimate: 1,
       handedOver: 1,
     });
     expect((await found()).items.find(({ id }) => id === idOf('user mole'))).toMatchObject({
@@ -326,7 +328,7 @@ describe('a case in a console', () => {
     expect((await read()).runs.filter(({ operation }) => operation === 'incident.mark')).toHaveLength(1);
   });
 
-  it('tells the stolen token from what was done with it, and what is honest from whether it is there', async () => {
+  it('tells the stolen token from what was done with it, and what is legitimate from whether it is there', async () => {
     const { opened, incident, read, investigate, found } = await lockedDown();
     await investigate();
     const before = await found();
@@ -341,7 +343,7 @@ describe('a case in a console', () => {
     const mark = { place: 'east-db', incident, items: [token] };
     expect((await opened.send('/api/case/marks', mark)).statusCode).toBe(200);
     expect((await found()).items.find(({ id }) => id === token)).toMatchObject({
-      ...{ fate: 'honest', state: 'gone' },
+      ...{ fate: 'legitimate', state: 'gone' },
     });
     await opened.send('/api/case/marks', { ...mark, undo: true });
 

@@ -68,7 +68,7 @@ describe('decisions about the items of a case', () => {
     const failed = await decide({
       items: [idOf('user mole')],
       decided: {
-        honest: { items: [idOf('colleague')], reason: 'hired in May' },
+        legitimate: { items: [idOf('colleague')], reason: 'hired in May' },
         handedOver: [{ items: [idOf('backdoor')], to: 'carol', reason: 'hers' }],
       },
     });
@@ -78,7 +78,7 @@ describe('decisions about the items of a case', () => {
     expect(failed.notices).toEqual([
       'Recorded: 1 item kept as legitimate. The rest was not recorded, and nothing was ended.',
     ]);
-    expect((await itemOf('colleague'))?.fate).toBe('honest');
+    expect((await itemOf('colleague'))?.fate).toBe('legitimate');
     expect(await itemOf('backdoor')).toMatchObject({ fate: 'remains', handedOver: null });
     expect(await itemOf('user mole')).toMatchObject({ fate: 'remains', state: 'there' });
     expect(await recorded()).not.toContain('incident.clean');

@@ -525,7 +525,7 @@ describe('over REST', () => {
       (await home.run(['incident', 'lockdown', '--user', 'trudy', '--yes', '--json'])).stdout,
     );
     const incident: string = locked.incident;
-    const mark = ['incident', 'mark', incident, '--item', 'user:999999', '--reason', 'honest'];
+    const mark = ['incident', 'mark', incident, '--item', 'user:999999', '--reason', 'legitimate'];
     expect((await home.run(mark)).code).toBe(0);
     const dry = await home.run([
       'incident',
@@ -544,7 +544,7 @@ describe('over REST', () => {
       ...['--incident', incident, '--since', '1d', '--out', again],
     ]);
     expect(next.stdout).toContain('beside 1 that people decided about');
-    expect(next.stdout).toMatch(/\[user:\d+\]: legitimate work, by .*: "on shift"/);
+    expect(next.stdout).toMatch(/\[user:\d+\]: legitimate, by .*: "on shift"/);
     expect(next.stdout).toContain(
       `To see what a cleaning would do: tokenctl incident clean --context test --from ${again} --dry-run`,
     );

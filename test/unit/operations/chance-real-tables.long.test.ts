@@ -97,7 +97,7 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))('by chance, in the tables of a
         [randomBytes(16).toString('hex'), user],
       ),
     activate: (user: number) => execute('UPDATE auth_user SET is_active = true WHERE id = $1', [user]),
-    /** By the honest user. */
+    /** By the legitimate user. */
     deactivate: (user: number) => execute('UPDATE auth_user SET is_active = false WHERE id = $1', [user]),
     rename: (user: number) =>
       execute(

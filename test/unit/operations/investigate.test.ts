@@ -377,7 +377,7 @@ test('users without an entry are listed, also where the stream begins after them
   evidence.joined = [
     { id: 70, username: 'early', at: at('20'), ...superuser },
     { id: 71, username: 'late', at: at('21'), ...superuser },
-    { id: 72, username: 'honest', at: at('21'), ...superuser, isRecorded: true },
+    { id: 72, username: 'legitimate', at: at('21'), ...superuser, isRecorded: true },
   ];
   const { items, limits } = await run();
   expect(items.filter(({ id }) => /^user:7/.test(id))).toMatchObject([

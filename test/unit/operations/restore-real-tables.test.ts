@@ -182,19 +182,19 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a cleani
       await update(name, 'job_template', 7, { limit: [from, to] });
     };
     await limit('alice', '', 'evil1');
-    await limit('admin', 'evil1', 'honest');
-    await limit('alice', 'honest', 'evil2');
+    await limit('admin', 'evil1', 'legitimate');
+    await limit('alice', 'legitimate', 'evil2');
     await limit('alice', 'evil2', 'evil3');
     const item = async () =>
       (await real.investigate('alice')).items.find(({ id }) => id === 'job_template:7');
     expect((await item())?.changes).toMatchObject([
-      { field: 'limit', before: 'honest', after: 'evil3', state: 'as_left' },
+      { field: 'limit', before: 'legitimate', after: 'evil3', state: 'as_left' },
     ]);
     expect(await real.clean('alice', { items: ['job_template:7'] })).toMatchObject({ result: 'done' });
     const [row] = await real.database.query(
       'SELECT "limit" FROM main_jobtemplate WHERE unifiedjobtemplate_ptr_id = 7',
     );
-    expect(row).toEqual({ limit: 'honest' });
+    expect(row).toEqual({ limit: 'legitimate' });
   });
 
   it('leaves a value to a person that holds something of the actor and of others', async () => {

@@ -272,7 +272,7 @@ function What({ item, onOpen }: { readonly item: Item; readonly onOpen: (item: I
   );
 }
 
-const MARKED: ReadonlySet<Item['fate']> = new Set(['honest', 'by_hand', 'handed_over']);
+const MARKED: ReadonlySet<Item['fate']> = new Set(['legitimate', 'by_hand', 'handed_over']);
 
 function isShown({ fate, remains }: Item, shown: Shown): boolean {
   return shown === 'all' || (shown === 'marked' ? MARKED.has(fate) : remains);

@@ -11,7 +11,7 @@ import { chosenFate, DECIDE_FORM, type Fate, type Fates, fatesOf, type Receivers
 
 /** What is asked of each kind, with the member of the request. */
 const QUESTIONS = [
-  { fate: 'honest', member: 'honest', why: 'Why it is legitimate' },
+  { fate: 'legitimate', member: 'legitimate', why: 'Why it is legitimate' },
   { fate: 'by_hand', member: 'byHand', why: 'How it was resolved' },
   { fate: 'handed_over', member: 'handedOver', why: 'Why others decide' },
 ] as const;
@@ -19,7 +19,7 @@ const QUESTIONS = [
 /** The kinds in the words of the button. */
 const ACTS: readonly (readonly [Fate, (count: number) => string])[] = [
   ['end', (count) => `end ${count}`],
-  ['honest', (count) => `keep ${count} as legitimate`],
+  ['legitimate', (count) => `keep ${count} as legitimate`],
   ['by_hand', (count) => `mark ${count} as resolved manually`],
   ['handed_over', (count) => `reassign ${count}`],
 ];

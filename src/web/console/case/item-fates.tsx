@@ -9,7 +9,7 @@ import { accountOf, type CaseRead, type Item } from './case-stages.ts';
 import { StateLabel } from './item-details.tsx';
 
 /** What can be chosen for an item: to end it, or what is said of it. */
-export type Fate = 'end' | 'honest' | 'by_hand' | 'handed_over';
+export type Fate = 'end' | 'legitimate' | 'by_hand' | 'handed_over';
 
 /** What was chosen, by the ids of the items. */
 export type Fates = ReadonlyMap<string, Fate>;
@@ -23,7 +23,7 @@ const MAX_NAME = 200;
 export const DECIDE_FORM = 'decide-form';
 
 const SAID = [
-  ['honest', 'Legitimate'],
+  ['legitimate', 'Legitimate'],
   ['by_hand', 'Resolved manually'],
   ['handed_over', 'Reassign'],
 ] as const;
@@ -45,7 +45,7 @@ function endingText({ kind, ending }: Item): string {
 export function fatesOf(item: Item): readonly (readonly [Fate, string])[] {
   const { remains, ending, fate, mark } = item;
   if (remains) return [...(ending === null ? [] : [['end', endingText(item)] as const]), ...SAID];
-  return fate === 'over' && mark === null ? [['honest', 'Legitimate']] : [];
+  return fate === 'over' && mark === null ? [['legitimate', 'Legitimate']] : [];
 }
 
 /** What was chosen for an item, as far as it can still become of it. */
@@ -57,7 +57,7 @@ export function chosenFate(item: Item, fates: Fates): Fate | null {
 /** The mark that counts now; null without one. */
 function markOf({ fate, mark }: Item): Exclude<Fate, 'end'> | null {
   if (fate === 'by_hand' || fate === 'handed_over') return fate;
-  return mark === null ? null : 'honest';
+  return mark === null ? null : 'legitimate';
 }
 
 type MarkProps = {

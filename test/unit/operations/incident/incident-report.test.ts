@@ -299,7 +299,7 @@ describe('the report of an incident', () => {
       ...marking,
       incident: at.incident,
       items: ['project:3'],
-      as: 'honest',
+      as: 'legitimate',
       isMarked: true,
     });
     const report = await at.report([found], { since: new Date('2026-11-20T08:00:00Z') });
@@ -1041,7 +1041,7 @@ test('an investigation of an incident tells what people decided, and what tokenc
   };
   const known = {
     marks: {
-      honest: new Map([['user:20', mark(20)]]),
+      legitimate: new Map([['user:20', mark(20)]]),
       byHand: new Map([['user:21', mark(21)]]),
       handedOver: new Map([['user:22', { ...mark(22), to: 'the platform team' }]]),
     },
@@ -1051,11 +1051,11 @@ test('an investigation of an incident tells what people decided, and what tokenc
   expect(text).toContain('4 items: 2 remain, beside 2 that people decided about.');
   expect(text).toMatch(/Ways in that remain: 2\.\n.*\[user:21\](?:.*\n)+?.*\[user:23\]/);
   expect(text).toContain(
-    'created the user 20 [user:20]: legitimate work, by eve, 2026-11-20T10:40:00Z: "on shift"',
+    'created the user 20 [user:20]: legitimate, by eve, 2026-11-20T10:40:00Z: "on shift"',
   );
   expect(text).toContain('created the user 22 [user:22]: reassigned to the platform team, by eve, ');
   expect(text).toMatch(
-    /Dealt with by hand, .* there still or not checked:\n +created the user 21 \[user:21\]/,
+    /Reported as resolved manually, but still there or not checked:\n +created the user 21 \[user:21\]/,
   );
   expect(text).toMatch(/^ .*delete o_auth2_access_token 6$/m);
   expect(text).not.toContain('delete o_auth2_access_token 5');
