@@ -6,7 +6,7 @@ import { hasExpired } from './policy/rule.ts';
 import type { Token, UserReference } from './token.ts';
 
 /** What made the token of a lease. */
-export type LeaseReason = 'exec' | 'create' | 'rotation' | 'sunset';
+export type LeaseReason = 'exec' | 'create' | 'rotation' | 'sunset' | 'migration';
 
 /** What the intent of a creation says of the end that tokenctl gives the token. */
 export interface LeaseOrder {
@@ -88,6 +88,9 @@ export const RELEASE_LEASE = 'leases.release';
 /** The operation that renews the token of a consumer. */
 export const ROTATE = 'tokens.rotate';
 
+/** The operation that makes tokens at a gateway in the place of a controller's. */
+export const MIGRATE = 'tokens.migrate';
+
 /** The operations whose entries record leases. */
 export const leaseOperations: readonly string[] = [
   'tokens.create',
@@ -97,6 +100,7 @@ export const leaseOperations: readonly string[] = [
   SUNSET,
   RELEASE_LEASE,
   ROTATE,
+  MIGRATE,
 ];
 
 /** The description of a token with the id of its lease, by which it is found if its creation was cut off. */
@@ -114,17 +118,19 @@ export class LeaseBook {
   readonly #leases = new Map<string, Lease>();
   /** The leases of creations without an outcome, by the number of the intent. */
   readonly #creations = new Map<number, string>();
-  /** The intents of rotations without an outcome, by their number. */
-  readonly #rotations = new Map<number, IncidentEntry>();
+  /** The intents of rotations and migrations without an outcome, by their number. */
+  readonly #deliveries = new Map<number, IncidentEntry>();
 
   /** In the order in which they began. */
   get all(): readonly Lease[] {
     return [...this.#leases.values()];
   }
 
-  /** Rotations that have begun and not ended: the intents of their runs. */
-  get rotations(): readonly IncidentEntry[] {
-    return [...this.#rotations.values()].filter(({ data }) => data['step'] === 'operation');
+  /** Rotations, or migrations, that have begun and not ended: the intents of their runs. */
+  begun(operation: typeof ROTATE | typeof MIGRATE): readonly IncidentEntry[] {
+    return [...this.#deliveries.values()].filter(
+      (entry) => entry.operation === operation && entry.data['step'] === 'operation',
+    );
   }
 
   add(entry: IncidentEntry): void {
@@ -133,7 +139,8 @@ export class LeaseBook {
         this.#addCreation(entry);
         break;
       case ROTATE:
-        this.#addRotation(entry);
+      case MIGRATE:
+        this.#addDelivery(entry);
         break;
       case SUNSET:
         for (const lease of sunsetIn(entry)) this.#leases.set(lease.id, lease);
@@ -161,13 +168,16 @@ export class LeaseBook {
     this.#leases.set(made.id, createdOf(made, data));
   }
 
-  #addRotation(entry: IncidentEntry): void {
-    const { kind, seq, data, closes = 0 } = entry;
-    if (kind === 'intent') this.#rotations.set(seq, entry);
-    else this.#rotations.delete(closes);
+  #addDelivery(entry: IncidentEntry): void {
+    const { kind, seq, data, operation, closes = 0 } = entry;
+    if (kind === 'intent') this.#deliveries.set(seq, entry);
+    else this.#deliveries.delete(closes);
     const lease = this.#of(data['lease']);
     const isStored = kind === 'outcome' && data['step'] === 'store' && data['result'] === 'done';
-    if (lease !== undefined && isStored) this.#leases.set(lease.id, { ...lease, isStored });
+    if (lease === undefined || !isStored) return;
+    // A migrated token ends only where its value is lost.
+    const state = operation === MIGRATE && isOpen(lease) ? 'released' : lease.state;
+    this.#leases.set(lease.id, { ...lease, isStored, state });
   }
 
   #addNote(entry: IncidentEntry): void {
@@ -199,7 +209,7 @@ function orderIn(data: IncidentEntry['data']): LeaseOrder | null {
     : null;
 }
 
-const REASONS: ReadonlySet<unknown> = new Set<LeaseReason>(['exec', 'create', 'rotation']);
+const REASONS: ReadonlySet<unknown> = new Set<LeaseReason>(['exec', 'create', 'rotation', 'migration']);
 
 /** What a token that existed before is taken over with. */
 export interface Adoption {

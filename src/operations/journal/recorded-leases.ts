@@ -1,4 +1,5 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { IncidentEntry } from '../../domain/incident/incident.ts';
 import {
   EXTEND_LEASE,
   isLeaseDue,
@@ -6,6 +7,8 @@ import {
   type Lease,
   LeaseBook,
   leaseOperations,
+  type MIGRATE,
+  type ROTATE,
 } from '../../domain/leases.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
@@ -58,10 +61,10 @@ export class LeaseReader {
     return this.#book.all.filter(({ target }) => isSameController(target, description));
   }
 
-  /** The rotations that have begun and not ended, as of now, in the order in which they began. */
-  async rotations(): Promise<LeaseBook['rotations']> {
+  /** The rotations, or migrations, that have begun and not ended, as of now, in the order in which they began. */
+  async begun(operation: typeof ROTATE | typeof MIGRATE): Promise<readonly IncidentEntry[]> {
     await this.#goOn();
-    return this.#book.rotations;
+    return this.#book.begun(operation);
   }
 
   async #goOn(): Promise<void> {

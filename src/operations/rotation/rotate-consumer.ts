@@ -6,7 +6,8 @@ import { type Change, OperationRun } from '../journal/operation-run.ts';
 import { extendLease, type LeaseReader } from '../journal/recorded-leases.ts';
 import { endLeases, leftLeases } from '../leases/end-leases.ts';
 import { type LimitedToken, makeLimitedToken } from '../leases/make-limited-token.ts';
-import { type SecretStore, sameValue } from '../ports/secret-store.ts';
+import type { SecretStore } from '../ports/secret-store.ts';
+import { confirmStored, deliver, undone } from './deliver-token.ts';
 
 /** What a rotation came to for one consumer. */
 export interface Rotation {
@@ -96,7 +97,7 @@ function isUnconfirmed({ current }: Now): boolean {
 
 /** Whether a run that began before this one is at the same consumer: of two, the first goes on. */
 async function isBusy({ leases, consumer, description }: RotationOptions, own: string): Promise<boolean> {
-  const begun = (await leases.rotations()).filter(
+  const begun = (await leases.begun(ROTATE)).filter(
     ({ data, target }) => data['consumer'] === consumer.name && target['address'] === description.address,
   );
   return begun[0]?.run !== own;
@@ -108,8 +109,7 @@ async function work(
 ): Promise<Rotation> {
   const { consumer } = options;
   if (now.current !== null && isUnconfirmed(now)) {
-    const step = stepOf(options, now.current.id, now.current.token?.id);
-    await run.journal.outcome(await run.journal.intent(step), { ...step, result: 'done' });
+    await confirmStored(options, { run, lease: now.current });
   }
   const revoked = await end(options, now.toEnd);
   await limit(options, now.toLimit);
@@ -150,78 +150,6 @@ async function make(options: RotationOptions): Promise<LimitedToken> {
     code: 'partly_done',
     message: `The new token ${made.token.id} of ${name} is not accepted`,
   });
-}
-
-/** Writes a token to the store and reads it back. Where it is not there, it is revoked at once: the old one stays. */
-async function deliver(
-  options: RotationOptions,
-  {
-    run,
-    made,
-    over,
-  }: { readonly run: OperationRun; readonly made: LimitedToken; readonly over: Secret | null },
-): Promise<void> {
-  const { store, consumer, signal } = options;
-  const step = stepOf(options, made.lease, made.token.id);
-  const intent = await run.journal.intent(step);
-  let failure: TokenctlError | null = null;
-  let isWritten = true;
-  try {
-    await store.write(made.value, over, signal);
-  } catch (error) {
-    if (!(error instanceof TokenctlError)) throw error;
-    failure = error;
-    isWritten = error.code !== 'store_changed';
-  }
-  if (isWritten) {
-    try {
-      // Not with the signal: what may have been written has to be known.
-      if (sameValue(await store.read(), made.value)) {
-        await run.journal.outcome(intent, { ...step, result: 'done' });
-        return;
-      }
-      isWritten = false;
-    } catch (error) {
-      if (!(error instanceof TokenctlError)) throw error;
-      failure ??= error;
-    }
-  }
-  const reason = failure?.message ?? `${store.name} holds another value than the one that was written`;
-  await run.journal.outcome(intent, { ...step, result: isWritten ? 'unknown' : 'refused', reason });
-  if (!isWritten) {
-    throw await undone(options, made, {
-      code: failure?.code ?? 'store_changed',
-      message: reason,
-      hint: failure?.hint,
-    });
-  }
-  throw new TokenctlError(
-    failure?.code ?? 'partly_done',
-    `Whether ${store.name} has the new token is not known: ${reason}`,
-    {
-      hint: `Both tokens of ${consumer.name} live. The next run reads the store and ends the one that is not in it.`,
-    },
-  );
-}
-
-/** What the entries about the writing of a token state. */
-function stepOf({ consumer }: RotationOptions, lease: string | null, token: number | undefined) {
-  return { step: 'store', consumer: consumer.name, lease, token };
-}
-
-/** The error after which the new token was revoked; it says if that failed. */
-async function undone(
-  options: RotationOptions,
-  made: LimitedToken,
-  { code, message, hint }: Pick<TokenctlError, 'code' | 'message'> & { readonly hint?: string | undefined },
-): Promise<TokenctlError> {
-  const leases = await options.leases.read(options.description);
-  const lease = leases.find(({ id }) => id === made.lease);
-  const ended =
-    lease === undefined ? [] : await endLeases({ ...options, reason: 'the rotation failed' }, [lease]);
-  const left = leftLeases(ended, 'The next run tries again.');
-  const fate = left === undefined ? 'The new token was revoked; the old one stays' : left.message;
-  return new TokenctlError(code, `${message}. ${fate}`, { hint });
 }
 
 async function end(options: RotationOptions, leases: readonly Lease[]): Promise<number> {

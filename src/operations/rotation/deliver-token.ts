@@ -1,0 +1,105 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Lease } from '../../domain/leases.ts';
+import type { Change, OperationRun } from '../journal/operation-run.ts';
+import type { LeaseReader } from '../journal/recorded-leases.ts';
+import { endLeases, leftLeases } from '../leases/end-leases.ts';
+import type { LimitedToken } from '../leases/make-limited-token.ts';
+import { type SecretStore, sameValue } from '../ports/secret-store.ts';
+
+/** For whom a token is, and where it is put. */
+export interface Delivery extends Change {
+  readonly consumer: { readonly name: string };
+  readonly store: SecretStore;
+  readonly leases: LeaseReader;
+  /** What the entries about the writing state besides. */
+  readonly stated?: Readonly<Record<string, unknown>>;
+}
+
+/** A new token, and its lease. */
+type Made = Pick<LimitedToken, 'token' | 'value' | 'lease'>;
+
+/**
+ * Writes a token to the store and reads it back. Where it is not there, it is revoked at once: the old one stays.
+ *
+ * @param parts.over What the store holds until then.
+ * @throws TokenctlError `store_changed`, `partly_done`, and as the store and the audit log.
+ */
+export async function deliver(
+  delivery: Delivery,
+  {
+    run,
+    made,
+    over,
+  }: { readonly run: OperationRun; readonly made: Made; readonly over: Parameters<SecretStore['write']>[1] },
+): Promise<void> {
+  const { store, consumer, signal } = delivery;
+  const step = stepOf(delivery, made.lease, made.token.id);
+  const intent = await run.journal.intent(step);
+  let failure: TokenctlError | null = null;
+  let isWritten = true;
+  try {
+    await store.write(made.value, over, signal);
+  } catch (error) {
+    if (!(error instanceof TokenctlError)) throw error;
+    failure = error;
+    isWritten = error.code !== 'store_changed';
+  }
+  if (isWritten) {
+    try {
+      // Not with the signal: what may have been written has to be known.
+      if (sameValue(await store.read(), made.value)) {
+        await run.journal.outcome(intent, { ...step, result: 'done' });
+        return;
+      }
+      isWritten = false;
+    } catch (error) {
+      if (!(error instanceof TokenctlError)) throw error;
+      failure ??= error;
+    }
+  }
+  const reason = failure?.message ?? `${store.name} holds another value than the one that was written`;
+  await run.journal.outcome(intent, { ...step, result: isWritten ? 'unknown' : 'refused', reason });
+  if (!isWritten) {
+    throw await undone(delivery, made, {
+      code: failure?.code ?? 'store_changed',
+      message: reason,
+      hint: failure?.hint,
+    });
+  }
+  throw new TokenctlError(
+    failure?.code ?? 'partly_done',
+    `Whether ${store.name} has the new token is not known: ${reason}`,
+    {
+      hint: `Both tokens of ${consumer.name} live. The next run reads the store and ends the one that is not in it.`,
+    },
+  );
+}
+
+/** Records that the store holds the token of a lease: its writing was cut off before that was recorded. */
+export async function confirmStored(
+  delivery: Delivery,
+  { run, lease }: { readonly run: OperationRun; readonly lease: Lease },
+): Promise<void> {
+  const step = stepOf(delivery, lease.id, lease.token?.id);
+  await run.journal.outcome(await run.journal.intent(step), { ...step, result: 'done' });
+}
+
+/** What the entries about the writing of a token state. */
+function stepOf({ consumer, stated }: Delivery, lease: string | null, token: number | undefined) {
+  return { step: 'store', consumer: consumer.name, lease, token, ...stated };
+}
+
+/** The error after which the new token was revoked; it says if that failed. */
+export async function undone(
+  delivery: Delivery,
+  made: Made,
+  { code, message, hint }: Pick<TokenctlError, 'code' | 'message'> & { readonly hint?: string | undefined },
+): Promise<TokenctlError> {
+  const leases = await delivery.leases.read(delivery.description);
+  const lease = leases.find(({ id }) => id === made.lease);
+  const ended =
+    lease === undefined ? [] : await endLeases({ ...delivery, reason: 'the rotation failed' }, [lease]);
+  const left = leftLeases(ended, 'The next run tries again.');
+  const fate = left === undefined ? 'The new token was revoked; the old one stays' : left.message;
+  return new TokenctlError(code, `${message}. ${fate}`, { hint });
+}
