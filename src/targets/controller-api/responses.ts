@@ -75,17 +75,21 @@ export function isUnauthenticated({ status, body }: HttpResponse): boolean {
   return status === 401 || (status === 403 && body.includes('Authentication credentials were not provided'));
 }
 
+/** The vendor's documentation of 2.7, "Mandatory platform gateway authentication"; nothing in the answer tells this from a wrong one. */
+const SINCE_2_7 =
+  "By the platform's documentation, its controllers from 2.7 on refuse all but the gateway: use the gateway's address there, and a token of it.";
+
 function credentialsError(from: Responder): TokenctlError {
   const { credential } = from;
   if (credential.kind === 'token') {
     return new TokenctlError('credentials_refused', `${from.answeredBy()} does not accept the token`, {
-      hint: 'It may be revoked, expired or mistyped. Create a new token and use it.',
+      hint: `It may be revoked, expired or mistyped. Create a new token and use it. ${SINCE_2_7}`,
     });
   }
   return new TokenctlError(
     'credentials_refused',
     `${from.answeredBy()} does not accept ${credential.username} with this password`,
-    { hint: 'Check both. If basic authentication is turned off there, use a token.' },
+    { hint: `Check both. If basic authentication is turned off there, use a token. ${SINCE_2_7}` },
   );
 }
 
