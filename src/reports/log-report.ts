@@ -141,6 +141,7 @@ const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = 
   'applications.delete': ['deleted the application', 'delete the application'],
   'applications.rotate-secret': ['replaced the client secret of', 'replace the client secret of'],
   'tokens.rotate': ['rotated the token of', 'rotate the token of'],
+  'tokens.migrate': ['migrated tokens:', 'migrate tokens:'],
   'tokens.cleanup': ['cleaned up', 'clean up'],
   'tokens.find': ['tried leaked values as tokens', 'try leaked values as tokens'],
   'tokens.notice': ['sent notices about tokens that expire', 'send notices about tokens that expire'],
@@ -150,6 +151,9 @@ const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = 
   'log.repair': ['repaired the audit log', 'repair the audit log'],
   'log.key': ['made a key of the audit log', 'make a key of the audit log'],
 };
+
+/** Whose verbs are about what was selected. */
+const SELECTING: ReadonlySet<string> = new Set(['tokens.notify-owners', 'tokens.rotate', 'tokens.migrate']);
 
 /** What a run did, by its counts. A run that did nothing, or did not end, tried it or began it. */
 function actText(account: RunAccount): string {
@@ -171,7 +175,7 @@ function actText(account: RunAccount): string {
   ].join(', ');
   const [done, tried] = VERBS[operation] ?? [];
   if (done === undefined || tried === undefined) return acts === '' ? `ran ${operation}` : acts;
-  const about = operation === 'tokens.notify-owners' || operation === 'tokens.rotate' ? ` ${selection}` : '';
+  const about = SELECTING.has(operation) ? ` ${selection}` : '';
   const what = objectOf(account);
   const begun = { refused: 'tried to ', unfinished: 'began to ', interrupted: 'began to ' };
   const verb = state in begun ? begun[state as keyof typeof begun] + tried : done;

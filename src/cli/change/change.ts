@@ -75,6 +75,8 @@ export interface PlannedChange<Done, Json, Asks = Question | 'unneeded' | null> 
   readonly further?: Asked | undefined;
   /** How much would be changed. */
   readonly amount?: Pick<Amount, 'what' | 'planned'> | undefined;
+  /** The plan as rows, for `--csv`. */
+  readonly csv?: Report['csv'];
   /** Throws what the target would refuse. */
   readonly require?: (() => void) | undefined;
   /** What the target would refuse as far as that is known before it is tried; by default what `require` throws. */
@@ -154,6 +156,7 @@ export async function firstStep<Json>(driven: Driven, planned: Planned<Json>): P
     end(
       report({
         amount: amount && { ...amount, done: 0, dryRun },
+        csv: planned.csv,
         ...ending,
         json: planned.json({ dryRun, done: null, file }),
       }),
@@ -197,6 +200,7 @@ export async function firstStep<Json>(driven: Driven, planned: Planned<Json>): P
     });
     const done = await planned.act(begin, isWhole).finally(progress.end);
     const made = report({
+      csv: planned.csv,
       ...(await planned.ended(done)),
       json: planned.json({ dryRun, done, file: NO_FILE }),
     });

@@ -64,6 +64,8 @@ export interface Users {
    * `permission_refused`, `lockout_refused` for the only active superuser.
    */
   setActive(userId: number, active: boolean, options?: SetActiveOptions): Promise<boolean>;
+  /** The ids that the components of a platform share, by the id of the user; null where they cannot be read. Only in a database. */
+  readonly resourceIds?: (() => Promise<ReadonlyMap<number, string> | null>) | undefined;
 }
 
 export interface SetActiveOptions {

@@ -31,6 +31,7 @@ import { countTokens } from './counted-tokens.ts';
 import { createPersonalToken } from './create-token.ts';
 import { describeDatabase, findParts, type PartsWithRights } from './describe.ts';
 import { listGroups, readUsersOfGroup } from './groups.ts';
+import { readResourceIds } from './resource-ids.ts';
 import { deleteRefreshTokens, revokeAccessTokens, revokeRefreshTokens } from './revocation.ts';
 import { SessionCache, type SessionCacheOptions } from './session-cache.ts';
 import { cacheProblem, endSessions, listSessions, type SessionStore } from './sessions.ts';
@@ -230,6 +231,7 @@ class DatabaseTarget implements Target {
     identities: () => listIdentities(this.#connection),
     identified: (by) => identifiedUsers(this.#connection, by),
     setActive: (userId, active, options) => setUserActive(this.#connection, { userId, active, ...options }),
+    resourceIds: () => readResourceIds(this.#connection),
   };
 
   readonly applications: Applications = {

@@ -1,0 +1,201 @@
+import { randomBytes } from 'node:crypto';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { fingerprintOf, isOpen, type Lease, MIGRATE } from '../../domain/leases.ts';
+import type { StoppingToken } from '../../domain/migration.ts';
+import { entryTarget } from '../journal/journal.ts';
+import { type Change, endsRun, OperationRun, type RunEnd } from '../journal/operation-run.ts';
+import type { LeaseReader } from '../journal/recorded-leases.ts';
+import { type EndedLease, endLeases } from '../leases/end-leases.ts';
+import type { SecretStore } from '../ports/secret-store.ts';
+import type { TargetDescription } from '../ports/target.ts';
+import { confirmStored, type Delivery, deliver, undone } from '../rotation/deliver-token.ts';
+import { createToken, leaseEnd } from '../tokens/create-token.ts';
+import type { OldToken } from './recorded-migrations.ts';
+
+/** What a migration came to for one token. */
+export interface MigrationResult {
+  /** The id of the controller's token. */
+  readonly old: number;
+  readonly owner: string;
+  /** The id of the gateway's token; null where it got none. */
+  readonly token: number | null;
+  /** Where its value is. */
+  readonly place: string;
+  /** Why it got none, as a sentence without a full stop; null where it got one. */
+  readonly why: string | null;
+}
+
+/** What a migration came to. */
+export interface MigrationReport extends RunEnd {
+  readonly results: readonly MigrationResult[];
+  /** Tokens of earlier runs whose values were lost: what became of each. */
+  readonly leftovers: readonly EndedLease[];
+}
+
+/** Tokens to make at a gateway, in whose change this is. */
+interface MigrationOptions extends Change {
+  /** Of the plan, those that need a new token. */
+  readonly tokens: readonly StoppingToken[];
+  /** The controller. */
+  readonly from: TargetDescription;
+  readonly leases: LeaseReader;
+  /** Opens the place of a token's value. */
+  readonly openStore: (consumer: string) => Promise<SecretStore>;
+  readonly onProgress?: (progress: {
+    readonly done: number;
+    readonly total: number;
+    readonly failed: number;
+  }) => void;
+}
+
+/** Under which name the value of a new token is stored: by the id of the old one. */
+export function consumerOf({ id }: Pick<StoppingToken, 'id'>): string {
+  return `migrated-${id}`;
+}
+
+/**
+ * After how many seconds a new token is to end whose value was not delivered. One of a killed run is ended by the next run, whenever that
+ * is, and by the job `lease-end` after this time.
+ */
+const UNDELIVERED_S = 3600;
+
+/**
+ * Makes a token at the gateway for each of these of the controller: identified there, written to its place and read back. The old ones stay as
+ * they are. Until its value is delivered, a new token has a lease. One that cannot be made or delivered keeps no other from it.
+ *
+ * @throws TokenctlError `busy` while another process migrates tokens to this gateway, and as the audit log.
+ */
+export async function migrateTokens(options: MigrationOptions): Promise<MigrationReport> {
+  const { tokens, from, onProgress = () => undefined, ...rest } = options;
+  const { leases: _leases, openStore: _openStore, ...change } = rest;
+  const run = new OperationRun(change, MIGRATE);
+  using _run = run;
+  const selection = `${tokens.length} of ${from.context}`;
+  await run.open({ selection, from: entryTarget(from) });
+  const results: MigrationResult[] = [];
+  let leftovers: readonly EndedLease[] = [];
+  try {
+    await requireAlone(options, run);
+    const left = (await options.leases.read(options.description)).filter(
+      (lease) => lease.why === 'migration' && isOpen(lease),
+    );
+    const kept = new Set<Lease>();
+    for (const token of tokens) {
+      if (run.shouldStop) break;
+      const own = left.filter(({ consumer }) => consumer === consumerOf(token));
+      const { result, keeps } = await migrateOne(options, { token, own, run });
+      for (const lease of keeps) kept.add(lease);
+      results.push(result);
+      const failed = results.filter(({ why }) => why !== null).length;
+      onProgress({ done: results.length - failed, total: tokens.length, failed });
+    }
+    const lost = left.filter((lease) => !kept.has(lease));
+    if (lost.length > 0 && !run.shouldStop)
+      leftovers = await endLeases({ ...change, reason: 'its value was lost' }, lost);
+  } catch (error) {
+    const reason = error instanceof TokenctlError ? error.message : 'an unexpected error';
+    await run.close({ selection, result: 'failed', reason });
+    throw error;
+  }
+  const made = results.filter(({ token }) => token !== null).length;
+  await run.close({ selection, made, failed: results.length - made, ended: leftovers.length });
+  return { results, leftovers, ...run.ending(results.length === tokens.length) };
+}
+
+/** Two at a time would make two tokens for one. */
+async function requireAlone({ leases, description }: MigrationOptions, run: OperationRun): Promise<void> {
+  const begun = (await leases.begun(MIGRATE)).filter(
+    ({ target }) => target['address'] === description.address,
+  );
+  if (begun[0]?.run === run.journal.run) return;
+  throw new TokenctlError('busy', `Another process migrates tokens to ${description.address}`, {
+    hint: 'Wait for it, and run this again.',
+  });
+}
+
+/** One token, the open leases of earlier runs for it, and the run. */
+interface Part {
+  readonly token: StoppingToken;
+  readonly own: readonly Lease[];
+  readonly run: OperationRun;
+}
+
+/** What became of one token, and the leases of earlier runs whose tokens are stored, or may be. */
+interface Migrated {
+  readonly result: MigrationResult;
+  readonly keeps: readonly Lease[];
+}
+
+async function migrateOne(options: MigrationOptions, part: Part): Promise<Migrated> {
+  const { token: old, run } = part;
+  const consumer = consumerOf(old);
+  const common = { old: old.id, owner: old.account?.username ?? '', place: consumer };
+  let keeps = part.own;
+  const failed = (why: string) => ({ result: { ...common, token: null, why }, keeps });
+  try {
+    const store = await options.openStore(consumer);
+    const stated: OldToken = {
+      ...{ id: old.id, created: old.created.toISOString() },
+      target: entryTarget(options.from),
+    };
+    const delivery: Delivery = { ...options, consumer: { name: consumer }, store, stated: { old: stated } };
+    const over = await store.read(options.signal);
+    const stored = over === null ? null : fingerprintOf(over);
+    const confirmed = part.own.find((lease) => stored !== null && lease.token?.fingerprint === stored);
+    const done = { ...common, place: store.name, why: null };
+    keeps = [];
+    if (confirmed?.token) {
+      await confirmStored(delivery, { run, lease: confirmed });
+      return { result: { ...done, token: confirmed.token.id }, keeps: [confirmed] };
+    }
+    if (over !== null && !(await isStale(options, { consumer, over })))
+      return failed(`${store.name} holds a value that no migration of this token left there`);
+    run.acted = true;
+    const made = await make(delivery, old);
+    await deliver(delivery, { run, made, over });
+    return { result: { ...done, token: made.token.id }, keeps };
+  } catch (error) {
+    if (!(error instanceof TokenctlError) || OF_THE_LOG.has(error.code)) throw error;
+    if (endsRun(error)) run.stop(error);
+    return failed(error.message);
+  }
+}
+
+/** Nothing is done without the log. */
+const OF_THE_LOG: ReadonlySet<string> = new Set(['audit_unavailable', 'outcome_unrecorded', 'log_broken']);
+
+/** Whether a stored value is of an earlier migration of the same token, and the gateway does not accept it any more. */
+async function isStale(
+  { leases, target, description }: MigrationOptions,
+  { consumer, over }: { readonly consumer: string; readonly over: Parameters<SecretStore['write']>[0] },
+): Promise<boolean> {
+  const fingerprint = fingerprintOf(over);
+  const all = await leases.read(description);
+  if (!all.some((lease) => lease.consumer === consumer && lease.token?.fingerprint === fingerprint))
+    return false;
+  for await (const { live } of target.identify([over])) if (live) return false;
+  return true;
+}
+
+/** Makes a token and sees that the gateway knows it. */
+async function make(delivery: Delivery, old: StoppingToken) {
+  const { consumer, store: _store, leases: _leases, stated: _stated, ...change } = delivery;
+  const lease = {
+    ...{ id: `lease-${randomBytes(6).toString('hex')}`, why: 'migration' as const },
+    ...{ seconds: UNDELIVERED_S, consumer: consumer.name },
+  };
+  const { username } = old.account ?? { username: '' };
+  const description = `${old.description} (${consumer.name})`.trim();
+  const request = { scope: old.scope, description, user: username };
+  const created = await createToken({ ...change, request, lease });
+  const made = { ...created, until: leaseEnd(created.token, lease), lease: lease.id };
+  // An account can get another name between the plan and this.
+  const isOwner = created.token.user?.id === old.account?.id;
+  for await (const { live, ids } of change.target.identify([made.value])) {
+    if (isOwner && live && ids.includes(made.token.id)) return made;
+  }
+  throw await undone(delivery, made, {
+    code: 'partly_done',
+    message: `The new token ${made.token.id} is not accepted, or not of this account`,
+  });
+}
