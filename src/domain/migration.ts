@@ -1,7 +1,7 @@
 import type { Application, ApplicationReference, Token, User, UserReference } from './token.ts';
 
 /** By what an account of a gateway was found: the platform's id of the user, which both have, or the same name. */
-export type MatchedBy = 'resource_id' | 'name';
+type MatchedBy = 'resource_id' | 'name';
 
 /** The account at the gateway that a user of the controller has there. */
 export interface MatchedAccount {

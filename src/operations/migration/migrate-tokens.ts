@@ -13,7 +13,7 @@ import { createToken, leaseEnd } from '../tokens/create-token.ts';
 import type { OldToken } from './recorded-migrations.ts';
 
 /** What a migration came to for one token. */
-export interface MigrationResult {
+interface MigrationResult {
   /** The id of the controller's token. */
   readonly old: number;
   readonly owner: string;
@@ -49,7 +49,7 @@ interface MigrationOptions extends Change {
 }
 
 /** Under which name the value of a new token is stored: by the id of the old one. */
-export function consumerOf({ id }: Pick<StoppingToken, 'id'>): string {
+function consumerOf({ id }: Pick<StoppingToken, 'id'>): string {
   return `migrated-${id}`;
 }
 
