@@ -1,9 +1,9 @@
 import type { NextStep, StoppingToken } from '../../domain/migration.ts';
 import type { MigrationPlan } from '../../operations/migration/plan-migration.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { type Document, lines, list, would } from '../../reports/document.ts';
+import { type Document, lines, list, type Part, would } from '../../reports/document.ts';
 import { type Listing, listing, ownerColumn, timeColumn } from '../../reports/tables/listing.ts';
-import { countText, dayText, printable } from '../../reports/tables/text.ts';
+import { countText, dayText, printable, timeText } from '../../reports/tables/text.ts';
 import { placeText } from '../change/plan-text.ts';
 
 /** What each step is, as the end of a line that begins with the number of tokens. */
@@ -45,7 +45,9 @@ export function migrationDocument(
   const needing = tokens.filter(({ next }) => next === 'new_token');
   return [
     lines(
-      would`make ${countText(needing.length, 'token')} at ${to.context} for those in use of ${from.context}${place === '' ? '' : `, each into ${place}`}:`,
+      needing.length === 0
+        ? `No token of ${from.context} needs a new one.`
+        : would`make ${countText(needing.length, 'token')} at ${to.context} for those in use of ${from.context}${place === '' ? '' : `, each into ${place}`}:`,
       placeText(from),
       placeText(to),
       `By the documentation of 2.7, ${countText(tokens.length, 'living token')} of ${from.context} stop with it. In use: since ${dayText(usedSince)}.`,
@@ -72,21 +74,26 @@ export function migrationDocument(
         `Found by name only, since an organization is not known: ${someNames(byName.map(({ name }) => name))}.`,
       unknown.map((text) => `${text}.`),
     ),
-    {
-      kind: 'table',
-      heads: ['id', 'owner', 'account', 'matched by', 'last used'],
-      rows: needing
-        .slice(0, SHOWN)
-        .map((token) => [
-          String(token.id),
-          printable.value(token.user?.username ?? ''),
-          printable.value(token.account?.username ?? ''),
-          matchText(token),
-          lastUseText(token),
-        ]),
-    },
+    ...(needing.length === 0 ? [] : [tableOf(needing)]),
     lines(needing.length > SHOWN && list(`and ${needing.length - SHOWN} more (--json and --csv list all)`)),
   ];
+}
+
+/** The first of the tokens that need a new one. */
+function tableOf(needing: readonly StoppingToken[]): Part {
+  return {
+    kind: 'table',
+    heads: ['id', 'owner', 'account', 'matched by', 'last used'],
+    rows: needing
+      .slice(0, SHOWN)
+      .map((token) => [
+        String(token.id),
+        printable.value(token.user?.username ?? ''),
+        printable.value(token.account?.username ?? ''),
+        matchText(token),
+        lastUseText(token),
+      ]),
+  };
 }
 
 function someNames(names: readonly string[]): string {
@@ -114,7 +121,10 @@ export function tokenListing(tokens: readonly StoppingToken[]): Listing<Stopping
       { name: 'scope', cell: ({ scope }) => scope },
       timeColumn<StoppingToken>('created', ({ created }) => created),
       timeColumn<StoppingToken>('expires', ({ expires }) => expires),
-      { name: 'last_used', cell: lastUseText },
+      {
+        name: 'last_used',
+        cell: ({ lastUsed }) => (lastUsed ? timeText(lastUsed) : lastUsed === null ? 'never' : ''),
+      },
       { name: 'account', cell: ({ account }) => account?.username ?? '' },
       { name: 'matched_by', cell: ({ matchedBy }) => matchedBy ?? '' },
       { name: 'next', cell: ({ next }) => next },
