@@ -68,6 +68,7 @@ export function migrationDocument(
       ],
     },
     lines(
+      matched('name') > 0 && 'Look at those of the same name: they may be different people.',
       withoutAccount.length > 0 && `Without an account: ${someNames(withoutAccount)}.`,
       twinless.length > 0 && `Applications without a twin: ${someNames(twinless.map(({ name }) => name))}.`,
       byName.length > 0 &&
