@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { configure } from '../../support/drafts.ts';
 import { loadRealTables, REAL_PEERS } from '../../support/real-tables.ts';
+import { RecordedGateway } from '../../support/recorded-gateway.ts';
 import { tokenctl } from './program.ts';
 
 test.runIf(REAL_PEERS.includes('awx-24.6.1') && REAL_PEERS.includes('gateway'))(
@@ -17,12 +18,15 @@ test.runIf(REAL_PEERS.includes('awx-24.6.1') && REAL_PEERS.includes('gateway'))(
       return `  ${name}: { database: { file: "${join(folder, name)}" } }\n`;
     };
     const all = join(folder, 'one-place');
-    configure(
-      folder,
-      `contexts:\n${context('old', controller.url)}${context('new', gateway.url)}stores: { one: { kind: file, file: "${all}" } }\n`,
-    );
+    const contexts = `${context('old', controller.url)}${context('new', gateway.url)}stores: { one: { kind: file, file: "${all}" } }\n`;
+    configure(folder, `contexts:\n${contexts}`);
     const run = (...args: string[]) =>
-      tokenctl(['tokens', 'migrate', '--from', 'old', '--to', 'new', ...args], { env: { HOME: folder } });
+      tokenctl(
+        ['tokens', 'migrate', '--from', 'old', ...(args.includes('--to') ? [] : ['--to', 'new']), ...args],
+        {
+          env: { HOME: folder },
+        },
+      );
     await controller.database.script(`UPDATE main_oauth2accesstoken SET last_used = NULL;
       UPDATE main_oauth2accesstoken SET last_used = now() - interval '20 days' WHERE id IN (1, 2)`);
 
@@ -39,6 +43,19 @@ test.runIf(REAL_PEERS.includes('awx-24.6.1') && REAL_PEERS.includes('gateway'))(
     expect(text.stdout).toContain('Would make 2 tokens at new for those in use of old');
     expect(text.stdout).toContain('Without an account: eve');
     expect(text.stderr).toBe('');
+
+    // Over REST, the gateway's lists tell as much, but for the platform's ids; an account makes tokens for itself only.
+    await using recorded = await RecordedGateway.start(gateway);
+    const admin = gateway.filling.tokens.find(({ user }) => user === 'admin')?.token ?? '';
+    writeFileSync(join(folder, 'token'), `${admin}\n`, { mode: 0o600 });
+    const settings = `contexts:\n  rest: { url: "${recorded.address}", token: { file: "${join(folder, 'token')}" } }\n`;
+    configure(folder, `${settings}${contexts}`);
+    const rest = await run('--to', 'rest', '--dry-run', '--json');
+    expect([rest.code, JSON.parse(rest.stdout)]).toMatchObject([
+      0,
+      { plan: { counts: { new_token: 2 }, unknown: [expect.stringContaining('by name only')] } },
+    ]);
+    expect(await run('--to', 'rest', '--yes', '--output-dir', folder)).toMatchObject({ code: 4 });
 
     expect(await run('--yes')).toMatchObject({ code: 2, stderr: expect.stringContaining('--output-dir') });
     expect(await run('--yes', '--store', 'one')).toMatchObject({

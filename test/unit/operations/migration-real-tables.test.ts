@@ -5,6 +5,8 @@ import { kinds } from '@tokenctl/testing/runs.ts';
 import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
+import { MIGRATE } from '../../../src/domain/leases.ts';
+import { OperationRun } from '../../../src/operations/journal/operation-run.ts';
 import { LeaseReader, readLeases } from '../../../src/operations/journal/recorded-leases.ts';
 import { migrateTokens } from '../../../src/operations/migration/migrate-tokens.ts';
 import { planFinish } from '../../../src/operations/migration/plan-finish.ts';
@@ -44,7 +46,8 @@ describeEach(
   beforeEach(async () => {
     old = await loadRealTables('awx-24.6.1');
     fresh = await loadRealTables(peer);
-    // alice has another name at the gateway, and somebody else has hers. Her tokens and eve's are in use.
+    // alice has another name at the gateway, and somebody else has hers. Her tokens and eve's are in use;
+    // robot has at the controller the name that she has at the gateway.
     await fresh.database.script(`
         UPDATE aap_gateway_api_user SET username = 'alicia' WHERE username = 'alice';
         UPDATE aap_gateway_api_user SET username = 'alice' WHERE username = 'erin';`);
@@ -61,6 +64,7 @@ describeEach(
       ],
     );
     await old.database.script(`
+        UPDATE auth_user SET username = 'alicia' WHERE username = 'robot';
         UPDATE main_oauth2accesstoken SET last_used = NULL;
         UPDATE main_oauth2accesstoken t SET last_used = now() - interval '1 day' FROM auth_user u
           WHERE u.id = t.user_id AND u.username IN ('alice', 'eve', 'gone');
@@ -134,7 +138,7 @@ describeEach(
     expect(of('gone')).toEqual(new Set(['gone name inactive']));
     // Expired ones have stopped already.
     expect(of('carol')).toEqual(new Set());
-    expect(withoutAccount).toEqual(expect.arrayContaining(['eve', 'robot']));
+    expect(withoutAccount).toEqual(expect.arrayContaining(['alicia', 'eve']));
     expect(applications.map(({ name, twin, by }) => [name, twin?.name ?? null, by])).toEqual(
       expect.arrayContaining([
         ['AppPwConf', 'AppPwConf', 'name_and_organization'],
@@ -198,6 +202,16 @@ describeEach(
     ]);
     expect((await migrate()).results).toMatchObject([{ old: first?.old, why: null }]);
     expect((await rows()).length).toBe(before.length + 4);
+  });
+
+  it('does nothing while another process is at it, and goes on once that is gone', async () => {
+    const before = await rows();
+    const other = new OperationRun({ ...at.to, log: at.log, actor: { user: 'root' } }, MIGRATE);
+    await other.open({ selection: 'some' });
+    await expect(migrate()).rejects.toMatchObject({ code: 'busy' });
+    expect(await rows()).toEqual(before);
+    other[Symbol.dispose]();
+    expect((await migrate()).results.length).toBe(4);
   });
 
   it('revokes a token whose value was lost in a kill, and makes another', async () => {
