@@ -1,5 +1,6 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
 import { kinds } from '@tokenctl/testing/runs.ts';
 import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
@@ -228,6 +229,13 @@ describeEach(
     const before = await rows();
     await expect(migrate(dying('after'))).rejects.toThrow('killed');
     const [made] = (await rows()).slice(before.length);
+    // Not while its place cannot be read: the value may be there.
+    const unreadable = (consumer: string) => ({
+      ...inFiles(consumer),
+      read: () => Promise.reject(new TokenctlError('configuration', 'cannot be read')),
+    });
+    expect((await migrate(unreadable)).results.map(({ token }) => token)).toEqual(Array(4).fill(null));
+    expect((await rows()).slice(before.length)).toEqual([made]);
     const { leftovers, results } = await migrate();
     expect([leftovers, results[0]]).toMatchObject([[], { token: made?.id, why: null }]);
     expect((await rows()).length).toBe(before.length + 4);
