@@ -36,7 +36,7 @@ export function openDirectory(
   environment: Environment,
 ): Directory {
   const settings = directorySettings(name, directories);
-  const ca = settings.caFile === undefined ? undefined : readCertificates(settings.caFile);
+  const ca = settings.caFile === undefined ? undefined : readNamedFile(settings.caFile);
   const called = `The directory ${name}`;
   if (settings.kind === 'ldap' || settings.kind === 'active-directory')
     return openLdap(name, settings, { called, ca, password: readSecret(settings.bindPassword, environment) });
@@ -254,11 +254,11 @@ function notAKey(file: string): TokenctlError {
 }
 
 /**
- * The authorities to trust, in PEM.
+ * The text of a file that the configuration names, such as the authorities to trust, in PEM.
  *
  * @throws TokenctlError `configuration`
  */
-export function readCertificates(file: string): string {
+export function readNamedFile(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {

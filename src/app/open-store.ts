@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import type { Environment } from '../config/paths.ts';
 import { readSecret } from '../config/secrets.ts';
 import { type StoreSettings, storeFor, storeSettings } from '../config/stores.ts';
 import type { SecretStore } from '../operations/ports/secret-store.ts';
 import type { VaultLogin } from '../stores/vault-store.ts';
-import { readCertificates } from './open-directory.ts';
+import { readNamedFile } from './open-directory.ts';
 
 /**
  * Opens a store of the configuration for a consumer; nothing is sent yet.
@@ -34,7 +33,7 @@ export async function openStore(
     case 'vault': {
       const { vaultStore } = await import('../stores/vault-store.ts');
       const { url, caFile, namespace, mount, path, key, login } = settings;
-      const ca = caFile === undefined ? undefined : readCertificates(caFile);
+      const ca = caFile === undefined ? undefined : readNamedFile(caFile);
       return vaultStore(
         { url: new URL(url), ca, namespace, mount, path, key, login: vaultLogin(login, environment) },
         called,
@@ -73,5 +72,5 @@ function vaultLogin(
   }
   const { role, jwt, mount } = login.kubernetes;
   // Kubernetes lets others read it in the pod: it is no file of mode 0600.
-  return { mount, credentials: () => ({ role, jwt: readFileSync(jwt.file, 'utf8').trim() }) };
+  return { mount, credentials: () => ({ role, jwt: readNamedFile(jwt.file).trim() }) };
 }
