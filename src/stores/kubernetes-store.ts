@@ -75,7 +75,7 @@ export function kubernetesStore(options: KubernetesStoreOptions, called: string)
         if (status === 200 || status === 201) return;
         if (status !== 409) throw client.refusal(status, rights);
       }
-      throw storeChanged(name);
+      throw client.contended();
     },
   };
 }

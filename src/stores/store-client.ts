@@ -53,7 +53,7 @@ export class StoreClient {
         signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
         maxBytes: MAX_BYTES,
       });
-      return { status: answer.status, body: this.#parse(await answer.text()) };
+      return { status: answer.status, body: this.#parse(await answer.text(), answer.ok) };
     } catch (cause) {
       if (signal?.aborted) throw new TokenctlError('interrupted', 'Interrupted', { cause });
       if (cause instanceof OverlongResponse) throw this.misbehaved('sent a response that is too long');
@@ -92,12 +92,25 @@ export class StoreClient {
     });
   }
 
-  /** Numbers that JavaScript cannot hold keep their text: what is stored beside the value is written back. */
-  #parse(text: string): unknown {
+  /** The error after others changed what is beside the value again and again: the value itself is as it was. */
+  contended(): TokenctlError {
+    return new TokenctlError(
+      'target_unreachable',
+      `${this.#name} was not written: others write its other keys all the time`,
+      { hint: 'Try again later.' },
+    );
+  }
+
+  /**
+   * Numbers that JavaScript cannot hold keep their text: what is stored beside the value is written back. What is no JSON is null in a
+   * failure: a proxy in front of the store has pages of its own.
+   */
+  #parse(text: string, isSuccess: boolean): unknown {
     if (text === '') return null;
     try {
       return JSON.parse(text, keepNumber);
     } catch {
+      if (!isSuccess) return null;
       throw this.misbehaved('sent a response that is not JSON');
     }
   }

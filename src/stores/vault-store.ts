@@ -60,9 +60,12 @@ export function vaultStore(options: VaultStoreOptions, called: string): SecretSt
   const readWhole = async (token: Secret, signal: AbortSignal | undefined) => {
     const { status, body } = await send(token, { method: 'GET', path: place, signal });
     const { data, metadata } = membersOf(membersOf(body)['data']);
-    // A deleted version is answered with 404 and its metadata: the next write counts on from it.
-    if (status !== 200 && status !== 404) throw client.refusal(status, rights);
-    const version = Number(membersOf(metadata)['version'] ?? 0);
+    // A deleted version is answered with 404 and its metadata: the next write counts on from it. Without any version, 404 comes with no
+    // error; with one, there is no such namespace or engine.
+    const { version = isNothing(body) ? 0 : undefined } = membersOf(metadata);
+    if (status !== 200 && (status !== 404 || version === undefined)) throw client.refusal(status, rights);
+    if (typeof version !== 'number')
+      throw client.misbehaved(`has no versions: ${mount} is no KV engine of version 2`);
     const found = status === 200 ? membersOf(data) : {};
     const value = found[key];
     if (value !== undefined && typeof value !== 'string')
@@ -84,9 +87,14 @@ export function vaultStore(options: VaultStoreOptions, called: string): SecretSt
           if (status === 200) return;
           if (status !== 400 || !isOutdated(body)) throw client.refusal(status, rights);
         }
-        throw storeChanged(name);
+        throw client.contended();
       }),
   };
+}
+
+function isNothing(body: unknown): boolean {
+  const { errors } = membersOf(body);
+  return Array.isArray(errors) && errors.length === 0;
 }
 
 /** Vault says so in words only: `check-and-set parameter did not match the current version`. */

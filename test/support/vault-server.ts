@@ -288,9 +288,10 @@ class Vault {
     if (method === 'PATCH' && newest !== undefined && isGone(newest)) {
       return { status: 404, body: { ...ENVELOPE, data: metadataOf(newest, versions.length) } };
     }
-    const before = method === 'PATCH' && newest !== undefined ? parseExact(newest.data) : {};
+    const isPatch = method === 'PATCH' && newest !== undefined;
+    const content = isPatch ? mergePatch(parseExact(newest.data), data) : data;
     const [namespace = '', ...rest] = at.split(':');
-    this.put(rest.join(':'), exact(mergePatch(before, data)), namespace);
+    this.put(rest.join(':'), exact(content), namespace);
     const written = this.#newest(at);
     if (written === undefined) throw new Error('nothing was written');
     return {
