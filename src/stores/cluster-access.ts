@@ -36,7 +36,7 @@ export function accessInCluster(name: string, environment: Variables, folder = A
   return {
     url: new URL(`https://${host.includes(':') ? `[${host}]` : host}:${port}`),
     ca: readText(`${folder}/ca.crt`, name),
-    authorization: bearer(readText(`${folder}/token`, name)),
+    authorization: bearer(readText(`${folder}/token`, name), name),
   };
 }
 
@@ -77,19 +77,22 @@ export async function accessByKubeconfig(
   const { token, tokenFile } = given;
   const read = typeof tokenFile === 'string' ? readText(resolve(dirname(file), tokenFile), name) : token;
   const [cert, key] = [pem(given, 'client-certificate'), pem(given, 'client-key')];
-  if (typeof read !== 'string' && cert === undefined)
-    throw wrong('has a user without a token, a certificate or a program');
+  if (typeof read !== 'string' && (cert === undefined || key === undefined))
+    throw wrong('has a user without a token, a certificate with its key, or a program');
   const ca = pem(cluster, 'certificate-authority');
   return {
     url: new URL(server),
     ...(ca !== undefined && { ca }),
     ...(cert !== undefined && key !== undefined && { cert, key }),
-    authorization: typeof read === 'string' ? bearer(read) : null,
+    authorization: typeof read === 'string' ? bearer(read, name) : null,
   };
 }
 
-function bearer(token: string): Secret {
-  return new Secret(`Bearer ${token.trim()}`);
+function bearer(token: string, name: string): Secret {
+  const text = token.trim();
+  if (!/^[\x21-\x7e]+$/.test(text))
+    throw new TokenctlError('configuration', `${name}: its token is not one word`);
+  return new Secret(`Bearer ${text}`);
 }
 
 /** A member in base64, or the file that another names. */
@@ -114,7 +117,9 @@ async function runPlugin(
     environment,
   }: { readonly name: string; readonly file: string; readonly environment: Variables },
 ): Promise<Readonly<Record<string, unknown>>> {
-  const { apiVersion, command, args = [], env = [] } = plugin;
+  const { apiVersion, command } = plugin;
+  // kubectl writes null for none.
+  const [args, env] = [plugin['args'] ?? [], plugin['env'] ?? []];
   if (typeof command !== 'string' || !Array.isArray(args) || !Array.isArray(env)) {
     throw new TokenctlError(
       'configuration',
@@ -132,12 +137,14 @@ async function runPlugin(
       args.map(String),
       {
         timeout: PLUGIN_TIMEOUT_MS,
+        killSignal: 'SIGKILL',
         env: { ...environment, ...Object.fromEntries(more), KUBERNETES_EXEC_INFO: JSON.stringify(info) },
       },
     );
     const { token, clientCertificateData, clientKeyData } = membersOf(
       membersOf(JSON.parse(stdout))['status'],
     );
+    if (typeof token !== 'string' && typeof clientCertificateData !== 'string') throw new Error('neither');
     return { token, 'client-certificate-data': clientCertificateData, 'client-key-data': clientKeyData };
   } catch {
     throw new TokenctlError('credentials_refused', `${name}: ${command} gave no credential`, {
@@ -149,7 +156,8 @@ async function runPlugin(
 function parsed(file: string, name: string): unknown {
   const text = readText(file, name);
   try {
-    return parse(text);
+    // Its warnings would quote lines.
+    return parse(text, { logLevel: 'silent' });
   } catch {
     throw new TokenctlError('configuration', `${name}: ${file} is not YAML`);
   }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Secret } from '@tokenctl/common/secret.ts';
 import { type SecretStore, sameValue, storeChanged } from '../operations/ports/secret-store.ts';
 import type { ClusterAccess } from './cluster-access.ts';
@@ -12,12 +13,13 @@ export interface KubernetesStoreOptions {
   readonly access: () => Promise<ClusterAccess>;
 }
 
-const FIELD_MANAGER = 'tokenctl';
+/** The longest name of a field manager. */
+const MAX_MANAGER = 128;
 const MAX_ATTEMPTS = 3;
 
 /**
- * A key of a Secret of Kubernetes, by server-side apply with the field manager `tokenctl`: other keys, labels and annotations stay
- * as they are. The version of the object that was read is sent with it, so that no value of another writer is replaced. Needs
+ * A key of a Secret of Kubernetes, by server-side apply with the field manager `tokenctl.KEY`: other keys, labels and annotations
+ * stay as they are. The version of the object that was read is sent with it, so that no value of another writer is replaced. Needs
  * `get`, `create` and `patch` on secrets (https://kubernetes.io/docs/reference/using-api/server-side-apply).
  */
 export function kubernetesStore(options: KubernetesStoreOptions, called: string): SecretStore {
@@ -26,7 +28,7 @@ export function kubernetesStore(options: KubernetesStoreOptions, called: string)
   const folder = `api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`;
   const place = `${folder}/${encodeURIComponent(secret)}`;
   const rights = `get, create and patch on the secret ${secret} in the namespace ${namespace}`;
-  const writer = `fieldManager=${FIELD_MANAGER}`;
+  const writer = `fieldManager=${encodeURIComponent(fieldManager(key))}`;
 
   const open = async () => {
     const { url, authorization, ...connect } = await access();
@@ -44,13 +46,14 @@ export function kubernetesStore(options: KubernetesStoreOptions, called: string)
       });
     const get = async (signal: AbortSignal | undefined) => {
       const { status, body } = await send({ method: 'GET', path: place, signal });
-      if (status === 404) return null;
+      const { data, metadata, details } = membersOf(body);
+      // Any other 404 is not about the Secret.
+      if (status === 404 && membersOf(details)['kind'] === 'secrets') return null;
       if (status !== 200) throw client.refusal(status, rights);
-      const { data, metadata } = membersOf(body);
-      const version = membersOf(metadata)['resourceVersion'];
-      if (typeof version !== 'string') throw client.misbehaved('sent a Secret without a version');
+      const { resourceVersion, uid } = membersOf(metadata);
+      if (typeof resourceVersion !== 'string') throw client.misbehaved('sent a Secret without a version');
       const text = Buffer.from(String(membersOf(data)[key] ?? ''), 'base64').toString('utf8');
-      return { version, value: text === '' ? null : new Secret(text) };
+      return { version: { resourceVersion, uid }, value: text === '' ? null : new Secret(text) };
     };
     return { client, send, get };
   };
@@ -64,7 +67,8 @@ export function kubernetesStore(options: KubernetesStoreOptions, called: string)
       for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
         const now = await get(signal);
         if (!sameValue(now?.value ?? null, over)) throw storeChanged(name);
-        const metadata = { name: secret, namespace, ...(now !== null && { resourceVersion: now.version }) };
+        // An apply creates what is missing: with the uid, not in the place of one that was deleted.
+        const metadata = { name: secret, namespace, ...now?.version };
         const data = { [key]: Buffer.from(value.reveal()).toString('base64') };
         const json = { apiVersion: 'v1', kind: 'Secret', metadata, data };
         const { status } =
@@ -78,4 +82,11 @@ export function kubernetesStore(options: KubernetesStoreOptions, called: string)
       throw client.contended();
     },
   };
+}
+
+/** One for each key: what a manager applied before and leaves out is removed, and several consumers may share a Secret. */
+function fieldManager(key: string): string {
+  const whole = `tokenctl.${key}`;
+  if (whole.length <= MAX_MANAGER) return whole;
+  return `tokenctl.${createHash('sha256').update(key).digest('hex')}`;
 }

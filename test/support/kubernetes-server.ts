@@ -207,17 +207,17 @@ class Cluster {
         }
       );
     }
+    if (metadata.resourceVersion !== undefined && metadata.resourceVersion !== String(live.version)) {
+      return conflict(
+        name,
+        'the object has been modified; please apply your changes to the latest version and try again',
+      );
+    }
     if (metadata.uid !== undefined && metadata.uid !== live.uid) {
       return status(
         422,
         'Invalid',
         `Secret "${name}" is invalid: metadata.uid: Invalid value: "${metadata.uid}": field is immutable`,
-      );
-    }
-    if (metadata.resourceVersion !== undefined && metadata.resourceVersion !== String(live.version)) {
-      return conflict(
-        name,
-        'the object has been modified; please apply your changes to the latest version and try again',
       );
     }
     return (
