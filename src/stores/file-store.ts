@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
   chownSync,
   closeSync,
   fsyncSync,
   openSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -12,7 +14,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
 import { type SecretStore, sameValue, storeChanged } from '../operations/ports/secret-store.ts';
@@ -34,8 +36,9 @@ export function fileStore(path: string, called: string): SecretStore {
     write: (value, over) =>
       Promise.resolve().then(() => {
         const target = targetOf(path);
-        const fresh = `${target}.${process.pid}.new`;
+        const fresh = `${target}.${randomBytes(6).toString('hex')}.new`;
         try {
+          removeLeft(target);
           writeFileSync(fresh, `${value.reveal()}\n`, { mode: NEW_MODE, flag: 'wx', flush: true });
           keepModeAndOwner(fresh, statSync(target, { throwIfNoEntry: false }));
           // A file has no version to compare in the step that replaces it: this is as close to it as can be.
@@ -61,6 +64,20 @@ function readStored(path: string, name: string): Secret | null {
     return text === '' ? null : new Secret(text);
   } catch (cause) {
     throw cause instanceof TokenctlError ? cause : failure(name, 'read', cause);
+  }
+}
+
+/** After this time, a new file is one that a killed process left, in milliseconds: writing takes less than a second. */
+const LEFT_MS = 600_000;
+
+/** Removes what killed processes left beside a file: values that nobody reads, and that the next rotation revokes. */
+function removeLeft(target: string): void {
+  const [folder, prefix] = [dirname(target), `${basename(target)}.`];
+  for (const name of readdirSync(folder)) {
+    if (!name.startsWith(prefix) || !/^[0-9a-f]{12}\.new$/.test(name.slice(prefix.length))) continue;
+    const status = statSync(join(folder, name), { throwIfNoEntry: false });
+    if (status !== undefined && status.mtimeMs < Date.now() - LEFT_MS)
+      rmSync(join(folder, name), { force: true });
   }
 }
 
@@ -92,7 +109,6 @@ function failure(name: string, what: 'read' | 'written', cause: unknown): Tokenc
     EPERM: 'To keep the owner of the file, tokenctl has to run as that owner or as root.',
     ENOSPC: 'Free some disk space.',
     ENOENT: 'Create its folder.',
-    EEXIST: 'A process that was killed left a file that ends in .new beside it: remove it.',
   };
   return new TokenctlError('configuration', `${name} cannot be ${what} (${code})`, {
     hint: hints[code],

@@ -6,6 +6,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -61,10 +62,18 @@ describe('a file as a store', () => {
       hint: 'Create its folder.',
     });
     await expect(at(folder).read()).rejects.toMatchObject({ code: 'configuration' });
-    writeFileSync(join(folder, `token.${process.pid}.new`), 'half');
-    await expect(at().write(fresh, null)).rejects.toMatchObject({
-      message: expect.stringContaining('EEXIST'),
-    });
+  });
+
+  it('is written in spite of what killed processes left beside it, and removes that in time', async () => {
+    const [left, recent] = ['token.0123456789ab.new', 'token.ba9876543210.new'];
+    for (const name of [left, recent, 'token.new', `token.${process.pid}.new`]) {
+      writeFileSync(join(folder, name), 'half');
+      if (name !== recent) utimesSync(join(folder, name), 1, 1);
+    }
+    await at().write(fresh, null);
+    expect(readdirSync(folder).toSorted()).toEqual(
+      ['token', recent, 'token.new', `token.${process.pid}.new`].toSorted(),
+    );
   });
 });
 
