@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
-import { ADOPT_LEASE, type Adoption, fingerprintOf, isOpen } from '../../domain/leases.ts';
+import { ADOPT_LEASE, type Adoption, fingerprintOf, isOpen, type Lease } from '../../domain/leases.ts';
 import type { Token } from '../../domain/token.ts';
 import { Journal } from '../journal/journal.ts';
 import type { RotationOptions } from './rotate-consumer.ts';
@@ -29,7 +29,9 @@ export async function planAdoption(
     );
   }
   const known = await leases.read(description);
-  if (known.some((lease) => isOpen(lease) && (lease.consumer === consumer.name || lease.token?.id === id))) {
+  // The end of a sunset stays: it counts where the rotation does not come before it.
+  const isTaken = ({ token: of, why }: Lease) => of?.id === id && why !== 'sunset';
+  if (known.some((lease) => isOpen(lease) && (lease.consumer === consumer.name || isTaken(lease)))) {
     throw new TokenctlError('usage', `${consumer.name} has a token that is rotated already`, {
       hint: 'List them with `tokenctl tokens leases`.',
     });

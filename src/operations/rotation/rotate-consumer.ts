@@ -80,7 +80,7 @@ function foreign({ store, consumer }: RotationOptions): TokenctlError {
     'store_changed',
     `${store.name} holds a value that is not of the consumer ${consumer.name}`,
     {
-      hint: `Nothing was written. If it is a token, take it over: tokenctl tokens rotate --consumer ${consumer.name} --adopt ID. Otherwise find out who writes it.`,
+      hint: `Nothing was written. If it is a token, take it over: \`tokenctl tokens rotate --consumer ${consumer.name} --adopt ID\`. Otherwise find out who writes it.`,
     },
   );
 }

@@ -4,11 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { rotation } from '../../../jobs/rotation.ts';
 import { fingerprintOf } from '../../../src/domain/leases.ts';
 import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
-import { readLeases } from '../../../src/operations/journal/recorded-leases.ts';
+import { LeaseReader, readLeases } from '../../../src/operations/journal/recorded-leases.ts';
 import { type SecretStore, sameValue, storeChanged } from '../../../src/operations/ports/secret-store.ts';
+import { adoptToken, planAdoption } from '../../../src/operations/rotation/adopt-token.ts';
+import { recordSunset } from '../../../src/operations/sunset/sunset.ts';
 import { dryRun } from '../../../src/targets/dry-run.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { databaseFixture, failingFrom, fixture } from '../../support/fixture.ts';
+import { token } from '../../support/tokens.ts';
 import { unusedFiles, unusedServices } from '../../support/unused-files.ts';
 
 const HOUR_MS = 3_600_000;
@@ -261,5 +264,45 @@ describe('a rotation', () => {
       yield { ...found, kind: 'access_token', live: true, ids: liveOnly ? [] : [first ?? 0] };
     };
     expect(await at.run()).toMatchObject({ summary: { rotated: 1 } });
+  });
+
+  it('takes over the token that a program uses, also one under a sunset, and revokes it after the overlap', async () => {
+    await using at = await place();
+    at.store.value = new Secret('by-hand');
+    const fingerprint = fingerprintOf(at.store.value);
+    const created = stillClock.now();
+    const expires = new Date('3026-01-01T00:00:00Z');
+    const used = token({ id: 900, created, expires, fingerprint, user: { id: 1, username: 'admin' } });
+    at.target.alive.set(900, used);
+    at.target.secrets.set('by-hand', { kind: 'access_token', ids: [900] });
+    const { id: owner, username } = used.user ?? { id: 0, username: '' };
+    await recordSunset(at.common, {
+      id: 'sunset-1',
+      owners: [
+        {
+          ...{ owner: { id: owner, username }, until: new Date(created.getTime() + 720 * HOUR_MS) },
+          tokens: [
+            {
+              ...{ id: 900, fingerprint: null, scope: 'write', lastUsed: null },
+              ...{ created: created.toISOString(), expires: expires.toISOString() },
+            },
+          ],
+        },
+      ],
+      left: { ending: 0, leased: 0, excepted: 0, ofApplications: 0, withoutOwner: 0 },
+    });
+    await expect(at.run()).rejects.toMatchObject({ code: 'store_changed' });
+    const options = {
+      ...{ ...at.common, signal: new AbortController().signal, store: at.store },
+      ...{ consumer: { name: 'deploy', ...consumers.deploy }, leases: new LeaseReader(at.log) },
+    };
+    await adoptToken(options, await planAdoption(options, used));
+    await expect(planAdoption(options, used)).rejects.toMatchObject({ code: 'usage' });
+    at.at(4);
+    expect(await at.run()).toMatchObject({ summary: { rotated: 1 } });
+    expect(at.living()).toEqual([900, at.inUse()]);
+    at.at(6);
+    expect(await at.run()).toMatchObject({ revoked: 1 });
+    expect(at.living()).toEqual([at.inUse()]);
   });
 });
