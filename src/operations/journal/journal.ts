@@ -76,6 +76,16 @@ export class Journal {
   }
 
   /**
+   * The same for several: they share syncs of the disk. All are tried before it throws.
+   *
+   * @throws TokenctlError `audit_unavailable`
+   */
+  async notes(all: readonly EntryDraft['data'][]): Promise<void> {
+    const settled = await Promise.allSettled(all.map((data) => this.note(data)));
+    for (const each of settled) if (each.status === 'rejected') throw each.reason;
+  }
+
+  /**
    * Records what came of an intent.
    *
    * @throws TokenctlError `outcome_unrecorded`: it was done, and the log does not say so.

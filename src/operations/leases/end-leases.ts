@@ -41,12 +41,14 @@ export async function endLeases(
     endingOf(lease, { tokens: found.get(lease) ?? [], revocation, change }),
   );
   const journal = new Journal({ ...change, operation: END_LEASE });
-  for (const [place, { how, why, token }] of ended.entries()) {
-    const lease = leases[place];
-    if (lease === undefined || (how === null && lease.failure === why)) continue;
-    const selection = `${lease.id} ${how === null ? `is left: ${why}` : `ended: ${WORDS[how]}`}`;
-    await journal.note({ lease: lease.id, token, selection, ...(how === null ? { why } : { how }) });
-  }
+  await journal.notes(
+    ended.flatMap(({ how, why, token }, place) => {
+      const lease = leases[place];
+      if (lease === undefined || (how === null && lease.failure === why)) return [];
+      const selection = `${lease.id} ${how === null ? `is left: ${why}` : `ended: ${WORDS[how]}`}`;
+      return [{ lease: lease.id, token, selection, ...(how === null ? { why } : { how }) }];
+    }),
+  );
   return ended;
 }
 

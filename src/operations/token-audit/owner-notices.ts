@@ -114,7 +114,7 @@ class DueOwners {
   }
 
   addExpiring(owner: string, notice: ExpiringToken): void {
-    if (this.#told.has(expiringKey(notice.token.id, notice.threshold))) this.toldBefore += 1;
+    if (this.#told.has(expiringKey(expiringFacts(notice)))) this.toldBefore += 1;
     else this.#of(owner).expiring.push(notice);
   }
 
@@ -193,7 +193,12 @@ function ownersIn(data: Entry['data']): ReadonlyMap<number, string> {
 /** Under what the audit log keeps what owners were told. */
 export const OPERATION = 'tokens.notify-owners';
 
-const expiringKey = (id: number, threshold: number) => `e ${id} ${threshold}`;
+/** What is claimed of a token: its id, the threshold and, of an end that can be moved, the second. */
+export function expiringFacts({ token: { id, expires }, threshold, isRevoked }: ExpiringToken): number[] {
+  return [id, threshold, ...(isRevoked ? [Math.floor(expires.getTime() / 1000)] : [])];
+}
+
+const expiringKey = (facts: readonly number[]) => `e ${facts.join(' ')}`;
 const revokedKey = (id: number) => `r ${id}`;
 
 /**
@@ -255,8 +260,8 @@ export function keysIn(data: Entry['data']): string[] {
   return [
     ...listOf(data['expiring']).flatMap((pair) => {
       // Thresholds may be fractions of a day.
-      const [id, threshold] = listOf(pair).filter((each) => typeof each === 'number');
-      return id === undefined || threshold === undefined ? [] : [expiringKey(id, threshold)];
+      const facts = listOf(pair).filter((each) => typeof each === 'number');
+      return facts.length < 2 ? [] : [expiringKey(facts)];
     }),
     ...numbersIn(data['revoked']).map(revokedKey),
   ];

@@ -7,6 +7,7 @@ import type { Entry } from '../ports/audit-log.ts';
 import type { Mailer } from '../ports/notifier.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import {
+  expiringFacts,
   keysIn,
   OPERATION,
   type OwnerDigest,
@@ -20,7 +21,7 @@ function claimOf({ owner, expiring, revoked }: OwnerDigest): Entry['data'] {
   return {
     step: 'mail',
     user: owner,
-    expiring: expiring.map(({ token, threshold }) => [token.id, threshold]),
+    expiring: expiring.map(expiringFacts),
     revoked: revoked.map(({ id }) => id),
   };
 }
