@@ -17,6 +17,7 @@ export interface FormField {
     | 'email'
     | 'textarea'
     | 'number'
+    | 'date'
     | 'checkbox'
     | 'select'
     | 'lookup'
@@ -106,7 +107,8 @@ function refusal(
 function missingText({ label, kind = 'text' }: FormField): string {
   if (kind === 'number') return 'Enter a number.';
   const name = oneOf(label);
-  const verb = kind === 'select' || kind === 'lookup' || kind === 'listed' ? 'Choose' : 'Enter';
+  const verb =
+    kind === 'select' || kind === 'lookup' || kind === 'listed' || kind === 'date' ? 'Choose' : 'Enter';
   if (/[^s]s$/.test(label)) return `${verb} at least one ${name}.`;
   return `${verb} ${/^[aeio]/.test(name) ? 'an' : 'a'} ${name}.`;
 }

@@ -291,6 +291,8 @@ function Input({
       return <TextInput {...text} type="password" autoComplete="new-password" />;
     case 'number':
       return <TextInput {...text} inputMode="numeric" autoComplete="off" />;
+    case 'date':
+      return <TextInput {...text} type="date" />;
     default:
       return <TextInput {...text} type={kind === 'email' ? 'email' : 'text'} autoComplete="off" />;
   }

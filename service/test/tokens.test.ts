@@ -35,6 +35,34 @@ describe('tokens', () => {
     await admin.delete('/api/v2/settings/authentication/');
   });
 
+  it('of a person end as early as asked, and never after the settings say', async () => {
+    const expires = new Date(Date.now() + 3_600_000).toISOString();
+    for (const path of ['/api/v2/tokens/', '/api/v2/users/1/personal_tokens/', '/api/v2/users/1/tokens/']) {
+      const made = await admin.post(path, { expires });
+      expect([made.status, Date.parse(String(made.json['expires']))]).toEqual([201, Date.parse(expires)]);
+    }
+    const none = await admin.post('/api/v2/tokens/', { expires: null });
+    expect([none.status, String(none.json['expires']) > expires]).toEqual([201, true]);
+    for (const [wrong, text] of [
+      ['2020-01-01T00:00:00Z', 'in the past'],
+      ['9999-01-01T00:00:00Z', 'no later than'],
+      ['2030-02-30T00:00:00Z', 'with a time zone'],
+      ['2030-01-01T00:00:00', 'with a time zone'],
+      ['2030-01-01', 'with a time zone'],
+      ['tomorrow', 'with a time zone'],
+      ['', 'with a time zone'],
+      [1_900_000_000, 'with a time zone'],
+      [{}, 'with a time zone'],
+    ] as const) {
+      const { status, json } = await admin.post('/api/v2/tokens/', { expires: wrong });
+      expect([wrong, status, json]).toEqual([wrong, 400, { expires: [expect.stringContaining(text)] }]);
+    }
+    const ofApplication = await admin.post('/api/v2/tokens/', { application: 7, expires });
+    expect([ofApplication.status, Object.keys(ofApplication.json)]).toEqual([400, ['expires']]);
+    const { json } = await admin.send('OPTIONS', '/api/v2/tokens/');
+    expect(json).toMatchObject({ actions: { POST: { expires: { type: 'datetime', required: false } } } });
+  });
+
   it('of an application come with a refresh token, which outlives their deletion', async () => {
     const { json } = await admin.post('/api/v2/tokens/', { application: 7 });
     expect(json['refresh_token']).toMatch(/^[A-Za-z0-9]{30}$/);

@@ -6,7 +6,7 @@ import type { DateRange } from '@tokenctl/common/web/date-range.tsx';
 import { DeleteButton, type Deletion } from '@tokenctl/common/web/deletion.tsx';
 import { Facts } from '@tokenctl/common/web/detail.tsx';
 import { ApiForm } from '@tokenctl/common/web/form.tsx';
-import type { FormField } from '@tokenctl/common/web/form-fields.ts';
+import type { FormField, FormValues } from '@tokenctl/common/web/form-fields.ts';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { ButtonLink } from '@tokenctl/common/web/links.tsx';
 import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';
@@ -243,7 +243,7 @@ export function CreateToken({
   const navigate = useNavigate();
   const me = useMe();
   const [made, setMade] = useState<Token | null>(null);
-  const fields: readonly FormField[] = [
+  const fields = (values: FormValues): readonly FormField[] => [
     ...(application === undefined
       ? [
           {
@@ -261,6 +261,7 @@ export function CreateToken({
       label: 'Description',
       help: 'What the token is for.',
     },
+    ...(application === undefined && values['application'] === '' ? expiryFields(values) : []),
   ];
   return (
     <>
@@ -271,12 +272,13 @@ export function CreateToken({
         )}
         <ApiForm
           fields={fields}
-          initial={{ application: '', scope: 'read', description: '' }}
+          initial={{ application: '', scope: 'read', description: '', expires: '', date: '' }}
           submitLabel="Create token"
           onCancel={() => void navigate(back)}
-          send={async ({ application: chosen, scope, description }) => {
+          send={async ({ application: chosen, scope, description, ...end }) => {
             const id = application?.id ?? (chosen === '' ? null : Number(chosen));
-            const body = { scope, description, application: id };
+            const expires = id === null ? expiryOf(end) : null;
+            const body = { scope, description, application: id, ...(expires !== null && { expires }) };
             setMade(await callApi<Token>('/api/v2/tokens/', { method: 'POST', body }));
           }}
         >
@@ -308,6 +310,42 @@ export function CreateToken({
   );
 }
 
+/** When a personal token ends: as late as the settings allow, after some hours, or with a day. */
+function expiryFields({ expires }: FormValues): readonly FormField[] {
+  return [
+    {
+      name: 'expires',
+      label: 'Expires',
+      kind: 'select',
+      choices: EXPIRY_CHOICES,
+      help: 'A token that ends soon is worth little to a thief. It cannot be later than the settings say.',
+    },
+    ...(expires === ON_DAY
+      ? [{ name: 'date', label: 'Last day', kind: 'date', required: true } as const]
+      : []),
+  ];
+}
+
+const ON_DAY = 'day';
+
+const EXPIRY_CHOICES = [
+  ['', 'As the settings say'],
+  ['1', 'In one hour'],
+  ['8', 'In 8 hours'],
+  ['24', 'In one day'],
+  ['168', 'In 7 days'],
+  ['720', 'In 30 days'],
+  ['2160', 'In 90 days'],
+  [ON_DAY, 'At the end of a day …'],
+] as const;
+
+function expiryOf({ expires = '', date }: FormValues): string | null {
+  if (expires === '') return null;
+  const at =
+    expires === ON_DAY ? new Date(`${date}T23:59:59`) : new Date(Date.now() + Number(expires) * HOUR_MS);
+  return at.toISOString();
+}
+
 /** What a new token's lifetime is read from: the service tells everyone, a controller those who see its settings. */
 interface Lifetimes {
   readonly access_token_expire_seconds?: number;
@@ -329,8 +367,8 @@ function Lifetime(): ReactNode {
   const expires = new Date(Date.now() + seconds * 1000).toISOString();
   return (
     <p>
-      Expires: {isNever(expires) ? 'never' : <Time value={expires} />}. An administrator can change the
-      lifetime of new tokens in the{' '}
+      By the settings, it expires: {isNever(expires) ? 'never' : <Time value={expires} />}. An administrator
+      can change the lifetime of new tokens in the{' '}
       {seesEverything(me) ? <Link to="/settings/authentication">settings</Link> : 'settings'}.
     </p>
   );

@@ -78,7 +78,8 @@ export const tokenFields: FieldSet = {
       token: { secret: true },
       refresh_token: { type: 'field', column: sql`f.id`, unannounced: true },
       application: { type: 'id', writable: 'create' },
-      expires: { type: 'datetime' },
+      // A personal token may be given an earlier time than that of the settings.
+      expires: { type: 'datetime', writable: 'create' },
       scope: {
         helpText: 'What it allows: read, write, or both separated by a space.',
         writable: 'change',

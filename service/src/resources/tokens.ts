@@ -151,6 +151,7 @@ interface Asked {
   readonly scope: string;
   readonly description: string;
   readonly application: { readonly id: number } | null;
+  readonly expires: Date;
 }
 
 /**
@@ -168,26 +169,32 @@ export async function issueToken(
   forApplication?: { readonly id: number },
 ): Promise<unknown> {
   const { service, reply, caller } = exchange;
-  const asked = await readAsked(exchange, kind, forApplication);
   const settings = await currentSettings(service.database);
+  const created = service.now();
+  const last = new Date(created.getTime() + settings.OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS * 1000);
+  const asked = await readAsked(exchange, { kind, forApplication, created, last });
   if (!settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS && isExternal(caller.user)) {
     throw forbidden(
       '(access_denied) OAuth2 Tokens cannot be created by users associated with an external authentication provider',
     );
   }
-  const { token, issued } = await store(
-    exchange,
-    asked,
-    settings.OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS,
-  );
+  const { token, issued } = await store(exchange, asked, created);
   reply.code(201).header('Location', `/api/v2/tokens/${token.id}/`);
   return tokenJson(token, issued);
 }
 
 async function readAsked(
   exchange: Exchange,
-  kind: 'any' | 'personal' | 'authorized',
-  forApplication: { readonly id: number } | undefined,
+  {
+    kind,
+    forApplication,
+    ...times
+  }: {
+    readonly kind: 'any' | 'personal' | 'authorized';
+    readonly forApplication: { readonly id: number } | undefined;
+    readonly created: Date;
+    readonly last: Date;
+  },
 ): Promise<Asked> {
   const body = jsonObject(exchange.request);
   const problems: Problems = {};
@@ -202,18 +209,47 @@ async function readAsked(
   if (!exchange.caller.user.is_superuser && kind !== 'personal' && 'application' in body && unusable) {
     throw badRequest('Bad data found in the field application.');
   }
+  const application = forApplication ?? named;
+  const expires = readExpires(body['expires'], { ...times, isPersonal: application === null });
+  if (typeof expires === 'string') problems['expires'] = [expires];
   if (Object.keys(problems).length > 0) throw invalid(problems);
   if (named !== null && !canSeeApplications(exchange.caller.user, named.organization)) throw forbidden();
-  return { ...asked, application: forApplication ?? named };
+  return { ...asked, application, expires: expires instanceof Date ? expires : times.last };
+}
+
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/i;
+
+/** When a new token is to end, or what is wrong with that. The controller ignores the field. */
+function readExpires(
+  given: unknown,
+  {
+    created,
+    last,
+    isPersonal,
+  }: { readonly created: Date; readonly last: Date; readonly isPersonal: boolean },
+): Date | string {
+  if (given === undefined || given === null) return last;
+  if (!isPersonal) return 'Only personal tokens take an end of their own.';
+  const expires = instantOf(given);
+  if (expires === null) return 'Enter a date and time with a time zone, such as 2026-12-31T18:00:00Z.';
+  if (expires <= created) return 'This time is in the past.';
+  return expires <= last ? expires : `By the settings, new tokens end no later than ${last.toISOString()}.`;
+}
+
+function instantOf(given: unknown): Date | null {
+  const [, year, month, day] = (typeof given === 'string' && RFC_3339.exec(given.trim())) || [];
+  const at = new Date(typeof given === 'string' ? given.trim() : Number.NaN);
+  // JavaScript takes February 30 for March 2.
+  const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)));
+  return Number.isNaN(at.getTime()) || date.getUTCDate() !== Number(day) ? null : at;
 }
 
 function store(
   exchange: Exchange,
   asked: Asked,
-  lifetime: number,
+  created: Date,
 ): Promise<{ token: TokenRecord; issued: IssuedValues }> {
   const { service, caller } = exchange;
-  const created = service.now();
   const issued = {
     token: randomText(VALUE_LENGTH),
     refreshToken: asked.application && randomText(VALUE_LENGTH),
@@ -224,7 +260,7 @@ function store(
     if (!(await isStillProven(transaction, { userId, sessionKey, tokenId }))) throw unauthenticated();
     const id = await insertToken(transaction, {
       hash: hashToken(issued.token),
-      expires: new Date(created.getTime() + lifetime * 1000),
+      expires: asked.expires,
       scope: asked.scope,
       description: asked.description,
       applicationId: asked.application?.id ?? null,
