@@ -22,19 +22,24 @@ const HUNDRED_YEARS = NEVER_DAYS * DAY;
 export const neverExpires: TokenRule = {
   appliesTo: 'tokens',
   defaults: { enabled: true, severity: 'high', exceptions: [] },
+  tells: ['leases'],
   help: {
     finds: 'An access token that expires more than a hundred years from now.',
     matters:
       'A leaked copy works forever. By default, controllers issue every token with a lifetime of a thousand years.',
     remedy:
-      'Set a lifetime with tokenctl settings token-lifetime, have the owners replace these tokens, then revoke them with tokenctl tokens revoke --finding never-expires.',
+      'Set a lifetime with tokenctl settings token-lifetime, have the owners replace these tokens, and give the rest an end with tokenctl tokens sunset, or revoke them with tokenctl tokens revoke --finding never-expires.',
     reference: 'RFC 6750, section 5.3: issue short-lived bearer tokens',
   },
   prepare: ({ facts }) =>
     checkOf(
       {
         condition: endless(facts.now),
-        message: ({ expires }) => `It expires in the year ${expires.getUTCFullYear()}.`,
+        message: (token) => {
+          const lease = leaseOf(token, facts);
+          const end = lease === null ? '' : `; its lease ends on ${lease.until.slice(0, 10)}`;
+          return `It expires in the year ${token.expires.getUTCFullYear()}${end}.`;
+        },
       },
       facts,
     ),
@@ -42,6 +47,12 @@ export const neverExpires: TokenRule = {
 
 function endless(now: Date): Condition {
   return { expiresAfter: now.getTime() + HUNDRED_YEARS };
+}
+
+/** The open lease of a token; null for another one with its number, as after a database was restored, and where none is known. */
+function leaseOf({ id, user }: Pick<Token, 'id' | 'user'>, { leases }: Pick<Facts, 'leases'>) {
+  const lease = leases?.get(id);
+  return lease !== undefined && (lease.owner === null || lease.owner === user?.id) ? lease : null;
 }
 
 /** Whether a token expires more than a hundred years from now. */
@@ -90,12 +101,9 @@ export const leaseOverdue: TokenRule = {
   },
   prepare: ({ facts }) =>
     checkOfOwner(
-      ({ id, user }) => {
-        const lease = facts.overdueLeases?.get(id);
-        return lease !== undefined && (lease.owner === null || lease.owner === user?.id);
-      },
-      ({ id }) => {
-        const lease = facts.overdueLeases?.get(id);
+      (token) => leaseOf(token, facts)?.isOverdue === true,
+      (token) => {
+        const lease = leaseOf(token, facts);
         return `Its lease ${lease?.id ?? ''} was to end it at ${lease?.until ?? ''}.`;
       },
     ),

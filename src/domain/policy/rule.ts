@@ -79,6 +79,8 @@ interface RuleBase<Setting extends RuleSetting> {
   readonly help: RuleHelp;
   /** What must be known for it, beside the tokens. */
   readonly needs?: readonly Fact[];
+  /** What its messages have as well where it is known. */
+  readonly tells?: readonly Fact[];
   /** The severity where the facts make findings less severe; replaces only the default severity. */
   readonly severityHere?: (facts: Facts) => Severity | null;
 }
@@ -227,10 +229,15 @@ export interface Facts extends KnownUses {
   readonly lastCompared?: ReadonlyMap<number, Date | null>;
   /** Who had left by the last answer of a directory, with its name and time. */
   readonly left?: ReadonlyMap<number, { readonly directory: string; readonly at: Date }>;
-  /** The leases past their end, by the ids of their tokens, with the ids of the owners. Read where a rule needs them. */
-  readonly overdueLeases?: ReadonlyMap<
+  /** The open leases by the ids of their tokens, with the ids of the owners. Read where a rule needs them. */
+  readonly leases?: ReadonlyMap<
     number,
-    { readonly id: string; readonly until: string; readonly owner: number | null }
+    {
+      readonly id: string;
+      readonly until: string;
+      readonly owner: number | null;
+      readonly isOverdue: boolean;
+    }
   >;
   /** When a user last changed anything by the activity stream; none for who never did. */
   readonly lastChanges: ReadonlyMap<number, Date>;

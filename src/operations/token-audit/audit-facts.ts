@@ -42,7 +42,9 @@ export interface Gathered {
  */
 export async function gatherFacts(wanted: FactsWanted): Promise<Gathered> {
   const gathering = new Gathering(wanted);
-  const needed = new Set(wanted.rules.flatMap((rule) => ruleOf(rule).needs ?? []));
+  const needed = new Set(
+    wanted.rules.map(ruleOf).flatMap(({ needs = [], tells = [] }) => [...needs, ...tells]),
+  );
   const refused = new Map<Fact, string>();
   for (const fact of needed) {
     try {
@@ -88,7 +90,7 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
   readonly #external = new Map<number, string>();
   readonly #lastCompared = new Map<number, Date | null>();
   readonly #left = new Map<number, { readonly directory: string; readonly at: Date }>();
-  #overdueLeases: NonNullable<Facts['overdueLeases']> = new Map();
+  #leases: NonNullable<Facts['leases']> = new Map();
   #lastChanges: ReadonlyMap<number, Date> = new Map();
   #settings: PolicySettings | null = null;
   #tokensInClear = false;
@@ -111,7 +113,7 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
       externalUsers: this.#external,
       lastCompared: this.#lastCompared,
       left: this.#left,
-      overdueLeases: this.#overdueLeases,
+      leases: this.#leases,
       lastChanges: this.#lastChanges,
       settings: this.#settings,
       tokensInClear: this.#tokensInClear,
@@ -165,11 +167,11 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
     const { openLog, now } = this.#wanted;
     if (openLog === undefined) return 'The audit log is not read here';
     const { open, why } = await knownLeases(openLog);
-    const due = leasesByToken(open, await this.#describe());
-    this.#overdueLeases = new Map(
-      [...due]
-        .filter(([, lease]) => isLeaseDue(lease, now))
-        .map(([token, { id, until, owner }]) => [token, { id, until, owner: owner.id }]),
+    this.#leases = new Map(
+      [...leasesByToken(open, await this.#describe())].map(([token, lease]) => [
+        token,
+        { id: lease.id, until: lease.until, owner: lease.owner.id, isOverdue: isLeaseDue(lease, now) },
+      ]),
     );
     return why === null ? undefined : `The audit log could not be read (${why})`;
   }
