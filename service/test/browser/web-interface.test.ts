@@ -233,6 +233,19 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.getByRole('link', { name: /^Failed: \d+$/ }).waitFor();
     }));
 
+  it('gives a personal token an end, and shows at the field why one is refused', () =>
+    open('/users/1/tokens/add', async (page) => {
+      await page.getByLabel('Description').fill('for a week');
+      await page.getByRole('combobox', { name: 'Expires' }).selectOption('At the end of a day …');
+      await page.getByLabel('Last day').fill('2020-01-01');
+      await page.getByRole('button', { name: 'Create token' }).click();
+      await page.getByText('This time is in the past.').waitFor();
+      await page.getByRole('combobox', { name: 'Expires' }).selectOption('In 7 days');
+      await page.getByRole('button', { name: 'Create token' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Token created' });
+      await dialog.getByText('It expires').waitFor();
+    }));
+
   it('shows an expiry in a thousand years as never, everywhere', () =>
     open('/users/1/tokens/add', async (page) => {
       await page.getByLabel('Description').fill('for ever');
