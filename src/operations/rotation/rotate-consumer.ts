@@ -48,10 +48,11 @@ export async function rotateConsumer(options: RotationOptions): Promise<Rotation
   await run.open({ consumer: consumer.name, selection: consumer.name });
   let result: Rotation = { result: 'busy', token: null, revoked: 0 };
   try {
-    // What was read before may be outdated: another process may have done it meanwhile.
-    const now = await readState(options);
-    if (!(await isBusy(options, run.journal.run)) && !now.isMaking)
-      result = await work(options, { run, now });
+    if (!(await isBusy(options, run.journal.run))) {
+      // What was read before may be outdated: another process may have done it meanwhile. From here on, none begins.
+      const now = await readState(options);
+      if (!now.isMaking) result = await work(options, { run, now });
+    }
   } catch (error) {
     await run.close({ consumer: consumer.name, result: 'failed', reason: messageOf(error) });
     throw error;

@@ -247,6 +247,45 @@ describe('a rotation', () => {
     throw new Error('never whole');
   });
 
+  it('of two at once, leaves the token of the one that ended meanwhile as it is', async () => {
+    await using at = await place();
+    await at.run();
+    const old = at.store.value;
+    at.at(4);
+    const [isWriting, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow = Object.create(at.store) as MemoryStore;
+    slow.write = async (value, over) => {
+      isWriting.resolve();
+      await goesOn.promise;
+      await at.store.write(value, over);
+    };
+    const using = (store: SecretStore) => ({
+      services: { ...unusedServices, store: () => Promise.resolve(store) },
+    });
+    Object.defineProperty(slow, 'value', { get: () => at.store.value });
+    const first = at.run(using(slow));
+    await isWriting.promise;
+    // The answer to its second question is on its way while the first one writes, and ends.
+    let reads = 0;
+    const late: SecretStore = {
+      name: at.store.name,
+      write: (value, over) => at.store.write(value, over),
+      read: async () => {
+        reads += 1;
+        if (reads !== 2) return at.store.value;
+        goesOn.resolve();
+        await first;
+        return old;
+      },
+    };
+    expect(await at.run(using(late))).toMatchObject({ summary: { rotated: 0, busy: 1 } });
+    goesOn.resolve();
+    expect(await first).toMatchObject({ summary: { rotated: 1 } });
+    const inUse = at.inUse();
+    const lease = (await at.leases()).find(({ token }) => token?.id === inUse);
+    expect([lease?.state, lease?.until]).toEqual(['open', '2026-11-20T20:00:00.000Z']);
+  });
+
   it('revokes a token at once that the controller does not accept, whatever else is used meanwhile', async () => {
     await using at = await place();
     await at.run();
