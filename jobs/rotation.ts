@@ -26,6 +26,8 @@ export const rotation = defineJob({
   on: 'target',
   schedule: '* * * * *',
   dryRun: true,
+  // A consumer has one store: its tokens come from one component.
+  inOnePlace: true,
   parameters: () =>
     z.strictObject({
       consumers: z

@@ -78,7 +78,8 @@ export async function runJob(
   });
   const named = context ?? runtime.configuration.currentContext ?? '';
   try {
-    return await inEachComponent(runtime, named, async (place, component) => {
+    const isOnePlace = kind.inOnePlace === true;
+    return await inEachComponent(runtime, { context: named, isOnePlace }, async (place, component) => {
       const { target: dryTarget, description, openNames, actor: caller } = await place.dryRun();
       const target = dryRun ? dryTarget : await place.target();
       const actor = { ...caller, ...marks };
@@ -156,8 +157,12 @@ interface Part {
  * @param context The context's name.
  * @throws TokenctlError what the work throws; on a platform once both were tried.
  */
-async function inEachComponent(runtime: Runtime, context: string, work: PartWork): Promise<JobReport> {
-  const components = await runtime.components();
+async function inEachComponent(
+  runtime: Runtime,
+  { context, isOnePlace }: { readonly context: string; readonly isOnePlace: boolean },
+  work: PartWork,
+): Promise<JobReport> {
+  const components = isOnePlace ? [] : await runtime.components();
   if (components.length < 2) {
     return await work(runtime, null).catch((error: unknown) => {
       throw errorNamingContext(error, context);

@@ -138,6 +138,8 @@ export interface Job<Parameters = unknown, On extends keyof JobContexts = keyof 
   readonly schedule: string;
   /** Whether it changes or tells anything, so that it is a dry run until the configuration says otherwise. */
   readonly dryRun: boolean;
+  /** Set where a platform is one place to it, the one that makes new tokens; otherwise it works in the gateway and in the controller. */
+  readonly inOnePlace?: true;
   /** The shape of its parameters in the configuration. Built when a configuration has a job of this kind. */
   parameters(): z.ZodType<Parameters>;
   /** Checks what the shape cannot tell, without connecting. Throws `TokenctlError`. */

@@ -170,3 +170,29 @@ test('a stand-in for a management command says that it leaves the controller out
   expect(stderr).toContain('tokens of the gateway');
   expect(rowsOf(await json('tokens', 'list'), 'left')).toEqual(['aap/controller']);
 });
+
+test('a rotation makes its tokens in one place, and its next run knows them', {
+  tags: ['long'],
+}, async () => {
+  const { folder, json, run, configure } = home();
+  const consumers = '{ deploy: { every: 1h, lifetime: 3h, overlap: 30m, store: files } }';
+  configure(`stores: { files: { kind: file, file: "${folder}/{consumer}.token" } }
+jobs: { rotate: { job: rotation, dryRun: false, parameters: { consumers: ${consumers} } } }
+`);
+  const made = async () => {
+    const rows: { description: string; context: string }[] = await json('tokens', 'list');
+    return rows.filter(({ description }) => description.startsWith('deploy')).map(({ context }) => context);
+  };
+  for (const _again of [1, 2]) {
+    const { code, stderr } = await run('jobs', 'run', 'rotate');
+    expect([code, stderr]).toEqual([0, expect.any(String)]);
+    expect(await made()).toEqual(['aap/gateway']);
+  }
+  const token = readFileSync(join(folder, 'deploy.token'), 'utf8').trim();
+  const me = await fetch(`${platform.url}/api/gateway/v1/me/`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  expect(me.status).toBe(200);
+  expect((await run('tokens', 'rotate', '--consumer', 'deploy', '--yes')).code).toBe(0);
+  expect(await made()).toEqual(['aap/gateway', 'aap/gateway']);
+});
