@@ -1,8 +1,10 @@
+import type { Configuration } from '../config/configuration.ts';
 import type { Environment } from '../config/paths.ts';
 import { readSecret } from '../config/secrets.ts';
 import { type StoreSettings, storeFor, storeSettings } from '../config/stores.ts';
 import type { SecretStore } from '../operations/ports/secret-store.ts';
 import type { VaultLogin } from '../stores/vault-store.ts';
+import { credentialVariables } from './exec/program-environment.ts';
 import { readNamedFile } from './open-directory.ts';
 
 /**
@@ -14,17 +16,25 @@ import { readNamedFile } from './open-directory.ts';
 export async function openStore(
   name: string,
   {
-    stores,
+    configuration,
+    stores = configuration.stores,
     consumer,
     environment,
   }: {
-    readonly stores: Readonly<Record<string, StoreSettings>>;
+    readonly configuration: Configuration;
+    /** Instead of those of the configuration. */
+    readonly stores?: Readonly<Record<string, StoreSettings>>;
     readonly consumer: string;
     readonly environment: Environment;
   },
 ): Promise<SecretStore> {
   const settings = storeFor(storeSettings(name, stores), consumer);
   const called = `The store ${name}`;
+  // Programs of a store get no credential of tokenctl.
+  const forPrograms = () => {
+    const own = credentialVariables(configuration);
+    return Object.fromEntries(Object.entries(environment).filter(([variable]) => !own.has(variable)));
+  };
   switch (settings.kind) {
     case 'file': {
       const { fileStore } = await import('../stores/file-store.ts');
@@ -48,14 +58,14 @@ export async function openStore(
           ? accessInCluster(called, environment)
           : await accessByKubeconfig(kubeconfig.file, {
               name: called,
-              environment,
+              environment: forPrograms(),
               context: kubeconfig.context,
             });
       return kubernetesStore({ namespace, secret, key, access }, called);
     }
     case 'command': {
       const { commandStore } = await import('../stores/command-store.ts');
-      return commandStore({ ...settings, environment }, called);
+      return commandStore({ ...settings, environment: forPrograms() }, called);
     }
   }
 }

@@ -125,7 +125,7 @@ function servicesOf({ configuration, environment, notifiers }: WorkOptions): Job
     },
     async store(name, consumer) {
       const { openStore } = await import('../open-store.ts');
-      return await openStore(name, { stores: configuration.stores, consumer, environment });
+      return await openStore(name, { configuration, consumer, environment });
     },
     async polledStreams(auditLog, signal) {
       const { openPolledStreams } = await import('../signals/streams.ts');

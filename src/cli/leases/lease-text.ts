@@ -65,6 +65,9 @@ function tokenText({ id, token }: Lease): string {
  * @throws TokenctlError whatever the target throws.
  */
 export async function tellOfDueLeases(runtime: Runtime): Promise<readonly Lease[]> {
+  const { file, database } = runtime.configuration.auditLog;
+  // Without a place for a log there are no leases.
+  if (file === undefined && database === undefined) return [];
   const { open, why } = await knownLeases(() => runtime.auditLog());
   if (why !== null) writeNotice(`Leases are not shown: ${why}`);
   const now = open.length === 0 ? runtime.clock.now() : (await runtime.targetClock()).now();

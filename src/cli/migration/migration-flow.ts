@@ -141,15 +141,15 @@ function placeOf(flags: Pick<MigrationFlags, 'store' | 'output-dir'>): string {
  */
 function placesOf({ runtime, flags }: ChangeRequest<MigrationFlags>): Open | null {
   const { store } = flags;
-  const { environment } = runtime;
+  const { environment, configuration } = runtime;
   if (store !== undefined) {
-    const { stores } = runtime.configuration;
+    const { stores } = configuration;
     if (!JSON.stringify(storeSettings(store, stores)).includes('{consumer}')) {
       throw new TokenctlError('usage', `The store ${store} has one place for all tokens`, {
         hint: 'Write {consumer} in its path or key: it stands for migrated-ID, by the id of the old token.',
       });
     }
-    return (consumer: string) => openStore(store, { stores, consumer, environment });
+    return (consumer: string) => openStore(store, { configuration, consumer, environment });
   }
   if (flags['output-dir'] === undefined) return null;
   const folder = absolutePath(flags['output-dir'], process.cwd(), environment);
@@ -157,5 +157,5 @@ function placesOf({ runtime, flags }: ChangeRequest<MigrationFlags>): Open | nul
     throw new TokenctlError('usage', `${folder} is no directory`, { hint: 'Create it, with mode 0700.' });
   }
   const stores = { files: { kind: 'file' as const, file: join(folder, '{consumer}') } };
-  return (consumer: string) => openStore('files', { stores, consumer, environment });
+  return (consumer: string) => openStore('files', { configuration, stores, consumer, environment });
 }

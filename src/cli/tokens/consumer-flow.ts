@@ -51,8 +51,8 @@ export async function consumerFlow(
       hint: `Use --context ${context}.`,
     });
   }
-  const { stores } = runtime.configuration;
-  const store = await openStore(consumer.store, { stores, consumer: name, environment: runtime.environment });
+  const { configuration, environment } = runtime;
+  const store = await openStore(consumer.store, { configuration, consumer: name, environment });
   const withChange = (change: Change): RotationOptions => ({
     ...change,
     ...{ consumer, store, leases: new LeaseReader(change.log), early: true },

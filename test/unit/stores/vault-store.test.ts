@@ -1,6 +1,7 @@
 import { Secret } from '@tokenctl/common/secret.ts';
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/app/open-store.ts';
+import { loadConfiguration } from '../../../src/config/configuration.ts';
 import { storesSchema } from '../../../src/config/stores.ts';
 import { type VaultLogin, type VaultStoreOptions, vaultStore } from '../../../src/stores/vault-store.ts';
 import { ownCa } from '../../support/own-ca.ts';
@@ -196,7 +197,8 @@ describe('a key in Vault', () => {
     const kubernetes = { role: 'deploy', jwt: { file: '/no/such/token' } };
     const url = vault.server.url.href;
     const stores = storesSchema.parse({ ci: { kind: 'vault', url, path: PATH, login: { kubernetes } } });
-    const opened = await openStore('ci', { stores, consumer: 'deploy', environment: {} });
+    const configuration = loadConfiguration({}, {}, []);
+    const opened = await openStore('ci', { configuration, stores, consumer: 'deploy', environment: {} });
     await expect(opened.read()).rejects.toMatchObject({
       code: 'configuration',
       message: expect.stringContaining('/no/such/token cannot be read (ENOENT)'),
