@@ -3,13 +3,13 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { ADOPT_LEASE, type Adoption, fingerprintOf, isOpen, type Lease } from '../../domain/leases.ts';
 import type { Token } from '../../domain/token.ts';
 import { Journal } from '../journal/journal.ts';
-import type { RotationOptions } from './rotate-consumer.ts';
+import { type RotationOptions, requireMayCreate } from './rotate-consumer.ts';
 
 /**
  * How a token that a program uses already is taken over into its rotation: from the next one on, it is revoked as if tokenctl had made it.
  * Reads only.
  *
- * @throws TokenctlError `unsupported` for a token of an application, `usage` for a consumer that has tokens already, `store_changed` where its
+ * @throws TokenctlError `unsupported` for a token of an application, `usage` for one of another user and for a consumer that has tokens already, `store_changed` where its
  * store holds another value than this token.
  */
 export async function planAdoption(
@@ -22,10 +22,13 @@ export async function planAdoption(
       hint: 'A rotation makes personal tokens. Change the program, then revoke this one.',
     });
   }
-  if (consumer.user !== undefined && consumer.user !== user.username) {
+  requireMayCreate(description, consumer);
+  // Over REST, the next token is of the account of this context.
+  const { user: owner = description.identity.username } = consumer;
+  if (owner !== user.username) {
     throw new TokenctlError(
       'usage',
-      `Token ${id} belongs to ${user.username}, and ${consumer.name} to ${consumer.user}`,
+      `Token ${id} belongs to ${user.username}, and ${consumer.name} to ${owner}`,
     );
   }
   const known = await leases.read(description);

@@ -1,11 +1,16 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { numberText } from '@tokenctl/common/text.ts';
 import type { Consumer } from '../../domain/rotation.ts';
-import { requireRestCreates } from '../../domain/token-request.ts';
 import type { JobReport, TargetJobContext } from '../jobs/job.ts';
 import { LeaseReader } from '../journal/recorded-leases.ts';
 import { requireWithinLifetime } from '../leases/make-limited-token.ts';
-import { planOf, type Rotation, type RotationOptions, rotateConsumer } from './rotate-consumer.ts';
+import {
+  planOf,
+  type Rotation,
+  type RotationOptions,
+  requireMayCreate,
+  rotateConsumer,
+} from './rotate-consumer.ts';
 
 /** A consumer, and the name of its store. */
 export type StoredConsumer = Consumer & { readonly store: string };
@@ -29,7 +34,7 @@ export async function rotateAll(
   context: TargetJobContext,
   consumers: readonly StoredConsumer[],
 ): Promise<JobReport> {
-  requireMayCreate(context, consumers);
+  for (const consumer of consumers) requireMayCreate(context.description, consumer);
   await requireWithinLifetime(context.target, Math.max(...consumers.map(({ lifetime }) => lifetime)));
   const leases = new LeaseReader(context.log);
   const done: Done = { rotations: [], planned: [], failures: [] };
@@ -48,23 +53,6 @@ export async function rotateAll(
 }
 
 const OF_THE_LOG: ReadonlySet<TokenctlError['code']> = new Set(['audit_unavailable', 'outcome_unrecorded']);
-
-/** Over REST, an account creates tokens for itself only; a database does not know whom to create them for. */
-function requireMayCreate(
-  { description: { credential, identity, dialect } }: TargetJobContext,
-  consumers: readonly StoredConsumer[],
-): void {
-  for (const { name, user } of consumers) {
-    if (credential !== 'database_role')
-      requireRestCreates({ user }, { username: identity.username, dialect });
-    else if (user === undefined) {
-      throw new TokenctlError(
-        'configuration',
-        `The consumer ${name} needs a user: its context is a database`,
-      );
-    }
-  }
-}
 
 async function rotate(
   options: RotationOptions & Pick<TargetJobContext, 'dryRun'>,

@@ -2,11 +2,13 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Secret } from '@tokenctl/common/secret.ts';
 import { fingerprintOf, type Lease, ROTATE } from '../../domain/leases.ts';
 import { type Consumer, type RotationState, rotationState } from '../../domain/rotation.ts';
+import { requireRestCreates } from '../../domain/token-request.ts';
 import { type Change, OperationRun } from '../journal/operation-run.ts';
 import { extendLease, type LeaseReader } from '../journal/recorded-leases.ts';
 import { endLeases, leftLeases } from '../leases/end-leases.ts';
 import { type LimitedToken, makeLimitedToken } from '../leases/make-limited-token.ts';
 import type { SecretStore } from '../ports/secret-store.ts';
+import type { TargetDescription } from '../ports/target.ts';
 import { confirmStored, deliver, undone } from './deliver-token.ts';
 
 /** What a rotation came to for one consumer. */
@@ -61,6 +63,20 @@ export async function rotateConsumer(options: RotationOptions): Promise<Rotation
   return result;
 }
 
+/**
+ * Over REST, an account creates tokens for itself only; a database does not know whom to create them for.
+ *
+ * @throws TokenctlError `unsupported`, `configuration`
+ */
+export function requireMayCreate(
+  { credential, identity, dialect }: TargetDescription,
+  { name, user }: Consumer,
+): void {
+  if (credential !== 'database_role') requireRestCreates({ user }, { username: identity.username, dialect });
+  else if (user === undefined)
+    throw new TokenctlError('configuration', `The consumer ${name} needs a user: its context is a database`);
+}
+
 /** How many tokens of a consumer live at a time: that in its store, and the one before it or after it. */
 const MAX_LIVING = 2;
 
@@ -69,6 +85,7 @@ type Now = RotationState & { readonly stored: Secret | null };
 
 async function readState(options: RotationOptions): Promise<Now> {
   const { consumer, store, leases, description, clock, signal, early = false } = options;
+  requireMayCreate(description, consumer);
   const stored = await store.read(signal);
   const known = await leases.read(description);
   const fingerprint = stored === null ? null : fingerprintOf(stored);

@@ -7,6 +7,7 @@ import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
 import { LeaseReader, readLeases } from '../../../src/operations/journal/recorded-leases.ts';
 import { type SecretStore, sameValue, storeChanged } from '../../../src/operations/ports/secret-store.ts';
 import { adoptToken, planAdoption } from '../../../src/operations/rotation/adopt-token.ts';
+import { planOf, rotateConsumer } from '../../../src/operations/rotation/rotate-consumer.ts';
 import { recordSunset } from '../../../src/operations/sunset/sunset.ts';
 import { dryRun } from '../../../src/targets/dry-run.ts';
 import { stillClock } from '../../support/drafts.ts';
@@ -303,6 +304,20 @@ describe('a rotation', () => {
       yield { ...found, kind: 'access_token', live: true, ids: liveOnly ? [] : [first ?? 0] };
     };
     expect(await at.run()).toMatchObject({ summary: { rotated: 1 } });
+  });
+
+  it('makes no token of this account in the place of another user, and takes none over', async () => {
+    await using at = await place();
+    const options = {
+      ...{ ...at.common, signal: new AbortController().signal, store: at.store, early: true },
+      ...{ consumer: { name: 'deploy', ...consumers.deploy }, leases: new LeaseReader(at.log) },
+    };
+    const other = { ...options, consumer: { ...options.consumer, user: 'bob' } };
+    await expect(planOf(other)).rejects.toMatchObject({ code: 'unsupported' });
+    await expect(rotateConsumer(other)).rejects.toMatchObject({ code: 'unsupported' });
+    const used = token({ id: 900, user: { id: 2, username: 'bob' } });
+    await expect(planAdoption(options, used)).rejects.toMatchObject({ code: 'usage' });
+    expect([at.living(), await at.entries()]).toEqual([[], []]);
   });
 
   it('takes over the token that a program uses, also one under a sunset, and revokes it after the overlap', async () => {
