@@ -64,12 +64,15 @@ async function tokensOf(
   { target }: Pick<Change, 'target'>,
 ): Promise<ReadonlyMap<Lease, readonly Token[]>> {
   const found = new Map<Lease, Token[]>();
-  const byId = new Map(leases.flatMap((lease) => (lease.token ? [[lease.token.id, lease] as const] : [])));
+  // A token can have two leases: that of a sunset and that of a rotation.
+  const byId = Map.groupBy(
+    leases.filter(({ token }) => token !== null),
+    ({ token }) => token?.id ?? 0,
+  );
   const note = (lease: Lease, token: Token) => found.set(lease, [...(found.get(lease) ?? []), token]);
   if (byId.size > 0) {
     for await (const token of target.tokens({ ids: [...byId.keys()] })) {
-      const lease = byId.get(token.id);
-      if (lease !== undefined && isTokenOf(lease, token)) note(lease, token);
+      for (const lease of byId.get(token.id) ?? []) if (isTokenOf(lease, token)) note(lease, token);
     }
   }
   for (const lease of leases) {
@@ -92,7 +95,7 @@ interface Revocation {
 
 async function revoke(change: Change, tokens: readonly Token[]): Promise<Revocation | null> {
   if (tokens.length === 0) return null;
-  const ids = tokens.map(({ id }) => id);
+  const ids = [...new Set(tokens.map(({ id }) => id))];
   const { target, clock, description } = change;
   const words = `tokens whose lease ends: ${ids.join(', ')}`;
   const selector = { ids };

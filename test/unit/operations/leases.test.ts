@@ -115,6 +115,23 @@ describe('a token with a lease', () => {
     expect(await at.runAfter(3)).toMatchObject({ summary: { ended: [one.lease] } });
   });
 
+  it('stays with every lease of its token where that is not revoked', async () => {
+    await using at = await place();
+    const { token, lease } = await at.make();
+    const [made] = await at.leases();
+    const other = { ...made, id: 'sunset-1-1' } as Lease;
+    at.target.onRevoke = () => 'failed';
+    const ended = await endLeases(at.common, [other, made as Lease]);
+    expect(ended.map((each) => [each.lease, each.how])).toEqual([
+      ['sunset-1-1', null],
+      [lease, null],
+    ]);
+    at.target.onRevoke = () => undefined;
+    const again = await endLeases(at.common, [other, made as Lease]);
+    expect(again.map(({ how }) => how)).toEqual(['revoked', 'revoked']);
+    expect(at.target.alive.has(token.id)).toBe(false);
+  });
+
   it('is gone only for an account that would see it', async () => {
     await using at = await place();
     const { token } = await at.make();
