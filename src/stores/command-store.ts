@@ -51,22 +51,30 @@ async function runCommand(
 ): Promise<string> {
   const { name, input, timeout, environment, signal } = options;
   const limit = AbortSignal.timeout(timeout * 1000);
+  const stop = signal === undefined ? limit : AbortSignal.any([signal, limit]);
   const child = spawn(program, args, {
     env: environment,
     stdio: ['pipe', 'pipe', 'ignore'],
-    signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+    signal: stop,
     killSignal: 'SIGKILL',
   });
+  // Its end is awaited below, but not after the time is over.
+  child.on('error', () => undefined);
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     text += chunk;
-    if (text.length > MAX_BYTES) child.kill('SIGKILL');
+    if (text.length <= MAX_BYTES) return;
+    child.kill('SIGKILL');
+    child.stdout.destroy();
   });
   // A program that does not read its input closes it: its exit code says what it did.
   child.stdin.on('error', () => undefined).end(input);
   try {
-    const [code, killed] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
-    if (code === 0) return text;
+    const [code, killed] = (await once(child, 'close', { signal: stop })) as [
+      number | null,
+      NodeJS.Signals | null,
+    ];
+    if (code === 0 && text.length <= MAX_BYTES) return text;
     const how =
       text.length > MAX_BYTES
         ? 'printed too much'
@@ -83,5 +91,8 @@ async function runCommand(
       throw new TokenctlError('target_unreachable', `${name}: ${program} did not end within ${timeout} s`);
     const { code = 'unknown' } = cause as NodeJS.ErrnoException;
     throw new TokenctlError('configuration', `${name}: ${program} cannot be run (${code})`, { cause });
+  } finally {
+    // What it started may hold its output open.
+    child.stdout.destroy();
   }
 }

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '@tokenctl/common/secret.ts';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { commandStore } from '../../../src/stores/command-store.ts';
 import { fileStore } from '../../../src/stores/file-store.ts';
 
@@ -121,6 +121,28 @@ describe('two commands as a store', () => {
       'The store cloud',
     );
     await expect(missing.read()).rejects.toMatchObject({ code: 'configuration' });
+  });
+
+  it('waits for nothing that a command leaves behind with its output, once it is stopped', async () => {
+    const leaving = (script: string) =>
+      at({
+        read: `require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(script)}, process.argv[1], String(process.pid)], { stdio: ['ignore', 'inherit', 'ignore'], detached: true }).unref()`,
+      });
+    const flood = leaving("setInterval(() => process.stdout.write('x'.repeat(100_000)))");
+    await expect(flood.read()).rejects.toMatchObject({
+      message: expect.stringContaining('printed too much'),
+    });
+    const stop = new AbortController();
+    const reading = leaving(
+      "setInterval(() => process.ppid === Number(process.argv[2]) || require('fs').writeFileSync(process.argv[1], String(process.pid)), 10)",
+    ).read(stop.signal);
+    reading.catch(() => undefined);
+    const left = await vi.waitFor(() => Number(readFileSync(place(), 'utf8') || undefined), {
+      timeout: 10_000,
+    });
+    onTestFinished(() => void process.kill(left, 'SIGKILL'));
+    stop.abort();
+    await expect(reading).rejects.toMatchObject({ code: 'interrupted' });
   });
 
   it('ends a command that hangs, also when it is stopped itself', async () => {
