@@ -1,6 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
-import { isOpen, type Lease, RELEASE_LEASE, SUNSET, type SunsetNote } from '../../domain/leases.ts';
+import {
+  isOpen,
+  isTokenOf,
+  type Lease,
+  RELEASE_LEASE,
+  SUNSET,
+  type SunsetNote,
+} from '../../domain/leases.ts';
 import { expiresNever } from '../../domain/policy/lifetime-rules.ts';
 import { type Exception, exceptionMatches, isExpiredException } from '../../domain/policy/subject.ts';
 import {
@@ -59,14 +66,15 @@ interface PlanOptions {
 export async function planSunset(options: PlanOptions): Promise<SunsetPlan> {
   const { leases, spread, exceptions, own } = options;
   const { now } = spread;
-  const leased = new Set([...leases.filter(isOpen).map(({ token }) => token?.id), ...own]);
+  const leased = Map.groupBy(leases.filter(isOpen), ({ token }) => token?.id);
   const rules = exceptions.filter((each) => !isExpiredException(each, now));
   const left = { ending: 0, leased: 0, excepted: 0, ofApplications: 0, withoutOwner: 0 };
   const chosen: (Token & { readonly user: UserReference })[] = [];
   for await (const token of options.tokens) {
     const { user } = token;
     if (!isEndless(token, options, now)) left.ending += 1;
-    else if (leased.has(token.id)) left.leased += 1;
+    else if (own.includes(token.id) || leased.get(token.id)?.some((lease) => isTokenOf(lease, token)))
+      left.leased += 1;
     else if (rules.some((rule) => exceptionMatches(rule, token))) left.excepted += 1;
     else if (token.application !== null) left.ofApplications += 1;
     else if (user === null) left.withoutOwner += 1;

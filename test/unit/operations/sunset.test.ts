@@ -142,6 +142,17 @@ describe('a sunset', () => {
     expect([...at.target.alive.keys()]).toEqual([4, 5, 6]);
   });
 
+  it('leaves out no token for the lease of another one with its number, as after a restored database', async () => {
+    await using at = await place();
+    await recordSunset(at.common, await at.plan());
+    const [first = token()] = [at.target.alive.get(1)];
+    at.target.alive.set(1, { ...first, created: new Date(now.getTime() - DAY) });
+    expect(await at.plan()).toMatchObject({
+      owners: [{ owner: { username: 'user2' }, tokens: [{ id: 1 }] }],
+      left: { leased: 2 },
+    });
+  });
+
   it('tells owners the day on which tokens are revoked, under the same thresholds', async () => {
     await using at = await place();
     const plan = await at.plan();
