@@ -13,7 +13,10 @@ export const sunsetFlags = {
   undo: string({
     summary: 'Take back the ends of this sunset that have not come; with --user, of that user.',
     helpValue: 'SUNSET',
-    exclusive: ['over', 'notice', 'per-day', 'max-lifetime', 'weekends'],
+    exclusive: [
+      ...Object.keys({ ...selectorFlags, ...findingPolicyFlag }).filter((name) => name !== 'user'),
+      ...['over', 'notice', 'per-day', 'max-lifetime', 'weekends'],
+    ],
   }),
   ...changeFlags,
 };

@@ -2,6 +2,7 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { policyFrom } from '../../config/policy.ts';
 import { isOpen, type Lease } from '../../domain/leases.ts';
+import { matchesAny } from '../../domain/policy/subject.ts';
 import type { OwnersEnd } from '../../domain/sunset.ts';
 import { readLeases } from '../../operations/journal/recorded-leases.ts';
 import { requireMayChange } from '../../operations/scope/visibility.ts';
@@ -153,7 +154,7 @@ export async function sunsetUndoFlow(
   const { user: users } = flags;
   const leases = all
     .filter(isOpen)
-    .filter(({ owner }) => users === undefined || users.includes(owner.username));
+    .filter(({ owner }) => users === undefined || matchesAny(owner.username, users));
   const count = leases.length;
   return {
     plan: [

@@ -80,6 +80,12 @@ describe('what cannot be meant ends with 2, and says what might be', () => {
       /--help/,
     ],
     [
+      'taking back the ends of some tokens only, as if it were of those',
+      ['tokens', 'sunset', '--undo', 'sunset-1', '--id', '4711'],
+      /--id and --undo cannot be used together/,
+      /--help/,
+    ],
+    [
       'a flag that needs another one',
       ['service', 'start', '--tls-cert', 'x'],
       /--tls-cert requires --tls-key/,

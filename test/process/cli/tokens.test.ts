@@ -346,6 +346,16 @@ describe('tokens create', () => {
     );
   });
 
+  test('is given an end by a sunset, which is taken back for owners by a pattern', async () => {
+    const { run } = home();
+    const sunset = JSON.parse(
+      (await run(['tokens', 'sunset', '--max-lifetime', '1d', '--yes', '--json'])).stdout,
+    );
+    expect(sunset.recorded).toBeGreaterThan(0);
+    const undo = ['tokens', 'sunset', '--undo', sunset.sunset, '--user', '*', '--dry-run', '--json'];
+    expect(JSON.parse((await run(undo)).stdout).tokens.length).toBe(sunset.recorded);
+  });
+
   test('overwrites nothing, and then creates nothing', async () => {
     const { folder, run } = home();
     const before = (await run(['tokens', 'list', '--user', 'admin', '--json'])).stdout;
