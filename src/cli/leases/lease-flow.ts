@@ -134,7 +134,16 @@ export async function leaseChangeFlow(
             tokens: leases.length,
           },
     amount: { what: 'token', planned: leases.length },
-    act: async (begin) => await endLeases(await begin(), leases),
+    async act(begin) {
+      const change = await begin();
+      if (end !== undefined) return await endLeases(change, leases);
+      // Their ends may have been moved or taken back while the question was open.
+      const due = new Set((await dueLeases({ log, description, now })).here.map(({ id }) => id));
+      return await endLeases(
+        change,
+        leases.filter(({ id }) => due.has(id)),
+      );
+    },
     ended: (ended) => ({
       document: [lines(ended.map(endedText))],
       amount: {

@@ -4,7 +4,10 @@ import { kinds } from '@tokenctl/testing/runs.ts';
 import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { leaseEnd } from '../../../jobs/lease-end.ts';
+import type { Runtime } from '../../../src/app/runtime.ts';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
+import type { LeaseFlags } from '../../../src/cli/leases/lease-flags.ts';
+import { leaseChangeFlow } from '../../../src/cli/leases/lease-flow.ts';
 import { endOf, isLeaseDue, isOpen, type Lease, LeaseBook } from '../../../src/domain/leases.ts';
 import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
 import { reconcile } from '../../../src/operations/journal/reconcile.ts';
@@ -187,6 +190,23 @@ describe('a token with a lease', () => {
     expect(await at.runAfter(5)).toMatchObject({ summary: { ended: [lease] } });
     await expect(extend(HOUR)).rejects.toMatchObject({ code: 'usage' });
   });
+});
+
+it('is not ended by --due once its end was moved while the question was open', async () => {
+  await using at = await place();
+  const { token, lease } = await at.make();
+  const { log, common } = at;
+  const later = new Date(stillClock.now().getTime() + 3 * HOUR * 1000);
+  const runtime = {
+    auditLog: async () => log,
+    description: async () => common.description,
+    targetClock: async () => ({ now: () => later }),
+  } as unknown as Runtime;
+  const planned = await leaseChangeFlow({ runtime, flags: { due: true } as unknown as LeaseFlags });
+  const how = { lease: lease ?? '', seconds: HOUR, now: later };
+  await extendLease(common, await planExtension(log, common.description, how));
+  expect(await planned.act(async () => ({ ...common, onProgress: () => undefined }), true)).toEqual([]);
+  expect(at.target.alive.has(token.id)).toBe(true);
 });
 
 describe('a creation that was cut off', () => {
