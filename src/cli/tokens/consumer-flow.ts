@@ -102,7 +102,8 @@ export async function consumerFlow(
 
 /** A consumer of a job of the kind `rotation`, and the context of the job. */
 function consumerOf(
-  { jobs, currentContext = '' }: ChangeRequest['runtime']['configuration'],
+  // A scheduler is not started with the --context of this command.
+  { jobs, usualContext = '' }: ChangeRequest['runtime']['configuration'],
   name: string,
 ): { readonly consumer: StoredConsumer; readonly context: string } {
   const rotations = Object.values(jobs).filter(({ job }) => job === 'rotation');
@@ -111,7 +112,7 @@ function consumerOf(
     Object.entries((parameters as { consumers: Record<string, Omit<StoredConsumer, 'name'>> }).consumers).map(
       ([each, settings]) => ({
         consumer: { name: each, ...settings },
-        context: contexts?.[0] ?? currentContext,
+        context: contexts?.[0] ?? usualContext,
       }),
     ),
   );

@@ -2,6 +2,9 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
 import { describe, expect, it } from 'vitest';
 import { rotation } from '../../../jobs/rotation.ts';
+import type { Runtime } from '../../../src/app/runtime.ts';
+import { consumerFlow } from '../../../src/cli/tokens/consumer-flow.ts';
+import type { RotationFlags } from '../../../src/cli/tokens/token-flags.ts';
 import { fingerprintOf } from '../../../src/domain/leases.ts';
 import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
 import { LeaseReader, readLeases } from '../../../src/operations/journal/recorded-leases.ts';
@@ -358,5 +361,22 @@ describe('a rotation', () => {
     at.at(6);
     expect(await at.run()).toMatchObject({ revoked: 1 });
     expect(at.living()).toEqual([at.inUse()]);
+  });
+});
+
+it('of a job without contexts is for the usual one: --context does not turn its store to another', async () => {
+  await using at = await place();
+  const runtime = {
+    description: async () => ({ ...at.common.description, context: 'staging' }),
+    configuration: {
+      jobs: { rotate: { job: 'rotation', parameters: { consumers } } },
+      ...{ currentContext: 'staging', usualContext: 'production', stores: {} },
+    },
+    environment: {},
+  } as unknown as Runtime;
+  const request = { runtime, flags: {} as RotationFlags, tokenId: undefined };
+  await expect(consumerFlow(request, 'deploy')).rejects.toMatchObject({
+    code: 'usage',
+    hint: 'Use --context production.',
   });
 });
