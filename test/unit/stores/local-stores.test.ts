@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -12,7 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '@tokenctl/common/secret.ts';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { until } from '@tokenctl/testing/until.ts';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { commandStore } from '../../../src/stores/command-store.ts';
 import { fileStore } from '../../../src/stores/file-store.ts';
 
@@ -137,9 +139,7 @@ describe('two commands as a store', () => {
       "setInterval(() => process.ppid === Number(process.argv[2]) || require('fs').writeFileSync(process.argv[1], String(process.pid)), 10)",
     ).read(stop.signal);
     reading.catch(() => undefined);
-    const left = await vi.waitFor(() => Number(readFileSync(place(), 'utf8') || undefined), {
-      timeout: 10_000,
-    });
+    const left = await until(() => (existsSync(place()) ? Number(readFileSync(place(), 'utf8')) : 0));
     onTestFinished(() => void process.kill(left, 'SIGKILL'));
     stop.abort();
     await expect(reading).rejects.toMatchObject({ code: 'interrupted' });
