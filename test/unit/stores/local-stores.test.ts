@@ -136,7 +136,7 @@ describe('two commands as a store', () => {
     });
     const stop = new AbortController();
     const reading = leaving(
-      "setInterval(() => process.ppid === Number(process.argv[2]) || require('fs').writeFileSync(process.argv[1], String(process.pid)), 10)",
+      "const timer = setInterval(() => { if (process.ppid === Number(process.argv[2])) return; clearInterval(timer); require('fs').writeFileSync(process.argv[1], String(process.pid)); setInterval(() => {}, 1000) }, 10)",
     ).read(stop.signal);
     reading.catch(() => undefined);
     const left = await until(() => (existsSync(place()) ? Number(readFileSync(place(), 'utf8')) : 0));
