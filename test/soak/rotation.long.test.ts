@@ -171,7 +171,7 @@ describe(`killed ${KILLS} times`, () => {
 
   test('programs with a token of their own leave none once their leases have ended', async () => {
     const at = world();
-    const run = () => at.start('exec', '--for', '20s', '--', 'sleep', '0.2');
+    const run = () => at.start('exec', '--for', '1m', '--', 'sleep', '0.2');
     const times = await lengths(at, run);
     let killed = 0;
     for (let round = 0; killed < KILLS; round += 1) {
