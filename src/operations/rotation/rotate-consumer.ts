@@ -129,13 +129,15 @@ async function work(
   if (now.current !== null && isUnconfirmed(now)) {
     await confirmStored(options, { run, lease: now.current });
   }
-  const revoked = await end(options, now.toEnd);
+  const { revoked, left, notEnded } = await end(options, now.toEnd);
+  // What cannot be ended yet counts as living, and does not keep a consumer that has none from getting a token.
+  if (left !== undefined && (now.current !== null || !now.isDue)) throw left;
   await limit(options, now.toLimit);
   if (now.isForeign) throw foreign(options);
   if (!now.isDue || options.signal?.aborted === true) {
     return { result: revoked > 0 || now.toLimit.length > 0 ? 'ended' : 'unchanged', token: null, revoked };
   }
-  const living = now.others.filter((lease) => !now.toEnd.includes(lease));
+  const living = now.others.filter((lease) => !now.toEnd.includes(lease) || notEnded.has(lease.id));
   if (living.length + (now.current === null ? 0 : 1) >= MAX_LIVING) {
     throw new TokenctlError(
       'partly_done',
@@ -146,6 +148,10 @@ async function work(
   const made = await make(options);
   await deliver(options, { run, made, over: now.stored });
   if (now.current !== null) await limit(options, [now.current]);
+  if (left !== undefined) {
+    const message = `${options.store.name} has the new token ${made.token.id}, but ${left.message}`;
+    throw new TokenctlError(left.code, message, left);
+  }
   return { result: 'rotated', token: made.token.id, revoked };
 }
 
@@ -171,12 +177,22 @@ async function make(options: RotationOptions): Promise<LimitedToken> {
   });
 }
 
-async function end(options: RotationOptions, leases: readonly Lease[]): Promise<number> {
-  if (leases.length === 0) return 0;
+/** What the ending of leases came to. */
+interface Ending {
+  readonly revoked: number;
+  /** That some were left, and their ids. */
+  readonly left: TokenctlError | undefined;
+  readonly notEnded: ReadonlySet<string>;
+}
+
+async function end(options: RotationOptions, leases: readonly Lease[]): Promise<Ending> {
+  if (leases.length === 0) return { revoked: 0, left: undefined, notEnded: new Set() };
   const ended = await endLeases({ ...options, reason: `rotation of ${options.consumer.name}` }, leases);
-  const left = leftLeases(ended, 'The next run tries again. To see them: `tokenctl tokens leases`.');
-  if (left !== undefined) throw left;
-  return ended.filter(({ how }) => how === 'revoked').length;
+  return {
+    revoked: ended.filter(({ how }) => how === 'revoked').length,
+    left: leftLeases(ended, 'The next run tries again. To see them: `tokenctl tokens leases`.'),
+    notEnded: new Set(ended.flatMap(({ how, lease }) => (how === null ? [lease] : []))),
+  };
 }
 
 /** Has the overlap of replaced tokens begin. */

@@ -251,6 +251,25 @@ describe('a rotation', () => {
     throw new Error('never whole');
   });
 
+  it('gives a first token although it is not known what became of one before', async () => {
+    await using at = await place();
+    const create = at.target.createToken.bind(at.target);
+    at.target.createToken = () => Promise.reject(new TokenctlError('target_unreachable', 'No answer'));
+    await expect(at.run()).rejects.toMatchObject({ code: 'target_unreachable' });
+    at.target.createToken = create;
+    const waiting = { code: 'partly_done', message: expect.stringContaining('may be under way until') };
+    await expect(at.run()).rejects.toMatchObject({
+      message: expect.stringMatching(/has the new token \d+, but Not ended: .* may be under way until/),
+    });
+    expect([at.living(), at.inUse()]).toEqual([[at.inUse()], expect.any(Number)]);
+    // Two at most: from now on it waits.
+    at.at(0.01);
+    await expect(at.run()).rejects.toMatchObject(waiting);
+    at.at(1);
+    expect(await at.run()).toMatchObject({ summary: { rotated: 0 } });
+    expect((await at.leases()).map(({ state }) => state)).toEqual(['unmade', 'open']);
+  });
+
   it('of two at once, leaves the token of the one that ended meanwhile as it is', async () => {
     await using at = await place();
     await at.run();
