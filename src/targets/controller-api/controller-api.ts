@@ -129,12 +129,17 @@ class ControllerApi implements ControllerApiTarget {
     });
   }
 
-  /** One token is found once: the search takes seconds, and the credential stays the same. */
+  /**
+   * One token is found once: the search takes seconds, and the credential stays the same. Where others of its user are used all the time,
+   * it is among those that each search finds.
+   */
   async ownTokenIds(): Promise<readonly number[]> {
-    if (this.#ownTokenIds !== undefined) return this.#ownTokenIds;
+    const before = this.#ownTokenIds;
+    if (before?.length === 1) return before;
     const ids = await ownTokenIds(await this.#api());
-    if (ids.length === 1) this.#ownTokenIds = ids;
-    return ids;
+    const again = ids.filter((id) => before?.includes(id));
+    this.#ownTokenIds = again.length > 0 ? again : ids;
+    return this.#ownTokenIds;
   }
 
   revoke(

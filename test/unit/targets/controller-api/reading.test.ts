@@ -200,6 +200,12 @@ describe('ownTokenIds', () => {
     fake.tokens.set(4, fakeToken(4, { lastUsed: ago(1) }));
     const target = openTestTarget(fake.address, { credential: bearer });
     expect(await target.ownTokenIds()).toEqual([2, 4]);
+    // The credential is among those of each search.
+    fake.tokens.set(2, fakeToken(2, { lastUsed: ago(600) }));
+    fake.tokens.set(3, fakeToken(3, { lastUsed: ago(1) }));
+    expect(await target.ownTokenIds()).toEqual([4]);
+    fake.tokens.set(4, fakeToken(4, { lastUsed: ago(600) }));
+    expect(await target.ownTokenIds()).toEqual([4]);
     await target.close();
   });
 
