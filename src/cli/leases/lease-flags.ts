@@ -1,5 +1,5 @@
 import { boolean, string } from '@oclif/core/flags';
-import { age, changeFlags, csvFlag, type FlagsOf } from '../flags/flags.ts';
+import { age, breakGlassFlag, changeFlags, csvFlag, type FlagsOf } from '../flags/flags.ts';
 
 const ACTS = ['extend', 'end', 'due'] as const;
 
@@ -26,6 +26,7 @@ export const leaseFlags = {
   }),
   ...csvFlag,
   ...changeFlags,
+  ...breakGlassFlag,
 };
 
 export type LeaseFlags = FlagsOf<typeof leaseFlags>;

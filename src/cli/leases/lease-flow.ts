@@ -11,6 +11,7 @@ import { type EndedLease, endLeases, leftLeases } from '../../operations/leases/
 import { good, lines, list, would } from '../../reports/document.ts';
 import { type Listing, listing, timeColumn } from '../../reports/tables/listing.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
+import { revocationGuard } from '../change/approval.ts';
 import type { ChangeRequest, PlannedChange } from '../change/change.ts';
 import { placeText } from '../change/plan-text.ts';
 import type { LeaseFlags } from './lease-flags.ts';
@@ -134,6 +135,8 @@ export async function leaseChangeFlow(
             tokens: leases.length,
           },
     amount: { what: 'token', planned: leases.length },
+    // What is past its end was decided when it got the end.
+    guard: end === undefined ? undefined : revocationGuard(leases.length),
     async act(begin) {
       const change = await begin();
       if (end !== undefined) return await endLeases(change, leases);

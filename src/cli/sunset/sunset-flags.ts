@@ -1,5 +1,13 @@
 import { boolean, string } from '@oclif/core/flags';
-import { age, changeFlags, count, type FlagsOf, findingPolicyFlag, selectorFlags } from '../flags/flags.ts';
+import {
+  age,
+  breakGlassFlag,
+  changeFlags,
+  count,
+  type FlagsOf,
+  findingPolicyFlag,
+  selectorFlags,
+} from '../flags/flags.ts';
 
 /** The flags of `tokens sunset`. */
 export const sunsetFlags = {
@@ -19,6 +27,7 @@ export const sunsetFlags = {
     ],
   }),
   ...changeFlags,
+  ...breakGlassFlag,
 };
 
 export type SunsetFlags = FlagsOf<typeof sunsetFlags>;

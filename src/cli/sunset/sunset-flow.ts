@@ -19,6 +19,7 @@ import {
 import { good, lines, list, would } from '../../reports/document.ts';
 import { type Listing, listing } from '../../reports/tables/listing.ts';
 import { countText, dayText } from '../../reports/tables/text.ts';
+import { revocationGuard } from '../change/approval.ts';
 import type { ChangeRequest, PlannedChange } from '../change/change.ts';
 import { placeText } from '../change/plan-text.ts';
 import { instantFor, selectionOrAllFrom } from '../flags/flags.ts';
@@ -99,6 +100,8 @@ export async function sunsetFlow({
         ? null
         : { act: `give ${countText(count, 'token')} an end`, type: String(count), tokens: count },
     amount: { what: 'token', planned: count },
+    // They are revoked without another question.
+    guard: { ...revocationGuard(count), what: `Giving ${countText(count, 'token')} an end`, command: null },
     require: () => requireMayChange(description),
     async act(begin) {
       const { onProgress, ...change } = await begin();

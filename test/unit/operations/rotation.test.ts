@@ -15,6 +15,7 @@ import { recordSunset } from '../../../src/operations/sunset/sunset.ts';
 import { dryRun } from '../../../src/targets/dry-run.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { databaseFixture, failingFrom, fixture } from '../../support/fixture.ts';
+import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
 import { token } from '../../support/tokens.ts';
 import { unusedFiles, unusedServices } from '../../support/unused-files.ts';
 
@@ -398,4 +399,22 @@ it('of a job without contexts is for the usual one: --context does not turn its 
     code: 'usage',
     hint: 'Use --context production.',
   });
+});
+
+it('makes no token for an account that is locked down, until that is lifted', async () => {
+  const made = await incidentFixture('database', 0);
+  made.target.alive.clear();
+  await using at = await place(Promise.resolve(made));
+  const given = { deploy: { ...consumers.deploy, user: 'alice' } };
+  const { incident } = await made.lockDown({
+    scope: { kind: 'users', names: ['alice'] },
+    measures: NO_MEASURE,
+  });
+  await expect(at.run({}, given)).rejects.toMatchObject({
+    code: 'not_approved',
+    message: expect.stringContaining(`alice is locked down (${incident})`),
+  });
+  expect([at.living(), at.store.value]).toEqual([[], null]);
+  await made.lift(incident);
+  expect(await at.run({}, given)).toMatchObject({ summary: { rotated: 1 } });
 });
