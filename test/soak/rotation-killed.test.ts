@@ -168,21 +168,6 @@ describe(`killed ${KILLS} times`, () => {
     const alive = (await Promise.all(NAMES.map(living))).flat().toSorted();
     expect((await at.leases()).map(({ token }) => token?.id).toSorted()).toEqual(alive);
   }, 3_600_000);
-
-  test('programs with a token of their own leave none once their leases have ended', async () => {
-    const at = world();
-    const run = () => at.start('exec', '--for', '1m', '--', 'sleep', '0.2');
-    const times = await lengths(at, run);
-    let killed = 0;
-    for (let round = 0; killed < KILLS; round += 1) {
-      if (await kill(at, { process: run(), times, early: round % 5 === 0 })) killed += 1;
-    }
-    const left = (await living('tokenctl exec sleep')).length;
-    await settle(at, 0);
-    report({ killed, left });
-    expect(left).toBeGreaterThan(0);
-    expect(await living('%')).toEqual([]);
-  }, 3_600_000);
 });
 
 /** Runs the jobs until no more leases than this are left. */
