@@ -32,7 +32,7 @@ async function intrusion() {
   const client = { client_type: 'public', authorization_grant_type: 'password', organization: 1 };
   await send(login, 'POST', 'applications/', { name: `app${made}`, ...client });
   return {
-    ...{ home, intruder },
+    ...{ home, intruder, app: `app${made}` },
     left: async () => ({
       email: (await send(admin, 'GET', `users/${id}/`)).email,
       applications: (await send(admin, 'GET', `applications/?name=app${made}`)).count,
@@ -50,7 +50,7 @@ const SECOND = 'Type 1 for good to also do what cannot be undone to 1 item';
 
 describe('a cleaning on a terminal', () => {
   test('asks a second time for what cannot be undone, and does the rest if the first answer is given again', async () => {
-    const { home, left, lockDown } = await intrusion();
+    const { home, app, left, lockDown } = await intrusion();
     const incident = await lockDown(`stolen on ${day(1)}`);
     const clean = ['incident', 'clean', '--incident', incident];
     const { screen, code } = await typedInto(clean, {
@@ -65,8 +65,8 @@ describe('a cleaning on a terminal', () => {
     // The second run has nothing but that.
     const rest = await typedInto(clean, {
       home: home.folder,
-      question: 'Type 1 to clean 1 item, which cannot be undone',
-      answer: '1',
+      question: `Type ${app} to clean 1 item, which cannot be undone`,
+      answer: app,
     });
     expect([rest.code, await left()]).toEqual([0, { email: 'v@example.org', applications: 0 }]);
     expect(rest.screen).not.toContain('also do what cannot be undone');

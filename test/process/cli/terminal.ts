@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { WAIT_LIMIT_MS } from '@tokenctl/testing/limits.ts';
 
 const bin = fileURLToPath(new URL('../../../bin/tokenctl.js', import.meta.url));
 
@@ -38,8 +39,12 @@ export function typedInto(
     questions.shift();
     child.stdin.write(`${next.answer}\r`);
   });
+  // A question that is never asked would wait for ever.
+  const limit = AbortSignal.timeout(WAIT_LIMIT_MS);
+  limit.addEventListener('abort', () => child.kill());
   return new Promise((resolve, reject) => {
     child.on('error', reject).on('close', (code) => {
+      if (limit.aborted) return reject(new Error(`Waited in vain. On the screen: ${screen}`));
       child.stdin.destroy();
       resolve({ screen, code });
     });
