@@ -1,5 +1,5 @@
 import type { Queryable } from '@tokenctl/common/db/database.ts';
-import { sql } from '@tokenctl/common/db/sql.ts';
+import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
@@ -113,8 +113,8 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     name: 'All groups of a host',
     description: 'The groups that hold this host, directly or through other groups.',
     list: async (exchange) => {
-      const { id } = await seenResource(exchange, HOST);
-      return listKind(exchange, GROUP, { among: groupsOfHost(id, 'all') });
+      const { id, inventory } = await seenResource(exchange, HOST);
+      return listKind(exchange, GROUP, { among: groupsOfHost(id, 'all') }, inSeen(inventory));
     },
   });
   listOnly(app, service, `${GROUP.path}:id/all_hosts/`, {
@@ -122,10 +122,10 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     description: 'The hosts in this group and in the groups below it.',
     fields: HOST.fields,
     list: async (exchange) => {
-      const { id } = await seenResource(exchange, GROUP);
+      const { id, inventory } = await seenResource(exchange, GROUP);
       const among = sql`SELECT l.host_id FROM main_group_hosts l
         WHERE l.group_id = ANY(ARRAY${groupsAround(id, 'below')})`;
-      return listKind(exchange, HOST, { among });
+      return listKind(exchange, HOST, { among }, inSeen(inventory));
     },
   });
   listOnly(app, service, `${GROUP.path}:id/potential_children/`, {
@@ -357,4 +357,9 @@ async function changeInventory<R extends ResourceRecord>(
     await requireOfInventory(exchange, transaction, { kind, member, inventory });
     if (operation === 'disassociate') await removeResource(exchange, transaction, kind, { id: member });
   });
+}
+
+/** What is in the inventory of a resource that the caller sees, who then sees all of it: a group has hosts and groups of its own inventory only. */
+function inSeen(inventory: number | undefined): Sql {
+  return sql`x.inventory_id = ${inventory ?? 0}`;
 }
