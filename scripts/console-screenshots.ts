@@ -54,8 +54,8 @@ contexts:
   await page.screenshot({ path: join(folder, 'console-overview.png') });
   await page.getByRole('navigation').getByRole('link', { name: 'Incidents', exact: true }).click();
   await page.getByRole('grid', { name: 'Open incidents' }).getByRole('link').click();
-  // What is done is folded on the page of a case.
-  await page.locator('summary', { hasText: 'Lockdown' }).click();
+  // The page of a case shows the next stage.
+  await page.getByRole('link', { name: 'Lockdown', exact: true }).click();
   await page.getByRole('grid', { name: /^Ways in of inc-/ }).waitFor();
   await page.waitForLoadState('networkidle');
   await page.screenshot({ path: join(folder, 'console-lockdown.png') });
