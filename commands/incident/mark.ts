@@ -6,10 +6,9 @@ export default defineCommand({
   summary: 'Mark items as legitimate, resolved manually, or reassigned',
   description: `Records in the audit log that items of the investigations of an incident are legitimate work, \
 not the intruder's. incident clean leaves what is marked, for everybody who works on the incident. Changes \
-nothing on the controller, and checks nothing: it says what you say. With --by-hand it says that somebody dealt \
-with the items by hand: they count as that, in your words, until the next investigation reads what is there. With \
---handed-over it says that somebody else decides about them: the report lists them as reassigned, and incident clean leaves \
-what is not named.`,
+nothing on the controller, and checks nothing: it records your word. With --by-hand, the items count as \
+resolved manually until the next investigation checks them. With --handed-over, another person or team decides about \
+them: the report lists them as reassigned, and incident clean leaves what is not named.`,
   examples: [
     'inc-1a2b3c4d --item schedule:8 --item job_template:7',
     'inc-1a2b3c4d --item schedule:8 --undo',

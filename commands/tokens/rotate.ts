@@ -8,7 +8,7 @@ export default defineCommand({
 read, tries it, and revokes the old one. If the new token does not work, the old one stays. With --grace, \
 both are valid for that time: the command waits, and Ctrl-C leaves the old token valid. Over REST you can \
 rotate your own tokens, also the one that this context uses; over a database connection, those of any user: \
-there the new token is read again, and not tried. A token of an application comes from that application and \
+there the new token is verified in the database, not tested against the API. A token of an application comes from that application and \
 cannot be rotated here.
 
 With --consumer, does now what a job of the kind rotation does when it is time: creates the token, tries it, writes it \

@@ -299,5 +299,5 @@ function bothValid(
 
 const TRIED: Readonly<Record<Tried, string>> = {
   accepted: 'The new token was accepted.',
-  read_again: 'The new token was read again. It was not tried: this context sends no requests.',
+  read_again: 'The new token was verified in the database, not tested against the API.',
 };

@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '@tokenctl/common/secret.ts';
+import { NO_ANSWER_MS } from '@tokenctl/testing/limits.ts';
 import { until } from '@tokenctl/testing/until.ts';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { commandStore } from '../../../src/stores/command-store.ts';
@@ -119,7 +120,7 @@ describe('two commands as a store', () => {
       message: expect.stringContaining('printed too much'),
     });
     const missing = commandStore(
-      { write: ['/no/such/program'], read: ['/no/such/program'], timeout: 1, environment: {} },
+      { write: ['/no/such/program'], read: ['/no/such/program'], timeout: 60, environment: {} },
       'The store cloud',
     );
     await expect(missing.read()).rejects.toMatchObject({ code: 'configuration' });
@@ -146,7 +147,7 @@ describe('two commands as a store', () => {
   });
 
   it('ends a command that hangs, also when it is stopped itself', async () => {
-    const hanging = at({ read: 'setInterval(() => {}, 1000)', timeout: 0.001 });
+    const hanging = at({ read: 'setInterval(() => {}, 1000)', timeout: NO_ANSWER_MS / 1000 });
     await expect(hanging.read()).rejects.toMatchObject({
       message: expect.stringContaining('did not end within'),
     });
