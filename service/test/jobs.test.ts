@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -5,6 +6,7 @@ import { prepareEmbedded } from '@tokenctl/testing/embedded-template.ts';
 import { until } from '@tokenctl/testing/until.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../src/server.ts';
+import { startJob } from '../src/store/jobs.ts';
 import { fakeAnsible } from './support/fake-ansible.ts';
 import { ADMIN, type Body, basic, bearer, Client, DATABASES, startTestService } from './support/service.ts';
 
@@ -267,6 +269,11 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
       expect(await ended(admin, passing.id)).toMatchObject({ status: 'successful' });
       const waiting = (await admin.get('/api/v2/jobs/?status=pending&order_by=id')).json;
       expect(waiting.results.map(({ id }) => id)).toEqual([second?.id, third?.id]);
+      // The first one to ask is not the first one launched.
+      await service.database.execute("UPDATE service_job SET status = 'pending' WHERE id = $1", [first?.id]);
+      const ofSecond = { id: second?.id ?? 0, runner: randomUUID(), at: new Date() };
+      expect(await service.database.transaction((asked) => startJob(asked, ofSecond))).toBe('blocked');
+      await service.database.execute("UPDATE service_job SET status = 'running' WHERE id = $1", [first?.id]);
       await admin.post(`/api/v2/jobs/${second?.id}/cancel/`);
       await admin.post(`/api/v2/jobs/${first?.id}/cancel/`);
       expect(await ended(admin, third?.id ?? 0)).toMatchObject({ status: 'successful' });

@@ -140,7 +140,7 @@ export interface RunnableJob extends JobOptions {
 
 /**
  * Starts a pending job. Returns null if it was canceled or finished in the meantime, and `blocked` while
- * another job of its template runs, unless they may run simultaneously.
+ * another job of its template runs or was launched before it, unless they may run simultaneously.
  */
 export async function startJob(
   transaction: Queryable,
@@ -151,7 +151,8 @@ export async function startJob(
     WHERE x.id = ${id} AND NOT x.allow_simultaneous FOR UPDATE OF t`.rows(transaction);
   const [blocked] = await sql`SELECT FROM service_job x JOIN service_job other
     ON other.job_template_id = x.job_template_id
-    WHERE x.id = ${id} AND x.status = 'pending' AND NOT x.allow_simultaneous AND other.status = 'running'
+    WHERE x.id = ${id} AND x.status = 'pending' AND NOT x.allow_simultaneous
+      AND (other.status = 'running' OR (other.status = 'pending' AND other.id < x.id))
     LIMIT 1`.rows(transaction);
   if (blocked !== undefined) return 'blocked';
   return sql`UPDATE service_job x SET status = 'running', started = ${at}, modified = ${at}, heartbeat = now()
