@@ -3,23 +3,24 @@ import { type ChainState, openAfter } from './chain.ts';
 
 const DATE = new RegExp(`^${z.regexes.date.source.slice(1, -1)}T$`);
 const DATE_LENGTH = '2026-01-01T'.length;
-const ACTOR = bytesOf('{"actor":');
-const AT = bytesOf(',"at":"');
-const AFTER_TIME = bytesOf('Z",');
-const CLOSES = bytesOf('"closes":');
-const DATA = bytesOf('"data":');
-const DATA_NEXT = bytesOf(',"data":');
-const KIND = bytesOf(',"kind":"');
-const KINDS = (['intent', 'outcome', 'note'] as const).map((kind) => ({ kind, bytes: bytesOf(kind) }));
-const OPEN = bytesOf('","open":[');
-const OPERATION = bytesOf('],"operation":');
-const PREVIOUS = bytesOf(',"previous":"');
-const RUN = bytesOf('","run":');
-const SEQ = bytesOf(',"seq":');
-const TARGET = bytesOf(',"target":');
-const END = bytesOf(',"v":1}');
+const ACTOR = known('{"actor":');
+const DATA = known('Z","data":');
+const CLOSES = known('Z","closes":');
+const DATA_NEXT = known(',"data":');
+const KINDS = (['intent', 'outcome', 'note'] as const).map((kind) => ({
+  kind,
+  part: known(`,"kind":"${kind}","open":[`),
+}));
+const OPERATION = known('],"operation":');
+const PREVIOUS = known(',"previous":"');
+const RUN = known('","run":');
+const SEQ = known(',"seq":');
+const TARGET = known(',"target":');
+const AT = known(',"at":"');
+const END = known(',"v":1}');
+const HASH_LENGTH = 64;
 
-/** How many bytes are compared at once: less than each known part has. */
+/** How many bytes are compared at once: fewer than each known part has. */
 const WORD = 4;
 
 /** Checks the lines of a log without parsing them, in a fraction of the time. */
@@ -29,74 +30,86 @@ export class LineReader {
   #end: DataView | null = null;
   /** Of the memory that lines in a row are in. */
   #view: DataView = new DataView(new ArrayBuffer(0));
+  readonly #hash = Buffer.alloc(HASH_LENGTH);
+  readonly #hashView = new DataView(this.#hash.buffer, this.#hash.byteOffset, HASH_LENGTH);
 
   /**
    * The open intents after a line of UTF-8 that is surely the next entry of a chain: a valid entry in canonical form (RFC
    * 8785), with the right links. Null for a line that has to be parsed to know.
    */
   openAfterNext(line: Buffer, { head, open }: ChainState): readonly number[] | null {
-    let dataStart = after(line, timeEnd(line, this.#dateEnd(line)), AFTER_TIME);
-    const closed = after(line, dataStart, CLOSES);
+    if (this.#view.buffer !== line.buffer) this.#view = new DataView(line.buffer);
+    const time = timeEnd(line, this.#dateEnd(line));
+    let dataStart = this.#after(line, time, DATA);
     let closes: number | undefined;
-    if (closed === NONE) {
-      dataStart = after(line, dataStart, DATA);
-    } else {
+    if (dataStart === NONE) {
+      const closed = this.#after(line, time, CLOSES);
       const end = digitsEnd(line, closed);
       closes = countIn(line, closed, end);
-      dataStart = after(line, end, DATA_NEXT);
+      dataStart = this.#after(line, end, DATA_NEXT);
     }
     const seq = head.size + 1;
-    const kindStart = after(line, objectEnd(line, dataStart, VALUES), KIND);
-    for (const { kind, bytes } of KINDS) {
-      let at = after(line, kindStart, bytes);
+    const kindStart = objectEnd(line, dataStart, VALUES);
+    for (const { kind, part } of KINDS) {
+      let at = this.#after(line, kindStart, part);
       if (at === NONE) continue;
       const openNow = openAfter(open, { kind, seq, closes });
-      at = after(line, at, OPEN);
       if (openNow.length > 0) at = afterText(line, at, openNow.join(','));
-      at = filledEnd(line, after(line, at, OPERATION));
-      at = afterText(line, after(line, at, PREVIOUS), head.hash);
-      at = filledEnd(line, after(line, at, RUN));
-      at = afterCount(line, after(line, at, SEQ), seq);
+      at = filledEnd(line, this.#after(line, at, OPERATION));
+      if (this.#hash.write(head.hash, 'latin1') !== HASH_LENGTH) return null;
+      at = this.#after(line, this.#after(line, at, PREVIOUS), this.#hashView);
+      at = filledEnd(line, this.#after(line, at, RUN));
+      at = afterCount(line, this.#after(line, at, SEQ), seq);
       return this.#isEnd(line, at) ? openNow : null;
     }
     return null;
   }
 
   #dateEnd(line: Buffer): number {
-    const known = this.#beginning;
-    if (known !== null && this.#isAt(line, 0, known)) return known.byteLength;
-    const date = after(line, objectEnd(line, after(line, 0, ACTOR), TEXTS), AT);
+    const beginning = this.#beginning;
+    if (beginning !== null) {
+      const end = this.#after(line, 0, beginning);
+      if (end !== NONE) return end;
+    }
+    const date = this.#after(line, objectEnd(line, this.#after(line, 0, ACTOR), TEXTS), AT);
     const end = date + DATE_LENGTH;
     if (date === NONE || !DATE.test(line.toString('latin1', date, end))) return NONE;
-    this.#beginning = viewOf(line, 0, end);
+    this.#beginning = viewOf(line.subarray(0, end));
     return end;
   }
 
   #isEnd(line: Buffer, start: number): boolean {
     if (start === NONE) return false;
-    const known = this.#end;
-    if (known?.byteLength === line.length - start && this.#isAt(line, start, known)) return true;
-    if (after(line, objectEnd(line, after(line, start, TARGET), TEXTS), END) !== line.length) return false;
-    this.#end = viewOf(line, start, line.length);
+    const end = this.#end;
+    if (end !== null && this.#after(line, start, end) === line.length) return true;
+    if (this.#after(line, objectEnd(line, this.#after(line, start, TARGET), TEXTS), END) !== line.length)
+      return false;
+    this.#end = viewOf(line.subarray(start));
     return true;
   }
 
-  #isAt(line: Buffer, start: number, known: DataView): boolean {
-    const last = known.byteLength - WORD;
-    if (start + known.byteLength > line.length) return false;
-    if (this.#view.buffer !== line.buffer) this.#view = new DataView(line.buffer);
+  #after(line: Buffer, start: number, expected: DataView): number {
+    const { byteLength } = expected;
+    const end = start + byteLength;
+    if (start === NONE || end > line.length) return NONE;
     const view = this.#view;
     const from = line.byteOffset + start;
+    const last = byteLength - WORD;
     for (let at = 0; at < last; at += WORD) {
-      if (view.getInt32(from + at) !== known.getInt32(at)) return false;
+      if (view.getInt32(from + at) !== expected.getInt32(at)) return NONE;
     }
-    return view.getInt32(from + last) === known.getInt32(last);
+    return view.getInt32(from + last) === expected.getInt32(last) ? end : NONE;
   }
 }
 
-/** A copy of a part of a line. */
-function viewOf(line: Buffer, start: number, end: number): DataView {
-  return new DataView(Uint8Array.from(line.subarray(start, end)).buffer);
+/** A known part of a line. */
+function known(text: string): DataView {
+  return viewOf(Buffer.from(text));
+}
+
+/** A copy. */
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(Uint8Array.from(bytes).buffer);
 }
 
 // Each function below returns where something ends that begins at a position, or NONE where it is not there in canonical form,
@@ -111,18 +124,6 @@ const ESCAPE = /^\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))/;
 const SCALAR = /^(?:(true|false|null)|[-+.\deE]+)/;
 /** The lengths of the longest escape and number, and of integers that all readers read as the same number. */
 const [MAX_ESCAPE, MAX_NUMBER, EXACT_DIGITS] = [6, 25, 15];
-
-function bytesOf(text: string): Uint8Array {
-  return Uint8Array.from(Buffer.from(text));
-}
-
-function after(line: Buffer, start: number, expected: Uint8Array): number {
-  const { length } = expected;
-  for (let index = 0; index < length; index += 1) {
-    if (line[start + index] !== expected[index]) return NONE;
-  }
-  return start + length;
-}
 
 function afterText(line: Buffer, start: number, expected: string): number {
   const { length } = expected;
@@ -186,8 +187,8 @@ function objectEnd(line: Buffer, start: number, depth: number): number {
   let at = start;
   do {
     const key = at + 1;
-    at = textEnd(line, key);
-    if (line[at] !== COLON || (last !== NONE && !isBefore(line, last, key))) return NONE;
+    at = last === NONE ? textEnd(line, key) : keyEnd(line, key, last);
+    if (line[at] !== COLON) return NONE;
     last = key;
     at += 1;
     at = line[at] === QUOTE ? textEnd(line, at) : otherEnd(line, at, depth);
@@ -205,20 +206,25 @@ function listEnd(line: Buffer, start: number, depth: number): number {
   return line[at] === LIST_END ? at + 1 : NONE;
 }
 
-/** Whether a key is surely before another one, in the order of UTF-16 code units. */
-function isBefore(line: Buffer, key: number, next: number): boolean {
-  let one = key + 1;
-  let other = next + 1;
-  let unit = line[one] ?? 0;
-  while (unit === line[other] && unit !== QUOTE && unit !== BACKSLASH) {
-    one += 1;
-    other += 1;
-    unit = line[one] ?? 0;
+/**
+ * The end of a key that is surely after another one, in the order of UTF-16 code units: the first of an object is after
+ * the quote that it begins with.
+ */
+function keyEnd(line: Buffer, start: number, last: number): number {
+  if (line[start] !== QUOTE) return NONE;
+  let before = last + 1;
+  let at = start + 1;
+  let unit = line[at] ?? 0;
+  while (unit === line[before] && IS_PLAIN[unit] === 1) {
+    before += 1;
+    at += 1;
+    unit = line[at] ?? 0;
   }
-  const greater = line[other] ?? 0;
-  if (greater === QUOTE || greater === BACKSLASH) return false;
+  const less = line[before] ?? 0;
+  if (unit === QUOTE || unit === BACKSLASH) return NONE;
   // Of a backslash, what it stands for is less than all that its own byte is less than.
-  return unit === QUOTE || (unit < greater && unit <= DELETE);
+  if (less !== QUOTE && (less >= unit || less > DELETE)) return NONE;
+  return restEnd(line, at);
 }
 
 /** For each byte, whether it stands for itself in a text. */
@@ -227,11 +233,15 @@ const IS_PLAIN = Uint8Array.from({ length: 256 }, (_, unit) =>
 );
 
 function textEnd(line: Buffer, start: number): number {
-  if (line[start] !== QUOTE) return NONE;
-  for (let at = start + 1; ; at += 1) {
+  return line[start] === QUOTE ? restEnd(line, start + 1) : NONE;
+}
+
+function restEnd(line: Buffer, start: number): number {
+  for (let at = start; ; at += 1) {
     const unit = line[at] ?? 0;
-    if (IS_PLAIN[unit] === 1) continue;
+    if (unit > QUOTE && unit !== BACKSLASH) continue;
     if (unit === QUOTE) return at + 1;
+    if (unit >= SPACE && unit !== BACKSLASH) continue;
     if (unit === BACKSLASH) at = escapeEnd(line, at) - 1;
     else return NONE;
     if (at < 0) return NONE;
