@@ -48,6 +48,7 @@ function isExecutable(path: string): boolean {
 const program = (name: string) => ({ name, isThere: () => hasProgram(name) });
 
 const TOOLS: readonly Tool[] = [
+  { ...program('curl'), projects: ['short'], packages: 'curl' },
   { ...program('openssl'), projects: ['short'], packages: 'openssl' },
   { ...program('redis-server'), projects: ['short'], packages: 'redis-server' },
   { ...program('slapd'), projects: ['short', 'soak'], packages: 'slapd ldap-utils' },

@@ -1,6 +1,13 @@
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
+import { hasProgram } from '@tokenctl/testing/tools.ts';
 import * as openid from 'openid-client';
 import { AuthorizationCode, ResourceOwnerPassword } from 'simple-oauth2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ADMIN } from '../support/service.ts';
 import { ALICE_CREDENTIALS, AuthorizationServer, CALLBACK, type Registered } from './authorization-server.ts';
 
 describe('client libraries', () => {
@@ -155,5 +162,33 @@ describe('client libraries', () => {
         output: { statusCode: 400 },
       });
     });
+  });
+
+  it.skipIf(!hasProgram('curl'))('curl, four ways, as documented', async () => {
+    const page = readFileSync(join(import.meta.dirname, '../../docs/service.md'), 'utf8');
+    const section = page.split('\n## ').find((part) => part.startsWith('Authenticate\n')) ?? '';
+    const requests = Array.from(section.matchAll(/```sh\n(.*?)```/gs), ([, script = '']) => script);
+    expect(requests).toHaveLength(4);
+    const client = of('code');
+    await using folder = await temporaryFolder();
+    const files = {
+      netrc: `machine 127.0.0.1 login ${ADMIN.username} password "${ADMIN.password}"`,
+      password: ADMIN.password,
+      client: `user = "${client.clientId}:${client.secret}"`,
+      code: await server.code(client),
+    };
+    for (const [name, text] of Object.entries(files)) {
+      writeFileSync(join(folder.path, name), text, { mode: 0o600 });
+    }
+    const env = { PATH: process.env['PATH'], SERVICE: server.service.url, REDIRECT_URI: CALLBACK };
+    const strict = 'curl() { command curl -sS --fail "$@"; }\n';
+    const answers: string[] = [];
+    for (const request of requests) {
+      const options = { cwd: folder.path, env };
+      const { stdout } = await promisify(execFile)('bash', ['-ec', `${strict}${request}`], options);
+      answers.push(stdout);
+    }
+    const me = expect.stringContaining('"username":"admin"');
+    expect(answers).toEqual([me, me, me, expect.stringContaining('"refresh_token"')]);
   });
 });

@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
 import { lines } from '../../reports/document.ts';
@@ -23,23 +23,26 @@ export type DocsJson =
  */
 export async function docsResult(root: string, name: string | undefined): Promise<Report<DocsJson>> {
   const folder = join(root, 'docs');
-  const names = (await readdir(folder))
-    .filter((file) => file.endsWith('.md'))
-    .map((file) => file.slice(0, -3));
-  if (name !== undefined && !names.includes(name)) {
+  const paths = new Map<string, string>();
+  for (const each of [folder, join(folder, 'guides')]) {
+    for (const file of await readdir(each)) {
+      if (file.endsWith('.md') && file !== 'README.md') paths.set(basename(file, '.md'), join(each, file));
+    }
+  }
+  const names = [...paths.keys()];
+  const asked = name === undefined ? undefined : paths.get(name);
+  if (name !== undefined && asked === undefined) {
     const near = nearestName(name, names);
     throw new TokenctlError('usage', `No page ${name}`, {
       hint: near === undefined ? 'List the pages with `tokenctl docs`.' : `Did you mean "${near}"?`,
     });
   }
-  if (name !== undefined) {
-    const path = join(folder, `${name}.md`);
-    const text = await readFile(path, 'utf8');
-    return report({ json: { name, path, text }, text: () => text, verbatim: true });
+  if (name !== undefined && asked !== undefined) {
+    const text = await readFile(asked, 'utf8');
+    return report({ json: { name, path: asked, text }, text: () => text, verbatim: true });
   }
   const pages = await Promise.all(
-    names.toSorted().map(async (each) => {
-      const path = join(folder, `${each}.md`);
+    [...paths].toSorted().map(async ([each, path]) => {
       return { name: each, title: titleOf(await readFile(path, 'utf8')), path };
     }),
   );

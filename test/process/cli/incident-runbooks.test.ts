@@ -1,5 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { Secret } from '@tokenctl/common/secret.ts';
 import {
   ADMIN,
@@ -16,19 +16,22 @@ import { scimAnswer } from '../../support/directory-providers.ts';
 import { providerServer } from '../../support/provider-server.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 
+const pages = join(import.meta.dirname, '../../../docs');
+const guides = readdirSync(join(pages, 'guides')).map((file) => `guides/${basename(file, '.md')}`);
+
 /**
- * The commands of a runbook, as they stand there: indented lines that begin with the program's name. Each with the exit
+ * The commands of a page, as they stand there: indented lines that begin with the program's name. Each with the exit
  * code that the paragraph before says it ends with, otherwise 0.
  */
 function commandsOf(name: string): { readonly command: string; readonly says: number }[] {
-  const text = readFileSync(join(import.meta.dirname, '../../../docs/runbooks', `${name}.md`), 'utf8');
+  const text = readFileSync(join(pages, `${name}.md`), 'utf8');
   const paragraphs = text.split('\n\n');
   return paragraphs.flatMap((paragraph, index) => {
     const before = paragraphs[index - 1]?.replaceAll('\n', ' ') ?? '';
     const says = Number(/ends with exit code (\d+)\b[^.]*:$/.exec(before)?.[1] ?? 0);
     return paragraph
       .split('\n')
-      .flatMap((line) => /^ {4}tokenctl (.+)$/.exec(line)?.[1] ?? [])
+      .flatMap((line) => /^ {4}tokenctl ([^>]+)/.exec(line)?.[1]?.trim() ?? [])
       .map((command) => ({ command, says }));
   });
 }
@@ -38,7 +41,7 @@ function argumentsOf(command: string, ids: Readonly<Record<string, string>>): st
   const words = Array.from(command.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? '');
   const asks = words.includes('--dry-run')
     ? false
-    : /^(incident (clean|lockdown|lift)|users offboard|tokens revoke|applications rotate|signals (release|dismiss))|--revoke/.test(
+    : /^(incident (clean|lockdown|lift)|users offboard|tokens (revoke|create)|applications rotate|signals (release|dismiss))|--revoke/.test(
         command,
       );
   const final = command.startsWith('incident clean') ? ['--irreversible'] : [];
@@ -133,7 +136,9 @@ signals:
   const env = { HOME: folder, TOKENCTL_CONFIG: join(folder, 'tokenctl.yaml') };
   const run = (args: readonly string[]) =>
     tokenctl(
-      args.map((word) => (/^\w+\.(txt|json|html|secret)$/.test(word) ? join(folder, word) : word)),
+      args.map((word) =>
+        /^\w+\.(txt|json|html|secret|token|checkpoint)$/.test(word) ? join(folder, word) : word,
+      ),
       { env },
     );
   /** The same contexts, which nothing in the configuration says to be one controller. */
@@ -141,31 +146,35 @@ signals:
     const file = join(folder, 'tokenctl.yaml');
     write('tokenctl.yaml', readFileSync(file, 'utf8').replace(' databaseContext: production-db,', ''));
   };
-  return { run, down, events, unlink };
+  return { run, down, events, unlink, token: String(leaked.json.id) };
 }
 
-describe('a runbook does what it says, command by command as written', () => {
-  test.each(runbooks)('%s', { tags: ['long'] }, async (name) => {
-    const { run, down, events } = await place();
-    if (name === 'controller-down') await down();
-    const commands = commandsOf(name);
-    expect(commands.length).toBeGreaterThan(4);
-    const ids: Record<string, string> = { ...events };
-    for (const { command, says } of commands) {
-      const { code, stdout, stderr } = await run(argumentsOf(command, ids));
-      const incident = /Incident: (inc-[0-9a-f]{8})/.exec(stdout)?.[1];
-      const cleaning = /--undo (\S+)/.exec(stdout)?.[1];
-      if (incident !== undefined) ids['inc-1a2b3c4d'] = incident;
-      if (cleaning !== undefined) ids['0b9c8f1e'] = cleaning;
-      expect({ command, code, stderr: code === says ? '' : stderr }).toEqual({
-        command,
-        code: says,
-        stderr: '',
-      });
-      if (command.includes('--gone')) expect(stdout).toContain('lena');
-      if (says === 5) expect(stdout).toContain('NOT CHECKED');
-    }
-  });
+describe('a page does what it says, command by command as written', () => {
+  test.each([...runbooks.map((name) => `runbooks/${name}`), ...guides])(
+    '%s',
+    { tags: ['long'] },
+    async (name) => {
+      const { run, down, events, token } = await place();
+      if (name === 'runbooks/controller-down') await down();
+      const commands = commandsOf(name);
+      expect(commands.length).toBeGreaterThan(0);
+      const ids: Record<string, string> = { ...events, '4711': token, 'ci-deploy': 'alice' };
+      for (const { command, says } of commands) {
+        const { code, stdout, stderr } = await run(argumentsOf(command, ids));
+        const incident = /Incident: (inc-[0-9a-f]{8})/.exec(stdout)?.[1];
+        const cleaning = /--undo (\S+)/.exec(stdout)?.[1];
+        if (incident !== undefined) ids['inc-1a2b3c4d'] = incident;
+        if (cleaning !== undefined) ids['0b9c8f1e'] = cleaning;
+        expect({ command, code, stderr: code === says ? '' : stderr }).toEqual({
+          command,
+          code: says,
+          stderr: '',
+        });
+        if (command.includes('--gone')) expect(stdout).toContain('lena');
+        if (says === 5) expect(stdout).toContain('NOT CHECKED');
+      }
+    },
+  );
 });
 
 describe('a runbook for a case', () => {
