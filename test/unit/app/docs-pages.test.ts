@@ -1,5 +1,5 @@
-import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { docsResult } from '../../../src/cli/output/pages.ts';
 import { noScreen } from '../../../src/reports/tables/text.ts';
@@ -28,4 +28,36 @@ test('a typo in a name gets the nearest page', async () => {
     code: 'usage',
     hint: 'Did you mean "signals"?',
   });
+});
+
+/** The anchors of a page's headings, as GitHub makes them. */
+const anchorsOf = (text: string) =>
+  Array.from(text.matchAll(/^#+ (.*)$/gm), ([, heading = '']) =>
+    heading
+      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
+test('links between pages lead to a file, and to a heading of it', () => {
+  const dead: string[] = [];
+  const pages = globSync(['*.md', '{docs,service,deploy,src,.github}/**/*.md'], {
+    cwd: ROOT,
+    exclude: ['**/node_modules/**'],
+  });
+  expect(pages.length).toBeGreaterThan(50);
+  for (const page of pages) {
+    const text = readFileSync(join(ROOT, page), 'utf8').replace(/```.*?```/gs, '');
+    for (const [, link = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(link)) continue;
+      const [path = '', heading] = link.split('#');
+      const file = path === '' ? join(ROOT, page) : join(ROOT, dirname(page), path);
+      if (!existsSync(file)) dead.push(`${page}: ${link}`);
+      else if (heading && file.endsWith('.md') && !anchorsOf(readFileSync(file, 'utf8')).includes(heading)) {
+        dead.push(`${page}: ${link}`);
+      }
+    }
+  }
+  expect(dead).toEqual([]);
 });
