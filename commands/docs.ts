@@ -1,15 +1,25 @@
 import { string } from '@oclif/core/args';
+import { string as flag } from '@oclif/core/flags';
 import { defineCommand, outputFlags } from '../src/cli/base-command.ts';
 
 export default defineCommand({
   summary: 'Print a page of the documentation',
-  description: 'Prints the page as Markdown. Without a name, lists the pages and where their files are.',
-  examples: ['', 'policy'],
+  description: `Prints the page as Markdown. Without a name, lists the pages and where their files are. With --schema, prints the JSON \
+schema of what a command prints with --json.`,
+  examples: ['', 'policy', '--schema "tokens list"'],
   args: { page: string({ description: 'The name of the page.', ignoreStdin: true }) },
+  flags: {
+    schema: flag({
+      summary: 'Print the JSON schema of this command.',
+      helpValue: 'COMMAND',
+      exclusive: ['json'],
+    }),
+  },
   /** A page needs no configuration. */
   baseFlags: outputFlags,
-  async run({ args }) {
-    const { docsResult } = await import('../src/cli/output/pages.ts');
+  async run({ args, flags }) {
+    const { docsResult, schemaResult } = await import('../src/cli/output/pages.ts');
+    if (flags.schema !== undefined) return await schemaResult(this.config.root, flags.schema);
     return await docsResult(this.config.root, args.page);
   },
 });

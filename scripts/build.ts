@@ -169,8 +169,9 @@ type BuiltCommand = DescribedCommand &
 
 /** A command for the manifest: with its usage and its whole description. */
 function described({ saysJson, staysRunning: _, exitCodes, ...command }: BuiltCommand) {
-  const schema = `docs/schemas/${command.id.replaceAll(':', '-')}.json`;
-  const json = saysJson !== true && `With --json, prints what ${schema} describes.`;
+  const name = command.id.replaceAll(':', ' ');
+  const json =
+    saysJson !== true && `With --json, prints what \`tokenctl docs --schema "${name}"\` describes.`;
   const description = [command.description, json, exitCodes].filter(Boolean).join('\n\n');
   return { ...command, description, usage: usageLine(command) };
 }

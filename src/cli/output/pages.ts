@@ -32,10 +32,7 @@ export async function docsResult(root: string, name: string | undefined): Promis
   const names = [...paths.keys()];
   const asked = name === undefined ? undefined : paths.get(name);
   if (name !== undefined && asked === undefined) {
-    const near = nearestName(name, names);
-    throw new TokenctlError('usage', `No page ${name}`, {
-      hint: near === undefined ? 'List the pages with `tokenctl docs`.' : `Did you mean "${near}"?`,
-    });
+    throw notThere(`No page ${name}`, nearestName(name, names), 'List the pages with `tokenctl docs`.');
   }
   if (name !== undefined && asked !== undefined) {
     const text = await readFile(asked, 'utf8');
@@ -56,6 +53,29 @@ export async function docsResult(root: string, name: string | undefined): Promis
       ),
     ],
   });
+}
+
+/**
+ * The JSON schema of what a command prints with `--json`, as text alone.
+ *
+ * @param command The words of the command, such as `tokens list`.
+ * @throws TokenctlError `usage` for a command that has none.
+ */
+export async function schemaResult(root: string, command: string): Promise<Report<never>> {
+  const folder = join(root, 'docs', 'schemas');
+  const names = (await readdir(folder))
+    .filter((file) => file.endsWith('.json'))
+    .map((file) => basename(file, '.json'));
+  const name = command.trim().split(/\s+/).join('-');
+  if (!names.includes(name)) {
+    throw notThere(`No schema of "${command}"`, nearestName(name, names), `The schemas are in ${folder}.`);
+  }
+  const text = await readFile(join(folder, `${name}.json`), 'utf8');
+  return report({ json: JSON.parse(text) as never, text: () => text, verbatim: true });
+}
+
+function notThere(message: string, near: string | undefined, hint: string): TokenctlError {
+  return new TokenctlError('usage', message, { hint: near === undefined ? hint : `Did you mean "${near}"?` });
 }
 
 /** A line for each document: its name, and what it is about. */

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { docsResult } from '../../../src/cli/output/pages.ts';
+import { docsResult, schemaResult } from '../../../src/cli/output/pages.ts';
 import { noScreen } from '../../../src/reports/tables/text.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -27,6 +27,15 @@ test('a typo in a name gets the nearest page', async () => {
   await expect(docsResult(ROOT, 'singals')).rejects.toMatchObject({
     code: 'usage',
     hint: 'Did you mean "signals"?',
+  });
+});
+
+test('the schema of a command is printed as it is, and a typo gets the nearest name', async () => {
+  const { text } = await schemaResult(ROOT, 'tokens list');
+  expect(JSON.parse(await text(noScreen))).toMatchObject({ title: 'tokenctl tokens list --json' });
+  await expect(schemaResult(ROOT, 'tokens lits')).rejects.toMatchObject({
+    code: 'usage',
+    hint: 'Did you mean "tokens-list"?',
   });
 });
 
