@@ -16,13 +16,14 @@ interface Dependency {
 }
 
 interface BillOfMaterials {
+  readonly metadata: Readonly<Record<string, unknown>>;
   readonly components: readonly Component[];
   readonly dependencies: readonly Dependency[];
 }
 
 /**
  * The software bill of materials in CycloneDX: the packages that are installed, those whose code is bundled into dist/, and the
- * Node.js of the archives.
+ * Node.js of the archives. SOURCE_DATE_EPOCH has to be set.
  */
 export function billOfMaterials(): string {
   const options = ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--package-lock-only'];
@@ -32,7 +33,11 @@ export function billOfMaterials(): string {
     maxBuffer: 64 * 1024 * 1024,
     stdio: ['ignore', 'pipe', 'ignore'],
   });
-  const all = JSON.parse(output) as BillOfMaterials;
+  // What differs from build to build: an optional number, and the time, which is that of the sources.
+  const { serialNumber: _, ...all } = JSON.parse(output) as BillOfMaterials & {
+    readonly serialNumber: string;
+  };
+  const timestamp = new Date(Number(process.env['SOURCE_DATE_EPOCH']) * 1000).toISOString();
   const installed = [...installedEntries()].map(
     ([path, { version }]) =>
       `${path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)} ${version}`,
@@ -59,7 +64,7 @@ export function billOfMaterials(): string {
     purl: `pkg:generic/node@${NODE.version}`,
     licenses: [{ license: { id: 'MIT' } }],
   };
-  return `${JSON.stringify({ ...all, components: [...components, node], dependencies }, null, 2)}\n`;
+  return `${JSON.stringify({ ...all, metadata: { ...all.metadata, timestamp }, components: [...components, node], dependencies }, null, 2)}\n`;
 }
 
 /** `NAME VERSION` of each package in the program and the web interface, as the build lists them with their licences. */
