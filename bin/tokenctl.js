@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 // Checks the runtime before anything is imported that an old one could not parse, answers --version
 // without loading the command framework, and hands over.
-import { readFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readFileSync } from 'node:fs';
 import module from 'node:module';
 import { homedir, userInfo } from 'node:os';
+import { dirname, isAbsolute, join } from 'node:path';
 
 const REQUIRED = [22, 19];
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
@@ -22,7 +23,8 @@ if (major < REQUIRED[0] || (major === REQUIRED[0] && minor < REQUIRED[1])) {
   );
 } else {
   completeEnvironment();
-  module.enableCompileCache();
+  const folder = orElse(null, compileCache);
+  if (folder !== null) module.enableCompileCache(folder);
   // Stacks then name the source files instead of the bundles; reading the source maps takes time.
   process.setSourceMapsEnabled(process.env['TOKENCTL_DEBUG'] === '1');
   const { main } = await import('../dist/src/cli/main.js');
@@ -38,6 +40,32 @@ function completeEnvironment() {
   const { env } = process;
   env.HOME ??= orElse('', homedir);
   env.SHELL ??= orElse('unknown', () => userInfo().shell ?? '');
+}
+
+/**
+ * The folder for compiled code, or null where somebody else could write to it: Node.js runs what it finds there. Its own default is
+ * below /tmp, where whoever comes first owns it.
+ */
+function compileCache() {
+  const { HOME, XDG_CACHE_HOME } = process.env;
+  const base = XDG_CACHE_HOME || (HOME && join(HOME, '.cache'));
+  if (!base || !isAbsolute(base)) return null;
+  const folder = join(base, 'tokenctl', 'compiled');
+  if (!isOnlyOurs(folder)) return null;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return isOnlyOurs(folder) ? folder : null;
+}
+
+/** Whether nobody but this user and root can write to a folder, or replace one that it is in. */
+function isOnlyOurs(folder) {
+  const found = lstatSync(folder, { throwIfNoEntry: false });
+  const isOurs =
+    found === undefined ||
+    (found.isDirectory() &&
+      [0, process.getuid()].includes(found.uid) &&
+      ((found.mode & 0o022) === 0 || (found.mode & 0o1000) !== 0));
+  const parent = dirname(folder);
+  return isOurs && (parent === folder || isOnlyOurs(parent));
 }
 
 function orElse(fallback, read) {

@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ADMIN } from '@tokenctl/service/testing/service.ts';
@@ -78,4 +78,18 @@ test('a state folder is all that a revocation needs', { tags: ['long'] }, async 
   const log = await run(['log', 'list', '--raw', '--json'], environment);
   const actor = canSwitchUser ? /"user":"uid 1000650000"/ : /"user":"uid \d+"/;
   expect(log.stdout).toMatch(actor);
+});
+
+test('compiled code, which Node.js runs, is kept only where nobody else can write', async () => {
+  const home = temporaryFolder();
+  const [temporary, cache] = [join(home, 'tmp'), join(home, '.cache')];
+  mkdirSync(temporary);
+  if (canSwitchUser) for (const folder of [home, temporary]) chownSync(folder, NAMELESS.uid, NAMELESS.gid);
+  const environment = { HOME: home, TMPDIR: temporary };
+  expect(await run(['docs', 'glossary'], environment)).toMatchObject({ code: 0, stderr: '' });
+  expect([readdirSync(temporary), readdirSync(join(cache, 'tokenctl'))]).toEqual([[], ['compiled']]);
+  rmSync(cache, { recursive: true });
+  chmodSync(home, 0o777);
+  expect(await run(['docs', 'glossary'], environment)).toMatchObject({ code: 0, stderr: '' });
+  expect([readdirSync(temporary), existsSync(cache)]).toEqual([[], false]);
 });

@@ -105,7 +105,8 @@ function replaceEnvironment(env: NodeJS.ProcessEnv): void {
 }
 
 function environmentOf(env: Readonly<Record<string, string>>): Record<string, string> {
-  return { PATH: process.env['PATH'] ?? '', HOME: join(tmpdir(), 'tokenctl-nobody'), ...env };
+  const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env;
+  return { PATH, NODE_COMPILE_CACHE, HOME: join(tmpdir(), 'tokenctl-nobody'), ...env };
 }
 
 /** Starts the built program as a process of its own. */
