@@ -184,6 +184,8 @@ const REFERENCES: Readonly<Record<string, (size: number) => () => unknown>> = {
     const values = tokenValues(size).split(' ');
     return () => new Map(values.map((value) => [`${value} `.trim(), { lines: [1], places: [] }]));
   },
+  'LDAP: values': (size) => () =>
+    Array.from({ length: size / 2 }, () => Buffer.alloc(0)).map((value) => value.toString()),
   'LDAP: attributes': (size) => () =>
     Array.from({ length: size / 5 }, () => ({ buffers: [], type: Buffer.of(0x61).toString(), values: [] })),
 };

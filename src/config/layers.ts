@@ -242,7 +242,7 @@ const MAX_DEPTH = 50;
 export function parseConfiguration(text: string, path: string): ParsedFile {
   const lines = new LineCounter();
   try {
-    requireFewAliases(text);
+    requireBounded(text);
     // The library compares each key with all before it.
     const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
     const [problem = repeatedKey(document)] = document.errors;
@@ -282,12 +282,20 @@ interface Fault {
   readonly message: string;
 }
 
-/** Counts aliases before they are looked up, which costs more with each. Throws ReferenceError for too many. */
-function requireFewAliases(text: string): void {
-  let [aliases, before] = [0, ''];
+/**
+ * Counts aliases before they are looked up, which costs more with each, and levels of brackets before they are parsed, which takes
+ * kilobytes for each. Throws ReferenceError for too many aliases, RangeError for too many levels.
+ */
+function requireBounded(text: string): void {
+  let [aliases, levels, before] = [0, 0, ''];
   for (const lexeme of new Lexer().lex(text)) {
     // The lexer puts this mark before the text of a scalar, which may begin with an asterisk in a block.
-    if (lexeme.startsWith('*') && before !== '\u001f') aliases += 1;
+    if (before !== '\u001f') {
+      if (lexeme.startsWith('*')) aliases += 1;
+      if (lexeme === '[' || lexeme === '{') levels += 1;
+      if (lexeme === ']' || lexeme === '}') levels -= 1;
+    }
+    if (levels > MAX_DEPTH) throw new RangeError('nested too deep');
     if (aliases > MAX_ALIASES) throw new ReferenceError('too many aliases');
     before = lexeme;
   }

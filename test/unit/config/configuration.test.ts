@@ -281,7 +281,7 @@ describe('what is refused', () => {
     ['an alias within its anchor', 'a: &a {b: *a}\n', /tokenctl\.yaml: the values are nested too deep/],
     ['an alias within a list', 'contexts: &a [1, *a]\n', /tokenctl\.yaml: the values are nested too deep/],
     ['an unknown alias', 'contexts: *none\n', /tokenctl\.yaml(:1)?: .*alias/],
-    ['deep nesting', '['.repeat(20_000), /tokenctl\.yaml(:\d+)?: .*(nested too deep|not well-formed)/],
+    ['deep nesting', '['.repeat(20_000), /tokenctl\.yaml: the values are nested too deep/],
     [
       'a repeated key',
       'contexts: {}\npolicy: {}\ncontexts: {}\n',
