@@ -227,11 +227,7 @@ function Field(props: FieldProps): ReactNode {
 }
 
 /** A button that sets a field to its default, or removes a stored secret, or takes that back. */
-function ValueButton({
-  field,
-  value,
-  onChange,
-}: Pick<FieldProps, 'field' | 'value' | 'onChange'>): ReactNode {
+function ValueButton({ field, value, onChange }: Pick<FieldProps, 'field' | 'value' | 'onChange'>) {
   const { label, standard, isStored = false } = field;
   const shown =
     value === REMOVED

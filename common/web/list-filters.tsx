@@ -156,10 +156,7 @@ export function ActiveFilters({
 }
 
 /** The filters that are set: the parameters of each, and its text. A range has two parameters. */
-function chipsOf(
-  filters: readonly Filter[],
-  { active, parameters }: ListAddress,
-): readonly { readonly names: readonly string[]; readonly text: string }[] {
+function chipsOf(filters: readonly Filter[], { active, parameters }: ListAddress) {
   const ranges = filters.flatMap(({ label, range }) => {
     if (range === undefined) return [];
     const text = rangeText(range, parameters);

@@ -190,9 +190,7 @@ function Rows<T extends { readonly id: number }>(props: RowsProps<T>): ReactNode
   );
 }
 
-function RowTable<T extends { readonly id: number }>(
-  props: RowsProps<T> & { readonly rows: readonly T[] },
-): ReactNode {
+function RowTable<T extends { readonly id: number }>(props: RowsProps<T> & { readonly rows: readonly T[] }) {
   const { name, columns, order, deletion, rowActions, read, rows, address, selected, setSelected } = props;
   const ordered = address.parameters[ORDER] ?? order ?? '';
   const deletable = deletion === undefined ? [] : rows.filter(deletion.mayDelete ?? (() => true));

@@ -174,11 +174,7 @@ function serveMetrics(app: FastifyInstance, service: ServiceContext): void {
   }
 }
 
-async function sendMetrics(
-  service: ServiceContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+async function sendMetrics(service: ServiceContext, request: FastifyRequest, reply: FastifyReply) {
   const { ALLOW_METRICS_FOR_ANONYMOUS_USERS } = await currentSettings(service.database);
   if (!ALLOW_METRICS_FOR_ANONYMOUS_USERS) {
     const caller = await authenticate(service, request, reply);

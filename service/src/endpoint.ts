@@ -284,11 +284,7 @@ function describeEndpoint(
   };
 }
 
-function describeFields(
-  set: FieldSet,
-  included: (field: Field) => boolean,
-  forWriting: boolean,
-): Record<string, unknown> {
+function describeFields(set: FieldSet, included: (field: Field) => boolean, forWriting: boolean) {
   const entries = Object.entries(set.fields).filter(([, field]) => included(field));
   return Object.fromEntries(entries.map(([name, field]) => [name, describeField(field, forWriting)]));
 }

@@ -24,10 +24,7 @@ export function createLookups({ database, now }: { readonly database: Database; 
   };
 }
 
-function byKey<K extends string, V extends { readonly [key in K]: string }>(
-  rows: readonly V[],
-  key: K,
-): ReadonlyMap<string, V> {
+function byKey<K extends string, V extends { readonly [key in K]: string }>(rows: readonly V[], key: K) {
   return new Map(rows.map((row) => [row[key], row]));
 }
 

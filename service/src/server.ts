@@ -199,11 +199,7 @@ function context(
   };
 }
 
-async function firstStart(
-  database: Database,
-  options: ServiceOptions,
-  now: () => Date,
-): Promise<Secret | null> {
+async function firstStart(database: Database, options: ServiceOptions, now: () => Date) {
   let generated: Secret | null = null;
   const password = () => {
     const given = options.adminPassword?.reveal() ?? '';

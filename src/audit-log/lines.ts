@@ -162,11 +162,7 @@ async function rangeWith(file: FileHandle, size: number, seq: number): Promise<L
 }
 
 /** The first entry whose line starts after an offset and before `high`; null for none. */
-async function firstLineAfter(
-  file: FileHandle,
-  offset: number,
-  high: number,
-): Promise<{ start: number; seq: number } | null> {
+async function firstLineAfter(file: FileHandle, offset: number, high: number) {
   for (let length = Math.min(BLOCK_BYTES, high - offset); ; length = Math.min(length * 2, high - offset)) {
     const window = Buffer.allocUnsafe(length);
     await readFully(file, window, offset);

@@ -167,10 +167,7 @@ abstract class TokenctlCommand extends Command {
    *
    * @param options.inputIsData standard input is not the user's: the answer comes from the terminal of the process
    */
-  async confirmation(
-    flags: ChangeFlags,
-    options: { readonly inputIsData?: boolean } = {},
-  ): Promise<Confirmation> {
+  async confirmation(flags: ChangeFlags, options: { readonly inputIsData?: boolean } = {}) {
     const { confirmationFrom } = await import('./change/confirmation.ts');
     this.#confirmation = confirmationFrom(flags, options);
     return this.#confirmation;
@@ -231,10 +228,7 @@ abstract class TokenctlCommand extends Command {
    * Runs `work`, which changes nothing, in the selected context. With several contexts (a list, a group, `--all-contexts`) it runs in all
    * of them at once, with one joint result. The gateway and the controller of a platform count as several.
    */
-  async inContexts<Of extends Result>(
-    flags: ContextFlags,
-    work: (member: ContextRun) => Promise<Of>,
-  ): Promise<Of> {
+  async inContexts<Of extends Result>(flags: ContextFlags, work: (member: ContextRun) => Promise<Of>) {
     const { one, several } = await this.#contexts(flags);
     if (one !== undefined) return await work(one);
     const { multiContextFlow } = await import('./multi-context/multi-context-flow.ts');

@@ -121,10 +121,7 @@ export function setLoginTokens(file: string, name: string, ids: readonly number[
 }
 
 /** Adds a context to a group of the configuration file, and creates the group if needed. */
-function addToGroup(
-  document: Document,
-  { group, name }: { readonly group: string; readonly name: string },
-): void {
+function addToGroup(document: Document, { group, name }: { readonly group: string; readonly name: string }) {
   const members = document.getIn(['groups', group]);
   if (!isSeq(members)) document.setIn(['groups', group], document.createNode([name]));
   else if (!members.items.some((item) => isScalar(item) && item.value === name)) members.add(name);

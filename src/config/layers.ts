@@ -137,10 +137,7 @@ function awxVariables(of: string): readonly string[] {
   return [`CONTROLLER_${of}`, `TOWER_${of}`];
 }
 
-function hostVariable(
-  environment: Environment,
-  suffix: HostSuffix,
-): { readonly name: string; readonly value: string } | undefined {
+function hostVariable(environment: Environment, suffix: HostSuffix) {
   const isAwx = awxVariables('HOST').some((name) => value(environment, name) !== undefined);
   for (const name of isAwx ? awxVariables(suffix) : [PLATFORM_VARIABLES[suffix]]) {
     const found = value(environment, name);

@@ -130,13 +130,7 @@ const transmitter = z.strictObject({
 });
 
 /** What is wrong with how the events of a transmitter arrive. */
-function deliveryProblems({
-  push,
-  poll,
-  audience,
-  management,
-  client,
-}: z.output<typeof transmitter>): readonly (string | false)[] {
+function deliveryProblems({ push, poll, audience, management, client }: z.output<typeof transmitter>) {
   const isDelivered = push !== undefined || poll !== undefined;
   // Before the stream exists, `signals connect` is what says its audience and address.
   const isManaged = management !== undefined;

@@ -188,13 +188,7 @@ export class LdapConnection {
   }
 
   /** @returns the cookie of the next page, the name of this page's first entry, and the number of its entries */
-  async *#page(
-    messageId: number,
-    base: string,
-  ): AsyncGenerator<
-    SearchEntry,
-    { readonly cookie: Buffer | null; readonly first: string; readonly count: number }
-  > {
+  async *#page(messageId: number, base: string) {
     let first = '';
     let count = 0;
     for (;;) {

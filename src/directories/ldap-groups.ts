@@ -174,11 +174,7 @@ const QUERIES = ['memberURL', 'memberQueryURL'];
 const MEMBER_ATTRIBUTES = [...new Set(Object.values(MEMBERS_IN).flat()), 'objectClass', ...QUERIES];
 
 /** The members of a group; none of an entry that is no group, or that does not exist although a group has it as a member. */
-async function membersOf(
-  connection: LdapConnection,
-  group: string,
-  isRequired: boolean,
-): Promise<Readonly<Record<'names' | 'uids' | 'gidNumbers', readonly string[]>>> {
+async function membersOf(connection: LdapConnection, group: string, isRequired: boolean) {
   const names: string[] = [];
   const uids: string[] = [];
   const gidNumbers: string[] = [];

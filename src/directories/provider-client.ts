@@ -124,11 +124,7 @@ export class ProviderClient {
   }
 
   /** Null for a broken connection, if another attempt is left. */
-  async #send(
-    url: URL,
-    headers: Readonly<Record<string, string>>,
-    mayRetry: boolean,
-  ): Promise<{ status: number; headers: ProviderAnswer['headers']; text: string } | null> {
+  async #send(url: URL, headers: Readonly<Record<string, string>>, mayRetry: boolean) {
     const { signal } = this.#options;
     this.#authorization ??= this.#options.authorization();
     const authorization = await this.#authorization;

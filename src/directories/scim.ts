@@ -132,10 +132,7 @@ async function* cursorPages(client: ProviderClient): AsyncGenerator<ProviderPage
   });
 }
 
-async function listPage(
-  client: ProviderClient,
-  place: Readonly<Record<string, string>>,
-): Promise<{ page: ProviderPage; count: number; next: string | null }> {
+async function listPage(client: ProviderClient, place: Readonly<Record<string, string>>) {
   const query = new URLSearchParams({ attributes: ATTRIBUTES, count: String(PAGE_SIZE), ...place });
   const { body: list } = await readPage(client, `Users?${query}`, { schema: listResponse, headers: HEADERS });
   const page = { users: list.Resources.map(userOf), announced: list.totalResults };

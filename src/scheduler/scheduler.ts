@@ -120,11 +120,7 @@ interface JobLoopSignals {
  * claims due ticks, waits. Every decision starts from the ledger, so a clock change or a suspended process
  * only delays ticks.
  */
-async function runJobLoop(
-  job: ScheduledJob,
-  options: JobLoopOptions,
-  signals: JobLoopSignals,
-): Promise<void> {
+async function runJobLoop(job: ScheduledJob, options: JobLoopOptions, signals: JobLoopSignals) {
   const { clock, listener, poll } = options;
   while (!signals.stop.aborted) {
     let pause: number;

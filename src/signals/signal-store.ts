@@ -135,10 +135,7 @@ class StoredSignals implements SignalStore {
     });
   }
 
-  admit(
-    users: readonly string[],
-    { countedAs, limit, withinMs }: AdmissionLimit,
-  ): Promise<readonly string[] | null> {
+  admit(users: readonly string[], { countedAs, limit, withinMs }: AdmissionLimit) {
     const clock = this.#tables.now;
     return this.#tables.transaction(async (queryable) => {
       await this.#tables.takeTurn(queryable);

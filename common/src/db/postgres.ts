@@ -72,10 +72,7 @@ const types: pg.CustomTypesConfig = {
  *
  * @throws TokenctlError as `openPostgres` does.
  */
-async function openPool(
-  options: PostgresOptions,
-  parameters: ConnectionParameters,
-): Promise<{ connections: Connections; transport: Transport }> {
+async function openPool(options: PostgresOptions, parameters: ConnectionParameters) {
   const isLocal = parameters.host.startsWith('/');
   const attempts = isLocal
     ? [{ transport: 'local', ssl: false } as const]

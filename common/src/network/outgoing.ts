@@ -169,11 +169,7 @@ function refusal(proxy: string, status: number, target: string): ProxyFailure {
   );
 }
 
-function proxyFor(
-  target: URL,
-  setting: ProxySetting | undefined,
-  variables: Variables = process.env,
-): SettingUrl | null {
+function proxyFor(target: URL, setting: ProxySetting | undefined, variables: Variables = process.env) {
   if (setting === 'none' || isLoopback(target.hostname)) return null;
   if (setting !== undefined) return readProxy(setting.url.reveal(), '`proxy` of the context');
   if (isExempt(target, variableOf('no_proxy', variables)?.text ?? '')) return null;

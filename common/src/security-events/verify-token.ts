@@ -1,11 +1,4 @@
-import {
-  errors,
-  type JWTPayload,
-  type JWTVerifyGetKey,
-  type JWTVerifyOptions,
-  type JWTVerifyResult,
-  jwtVerify,
-} from 'jose';
+import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose';
 import {
   eventEntries,
   eventId,
@@ -159,11 +152,7 @@ async function verified(
 }
 
 /** A signature that fits no key may be of one that replaced another under the same name: refused for good, the event would be lost. */
-async function verifyWithNewest(
-  token: string,
-  keys: PublishedKeys,
-  options: JWTVerifyOptions,
-): Promise<JWTVerifyResult> {
+async function verifyWithNewest(token: string, keys: PublishedKeys, options: JWTVerifyOptions) {
   try {
     return await verifyWithAny(token, keys, options);
   } catch (error) {
@@ -178,11 +167,7 @@ async function verifyWithNewest(
 }
 
 /** A token without a `kid` may be of any of the keys: while keys are replaced, there are two. */
-async function verifyWithAny(
-  token: string,
-  keys: JWTVerifyGetKey,
-  options: JWTVerifyOptions,
-): Promise<JWTVerifyResult> {
+async function verifyWithAny(token: string, keys: JWTVerifyGetKey, options: JWTVerifyOptions) {
   try {
     return await jwtVerify(token, keys, options);
   } catch (error) {

@@ -73,11 +73,7 @@ export async function authenticate(
 }
 
 /** Logs Basic credentials of another user than the session's. The session wins. */
-function logUserMismatch(
-  service: ServiceContext,
-  authorization: string | undefined,
-  owner: UserRecord,
-): void {
+function logUserMismatch(service: ServiceContext, authorization: string | undefined, owner: UserRecord) {
   if (authorization === undefined || !/^basic /i.test(authorization)) return;
   const name = credentialsText(authorization.slice(6)).split(':')[0];
   if (name !== owner.username) {
@@ -96,10 +92,7 @@ const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
  * The live token of an Authorization header (RFC 6750 §2.1). Null if it is missing, unknown, expired or of a
  * deactivated user (whose tokens the controller accepts).
  */
-async function findBearer(
-  service: ServiceContext,
-  authorization: string | undefined,
-): Promise<BearerRecord | null> {
+async function findBearer(service: ServiceContext, authorization: string | undefined) {
   const presented = authorization === undefined ? null : BEARER.exec(authorization);
   if (presented === null) return null;
   const bearer = await service.lookups.bearers.find(hashToken(presented[1] ?? ''));
@@ -120,10 +113,7 @@ const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
  * ignored while AUTH_BASIC_ENABLED is off, as on the controller, or DISABLE_LOCAL_AUTH is on: users of
  * identity providers have no local password.
  */
-async function userOfBasicCredentials(
-  service: ServiceContext,
-  request: FastifyRequest,
-): Promise<UserRecord | null> {
+async function userOfBasicCredentials(service: ServiceContext, request: FastifyRequest) {
   const { authorization } = request.headers;
   const presented = authorization === undefined ? null : BASIC.exec(authorization);
   if (presented === null) return null;
@@ -213,10 +203,7 @@ function hashShare({ passwordLimits }: ServiceContext, attempt: Attempt): HashSh
   return known === null ? { source: network, account: username } : { source: known, account: known };
 }
 
-function beginAttempt(
-  { passwordLimits, metrics }: ServiceContext,
-  attempt: Attempt,
-): ReturnType<ServiceContext['passwordLimits']['begin']> {
+function beginAttempt({ passwordLimits, metrics }: ServiceContext, attempt: Attempt) {
   try {
     return passwordLimits.begin(attempt);
   } catch (error) {

@@ -113,11 +113,7 @@ function filtersOf(filter: FilterName, name: string, values: readonly string[]):
   return [{ ...filter, words: areAlternatives ? [words.flat()] : words }];
 }
 
-function filterOf(
-  filter: Extract<FilterName, { readonly field: Field }>,
-  name: string,
-  value: string,
-): Filter {
+function filterOf(filter: Extract<FilterName, { readonly field: Field }>, name: string, value: string) {
   const { field, lookup, many, negated } = filter;
   const read = readLookup({ field, lookup, name, value });
   if (many === undefined) return { ...filter, words: [[read]] };

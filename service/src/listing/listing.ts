@@ -201,11 +201,7 @@ async function page<R extends object, T>(request: {
  * The ids of a page and how many rows there are: to find those among many ids takes most of the time. Null if the rows are to be
  * counted first.
  */
-async function readAtOnce(
-  database: Queryable,
-  asked: number | 'last',
-  pageOf: (number: number) => Sql,
-): Promise<{ readonly count: number; readonly ids: readonly number[] } | null> {
+async function readAtOnce(database: Queryable, asked: number | 'last', pageOf: (number: number) => Sql) {
   if (asked === 'last' || asked < 1) return null;
   const rows = await pageOf(asked).rows<{ id: number; count: number }>(database);
   if (rows.length === 0 && asked > 1) return null;

@@ -138,11 +138,7 @@ async function pause(took: number, begun: number, signal: AbortSignal): Promise<
 }
 
 /** Tries the terms on rows, with pauses: one expression may take a few milliseconds for a long text. */
-async function matchingRows(
-  step: readonly ScannedRow[],
-  { every, any }: Scan,
-  signal: AbortSignal,
-): Promise<{ ids: number[]; paused: number }> {
+async function matchingRows(step: readonly ScannedRow[], { every, any }: Scan, signal: AbortSignal) {
   const ids: number[] = [];
   let paused = 0;
   let begun = performance.now();

@@ -125,11 +125,7 @@ async function handleRequest(
 }
 
 /** Only a session counts: a password or token in a header may come from a program instead of a user. */
-async function loggedIn(
-  service: ServiceContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<SessionRecord | null> {
+async function loggedIn(service: ServiceContext, request: FastifyRequest, reply: FastifyReply) {
   const session = await findRequestSession(service, request, reply);
   if (session === null) return null;
   await renewSession(service, { request, reply, session });

@@ -90,11 +90,7 @@ export function readAuthorizationRequest(
   };
 }
 
-function readResponseType(
-  service: ServiceContext,
-  values: Parameters,
-  client: ClientRecord,
-): 'code' | 'token' {
+function readResponseType(service: ServiceContext, values: Parameters, client: ClientRecord) {
   const asked = values.get('response_type');
   const { authorization_grant_type: registered } = client;
   if (asked === undefined) throw new OAuthError('invalid_request', 'Missing response_type parameter.');

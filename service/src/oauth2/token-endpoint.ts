@@ -88,14 +88,7 @@ type Grant = (request: TokenRequest) => Promise<TokenResponse>;
  * Resource owner password credentials (RFC 6749 §4.3). An unknown user, a wrong password, a deactivated
  * account and a local account while DISABLE_LOCAL_AUTH is on all get the same answer.
  */
-async function passwordGrant({
-  service,
-  request,
-  settings,
-  client,
-  parameters,
-  network,
-}: TokenRequest): Promise<TokenResponse> {
+async function passwordGrant({ service, request, settings, client, parameters, network }: TokenRequest) {
   const username = required(parameters, 'username');
   const password = required(parameters, 'password');
   const scope = requestedScope(parameters.get('scope'));
@@ -123,12 +116,7 @@ function wrongCredentials(): OAuthError {
  * and the code verifier of the authorization request. A second use revokes the tokens of the first (§4.1.2).
  * A wrong redirect URI or verifier does not use up the code, as on the controller.
  */
-async function authorizationCodeGrant({
-  service,
-  settings,
-  client,
-  parameters,
-}: TokenRequest): Promise<TokenResponse> {
+async function authorizationCodeGrant({ service, settings, client, parameters }: TokenRequest) {
   const presented = hashToken(required(parameters, 'code'));
   const code = await findCode(service.database, presented);
   if (code === null || code.application_id !== client.id) throw new OAuthError('invalid_grant');

@@ -32,10 +32,7 @@ export function serveOpenApi(app: FastifyInstance, service: Described): void {
   );
 }
 
-function openApi(
-  routes: readonly Route[],
-  { version, sessionCookieName }: Described,
-): Record<string, unknown> {
+function openApi(routes: readonly Route[], { version, sessionCookieName }: Described) {
   const described = routes.filter(({ config }) => config?.page !== true);
   const paths = new Map<string, Record<string, unknown>>();
   for (const route of described) {

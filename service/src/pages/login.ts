@@ -18,7 +18,6 @@ import { ownOrigins } from '../public-url.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { type LoginProvider, loginProviders } from '../sso/configuration.ts';
 import { remainingSession } from '../sso/logout.ts';
-import type { UserRecord } from '../store/users.ts';
 import { constantAnswer, sendConstant } from './constant-answer.ts';
 import { addressHtml, escapeHtml, STYLE, sendPage, textHtml } from './page.ts';
 import { sendLoggedOut } from './sso.ts';
@@ -57,11 +56,7 @@ function describeMethods(app: FastifyInstance, url: string, allow: string): void
   );
 }
 
-async function showLogin(
-  service: ServiceContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+async function showLogin(service: ServiceContext, request: FastifyRequest, reply: FastifyReply) {
   reply.header('Cache-Control', NO_STORE);
   const { accept } = request.headers;
   if (accept !== undefined && !/text\/html|text\/\*|\*\/\*/i.test(accept)) {
@@ -82,11 +77,7 @@ async function showLogin(
   );
 }
 
-async function logIn(
-  service: ServiceContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+async function logIn(service: ServiceContext, request: FastifyRequest, reply: FastifyReply) {
   reply.header('Cache-Control', NO_STORE);
   const forgery = csrfProblem(request);
   if (forgery !== null) return forbiddenPage(reply, forgery);
@@ -118,11 +109,7 @@ async function logIn(
  * GET does so too, as on the controller; the cookies are SameSite=Lax and the service's own pages use POST,
  * which asks for the CSRF token.
  */
-async function logOut(
-  service: ServiceContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+async function logOut(service: ServiceContext, request: FastifyRequest, reply: FastifyReply) {
   const session = await findRequestSession(service, request, reply);
   const forgery = request.method === 'POST' ? csrfProblem(request) : null;
   if (forgery !== null) {
@@ -143,10 +130,7 @@ async function logOut(
 }
 
 /** Who logs in, null for a wrong password, or what refuses another attempt at present. */
-async function localUser(
-  service: ServiceContext,
-  credentials: Credentials,
-): Promise<UserRecord | null | RequestFailure> {
+async function localUser(service: ServiceContext, credentials: Credentials) {
   const user = await userWithPassword(service, credentials).catch((error: unknown) => {
     if (error instanceof RequestFailure && error.status === 429) return error;
     throw error;

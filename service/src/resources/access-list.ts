@@ -82,11 +82,7 @@ function listAccess(
   return listUsersWithAccess(exchange, { among: usersWithAccess(object) }, { type, object, roles });
 }
 
-async function listUsersWithAccess(
-  exchange: Exchange,
-  condition: Condition,
-  accessed: Accessed,
-): Promise<unknown> {
+async function listUsersWithAccess(exchange: Exchange, condition: Condition, accessed: Accessed) {
   const { service, caller } = exchange;
   const { object } = accessed;
   return list<UserRecord>(exchange, {

@@ -17,7 +17,6 @@ import {
   tokensByApplication,
 } from '../store/applications.ts';
 import { findOrganization } from '../store/organizations.ts';
-import type { ResourceValues } from '../store/resources.ts';
 import { noSuchId } from './field-values.ts';
 import { addresses, type Kind, type Wanted } from './kind.ts';
 import { create, refuse, serveKind } from './named-resources.ts';
@@ -218,11 +217,7 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
  *
  * @throws RequestFailure 400 by field; 403 for an organization that the caller does not administer.
  */
-async function prepare(
-  exchange: Exchange,
-  transaction: Queryable,
-  wanted: Wanted<ApplicationRecord>,
-): Promise<ResourceValues> {
+async function prepare(exchange: Exchange, transaction: Queryable, wanted: Wanted<ApplicationRecord>) {
   const { body, before, problems, once } = wanted;
   const caller = exchange.caller.user;
   const values = wanted.values as unknown as ApplicationRecord;

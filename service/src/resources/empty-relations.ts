@@ -81,11 +81,7 @@ function fieldsOf(name: string): FieldSet {
   };
 }
 
-async function refuse<R extends ResourceRow>(
-  exchange: Exchange,
-  kind: Kind<R>,
-  does: string,
-): Promise<never> {
+async function refuse<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>, does: string) {
   if (!(await mayChangeSeen(exchange, kind))) throw forbidden();
   throw badRequest(`This service does not ${does}.`);
 }

@@ -165,10 +165,7 @@ function readChoice(field: Field, given: unknown): ReadValue {
 }
 
 /** Why a body is refused, by field: each that this service does not carry out, unless it has its default. */
-function fixedProblems(
-  { fields }: Pick<FieldSet, 'fields'>,
-  body: Readonly<Record<string, unknown>>,
-): Problems {
+function fixedProblems({ fields }: Pick<FieldSet, 'fields'>, body: Readonly<Record<string, unknown>>) {
   const refused = Object.entries(fields).flatMap(([name, { fixed, type }]) =>
     fixed === undefined || body[name] === undefined || isSame(body[name], fixed.value, type)
       ? []

@@ -191,11 +191,7 @@ function serveMembers(app: FastifyInstance, service: ServiceContext, relation: G
 }
 
 /** Adds a host or a group to a group, removes it, or creates it in it. */
-async function changeMembers(
-  exchange: Exchange,
-  relation: GroupRelation,
-  kind: Kind<ResourceRecord>,
-): Promise<unknown> {
+async function changeMembers(exchange: Exchange, relation: GroupRelation, kind: Kind<ResourceRecord>) {
   const { service, request } = exchange;
   const group = await seenResource(exchange, GROUP);
   const body = jsonObject(request);
@@ -250,11 +246,7 @@ function operationIn(body: Readonly<Record<string, unknown>>): Operation {
 }
 
 /** The id in a body; null for a new one. Throws 400. */
-function memberIn(
-  body: Readonly<Record<string, unknown>>,
-  noun: string,
-  operation: Operation,
-): number | null {
+function memberIn(body: Readonly<Record<string, unknown>>, noun: string, operation: Operation) {
   const id = idIn(body, noun);
   if (id === null && operation === 'disassociate')
     throw invalid({ msg: '"id" is required to disassociate.' });
@@ -344,10 +336,7 @@ function serveOfInventory<R extends ResourceRecord>(
   });
 }
 
-async function changeInventory<R extends ResourceRecord>(
-  exchange: Exchange,
-  kind: Kind<R>,
-): Promise<unknown> {
+async function changeInventory<R extends ResourceRecord>(exchange: Exchange, kind: Kind<R>) {
   const { id: inventory } = await seenResource(exchange, INVENTORY);
   const body = jsonObject(exchange.request);
   const operation = operationIn(body);

@@ -6,7 +6,6 @@ import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound, RequestFailure } from '../failure.ts';
 import { requireFieldRights } from '../field-rights.ts';
 import { jsonObject } from '../request.ts';
-import type { Activity } from '../store/activity.ts';
 import { type HeldRole, heldRoles } from '../store/object-roles.ts';
 import { findOrganization } from '../store/organizations.ts';
 import {
@@ -128,11 +127,7 @@ export async function create<R extends ResourceRow>(
 }
 
 /** PUT and PATCH. Throws 400 by field, 403, 404. */
-async function change<R extends ResourceRow>(
-  exchange: Exchange,
-  kind: Kind<R>,
-  method: 'PUT' | 'PATCH',
-): Promise<unknown> {
+async function change<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>, method: 'PUT' | 'PATCH') {
   const { id } = await matching(exchange, kind);
   const once = {};
   const body = jsonObject(exchange.request);
@@ -352,10 +347,7 @@ function log<R extends ResourceRow>(
 }
 
 /** What the entry of a change links to. */
-function linkTo(
-  type: Kind['type'],
-  id: number,
-): Pick<Activity, 'organizationId' | 'applicationId' | 'resource'> {
+function linkTo(type: Kind['type'], id: number) {
   if (type === 'organization') return { organizationId: id };
   return type === 'o_auth2_application' ? { applicationId: id } : { resource: { type, id } };
 }

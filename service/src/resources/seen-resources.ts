@@ -87,10 +87,7 @@ export async function matching<R extends ResourceRow>(exchange: Exchange, kind: 
   return resource;
 }
 
-async function resourceId<R extends ResourceRow>(
-  { service, params, request }: Exchange,
-  kind: Kind<R>,
-): Promise<number> {
+async function resourceId<R extends ResourceRow>({ service, params, request }: Exchange, kind: Kind<R>) {
   const { id = '' } = params;
   if (/^\d+$/.test(id)) return pathId(id);
   const named = namedIn(kind, namesIn(request.url) ?? []);

@@ -160,10 +160,7 @@ async function importIdps(body: Readonly<Record<string, unknown>>): Promise<Reco
  * @returns The names of other settings that are ignored, as on the controller; at most ten, and printable.
  * @throws RequestFailure 400 by key.
  */
-function refuseUnknown(
-  body: Readonly<Record<string, unknown>>,
-  definitions: readonly SettingDefinition[],
-): readonly string[] {
+function refuseUnknown(body: Readonly<Record<string, unknown>>, definitions: readonly SettingDefinition[]) {
   const unknown = Object.keys(body).filter((name) => !definitions.some(({ key }) => key === name));
   const problems = unknown
     .filter((name) => name.startsWith('SOCIAL_AUTH_'))

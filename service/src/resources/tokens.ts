@@ -33,7 +33,7 @@ import { isStillProven } from '../store/users.ts';
 import { noSuchId, type Problems, readFields } from './field-values.ts';
 import { pathId } from './request-values.ts';
 import { changedValues, logChange } from './resource.ts';
-import { type IssuedValues, tokenFacts, tokenFields, tokenJson } from './token-json.ts';
+import { tokenFacts, tokenFields, tokenJson } from './token-json.ts';
 
 /** `/api/v2/tokens/` and `/api/v2/tokens/N/`. */
 export function serveTokens(app: FastifyInstance, service: ServiceContext): void {
@@ -244,11 +244,7 @@ function instantOf(given: unknown): Date | null {
   return Number.isNaN(at.getTime()) || date.getUTCDate() !== Number(day) ? null : at;
 }
 
-function store(
-  exchange: Exchange,
-  asked: Asked,
-  created: Date,
-): Promise<{ token: TokenRecord; issued: IssuedValues }> {
+function store(exchange: Exchange, asked: Asked, created: Date) {
   const { service, caller } = exchange;
   const issued = {
     token: randomText(VALUE_LENGTH),

@@ -169,10 +169,7 @@ function lifetime(chosen: Choices): number {
   return chosen.chance(0.72) ? THOUSAND_YEARS : chosen.of([90 * DAY, 365 * DAY, 3 * 365 * DAY]);
 }
 
-function lastUse(
-  chosen: Choices,
-  { created, now }: { readonly created: Date; readonly now: Date },
-): Date | null {
+function lastUse(chosen: Choices, { created, now }: { readonly created: Date; readonly now: Date }) {
   if (chosen.chance(0.2)) return null;
   const age = now.getTime() - created.getTime();
   const since = chosen.chance(0.5) ? Math.min(age, chosen.between(0, 14) * DAY) : chosen.fraction() * age;

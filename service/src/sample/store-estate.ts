@@ -76,11 +76,7 @@ async function insertApplications(transaction: Queryable, { applications }: Samp
 }
 
 /** The teams are of the first organization, as the applications. */
-async function insertTeams(
-  transaction: Queryable,
-  { teams }: SampleEstate,
-  userIds: readonly number[],
-): Promise<void> {
+async function insertTeams(transaction: Queryable, { teams }: SampleEstate, userIds: readonly number[]) {
   for (const { name, description, admins, members } of teams) {
     const roles = [
       ...admins.map((position) => ({ id: userIds[position] ?? 0, role: 'admin' })),

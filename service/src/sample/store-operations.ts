@@ -46,10 +46,7 @@ export async function storeOperations(database: Database, operations: SampleOper
 /** The first organization, to which everything belongs. */
 const ORGANIZATION = sql`(SELECT id FROM main_organization ORDER BY id LIMIT 1)`;
 
-async function insertInventories(
-  transaction: Queryable,
-  { inventories, since }: SampleOperations,
-): Promise<Ids> {
+async function insertInventories(transaction: Queryable, { inventories, since }: SampleOperations) {
   const rows = await sql`INSERT INTO main_inventory
       (name, description, variables, created, modified, organization_id)
     SELECT name, description, ${VARIABLES}::text, ${since}::timestamptz, ${since}::timestamptz,

@@ -45,11 +45,7 @@ export function changeSettings(exchange: Exchange, change: WantedSettings): Prom
   });
 }
 
-async function checkedValues(
-  service: ServiceContext,
-  transaction: Queryable,
-  change: WantedSettings,
-): Promise<ReadonlyMap<string, unknown>> {
+async function checkedValues(service: ServiceContext, transaction: Queryable, change: WantedSettings) {
   const { body, replace } = change;
   const definitions = change.definitions.filter(({ readOnly }) => readOnly !== true);
   const current: Readonly<Record<string, unknown>> = { ...(await currentSettings(transaction)) };
@@ -90,11 +86,7 @@ function storable(
   };
 }
 
-async function store(
-  exchange: Exchange,
-  transaction: Queryable,
-  values: ReadonlyMap<string, unknown>,
-): Promise<void> {
+async function store(exchange: Exchange, transaction: Queryable, values: ReadonlyMap<string, unknown>) {
   const at = exchange.service.now();
   for (const [key, value] of values) {
     const { id, before } = await writeSetting(transaction, { key, value, at });

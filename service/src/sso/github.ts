@@ -187,11 +187,7 @@ function requireMember(
 }
 
 /** Reads pages while they are full. A list that goes on is not whole, nor is one of which GitHub says so. */
-async function pages<T>(
-  ask: AskGithub,
-  path: string,
-  schema: z.ZodType<T[]>,
-): Promise<{ readonly items: readonly T[]; readonly isWhole: boolean }> {
+async function pages<T>(ask: AskGithub, path: string, schema: z.ZodType<T[]>) {
   const items: T[] = [];
   let isWhole = true;
   for (let page = 1; page <= MAX_PAGES; page += 1) {

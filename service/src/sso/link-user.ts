@@ -117,10 +117,7 @@ function preferredUsername({ username, email }: Identity, { usernameIsEmail }: U
  * Creates a user with this name, or with a suffix if another user has it or one that looks like it, so that
  * users cannot impersonate each other in lists and logs.
  */
-async function insertWithFreeName(
-  transaction: Queryable,
-  wanted: string,
-): Promise<{ readonly id: number; readonly username: string }> {
+async function insertWithFreeName(transaction: Queryable, wanted: string) {
   const base = [...(wanted || 'user')].slice(0, MAX_NAME_LENGTH - 10).join('');
   for (let number = 1; ; number += 1) {
     const suffix = number === 1 ? '' : number <= MAX_NUMBER ? `-${number}` : `-${randomText(8)}`;

@@ -215,13 +215,7 @@ function identity(
 }
 
 /** The claims that a tenant cannot choose. The address is empty unless it is verified. */
-function claimsOfEntra({
-  iss,
-  tid,
-  oid,
-  sub,
-  email,
-}: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function claimsOfEntra({ iss, tid, oid, sub, email }: Readonly<Record<string, unknown>>) {
   return { iss, tid, oid, sub, email };
 }
 

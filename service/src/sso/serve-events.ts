@@ -100,10 +100,7 @@ interface Refusal {
   readonly why: string;
 }
 
-async function answer(
-  { request, reply }: Visit,
-  work: () => Promise<FastifyReply> | FastifyReply,
-): Promise<FastifyReply> {
+async function answer({ request, reply }: Visit, work: () => Promise<FastifyReply> | FastifyReply) {
   try {
     return await work();
   } catch (error) {

@@ -45,10 +45,7 @@ export function roleRelation(type: ResourceWithRoles, role: RoleName): string {
 }
 
 /** What a role change concerns, and whether it changed anything. */
-async function applyChange(
-  transaction: Queryable,
-  change: RoleChange,
-): Promise<{ readonly type: ResourceWithRoles; readonly id: number; readonly isChanged: boolean }> {
+async function applyChange(transaction: Queryable, change: RoleChange) {
   if ('resource' in change) return { ...change.resource, isChanged: await changeGrant(transaction, change) };
   const { operation, userId, role } = change;
   const isTeam = 'teamId' in change;

@@ -98,10 +98,7 @@ class StreamSink implements LogSink {
 }
 
 /** Waits for an event of a connection. Rejects if the connection is closed before. */
-async function orClosed(
-  socket: Socket,
-  work: (resolve: () => void, reject: (error: Error) => void) => void,
-): Promise<void> {
+async function orClosed(socket: Socket, work: (resolve: () => void, reject: (error: Error) => void) => void) {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const closed = () => reject(Object.assign(new Error('The connection was closed'), { code: 'EPIPE' }));
   socket.once('error', reject).once('close', closed);

@@ -73,11 +73,7 @@ export async function reportFlow({
   });
 }
 
-function documentOf(
-  made: LogReport,
-  frame: ReportFrame,
-  format: ReportFlags['format'] = 'markdown',
-): AsyncIterable<string> {
+function documentOf(made: LogReport, frame: ReportFrame, format: ReportFlags['format'] = 'markdown') {
   const blocks = reportBlocks(made, frame);
   return format === 'html'
     ? htmlDocument(blocks, `Audit log, ${frame.made.toISOString().slice(0, 10)}`)

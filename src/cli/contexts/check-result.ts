@@ -60,10 +60,7 @@ export function checkResult(checked: ContextCheckJson): Report<ContextCheckJson>
 }
 
 /** What it cannot do, and where the REST API is what lacks it, what can. */
-function unableText(
-  { capabilities, credential, databaseContext }: CheckedTarget,
-  unable: readonly string[],
-): string {
+function unableText({ capabilities, credential, databaseContext }: CheckedTarget, unable: readonly string[]) {
   if (credential === 'database_role' || (capabilities.refreshTokens && capabilities.sessions)) {
     return unable.join(', ');
   }

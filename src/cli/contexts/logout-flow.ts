@@ -93,10 +93,7 @@ export async function logoutFlow(
 }
 
 /** The tokens of a context: of its logins, and the one it uses. The error of a controller that does not accept that one. */
-async function tokensOf(
-  runtime: Runtime,
-  made: readonly number[],
-): Promise<readonly number[] | TokenctlError> {
+async function tokensOf(runtime: Runtime, made: readonly number[]) {
   let own: readonly number[];
   try {
     own = await (await runtime.target()).ownTokenIds();

@@ -98,10 +98,7 @@ function wrongChoice(message: string): TokenctlError | undefined {
 /** A longer value is no misspelt choice. */
 const MAX_COMPARED = 100;
 
-function wrongTogether(
-  known: FlagRules,
-  given: Readonly<Record<string, unknown>> | undefined,
-): string | undefined {
+function wrongTogether(known: FlagRules, given: Readonly<Record<string, unknown>> | undefined) {
   if (given === undefined) return undefined;
   return flagConflicts(known, given).join('; ') || 'These flags cannot be used together';
 }

@@ -63,10 +63,7 @@ export function managementArguments(argv: readonly string[]): readonly string[] 
 }
 
 /** The option that a word names, in full or shortened; null if it names none. */
-function optionOf(
-  word: string,
-  options: Options,
-): { readonly option: string | null; readonly value?: string | undefined } {
+function optionOf(word: string, options: Options) {
   if (/^-v/.test(word)) return { option: 'verbosity', ...(word.length > 2 && { value: word.slice(2) }) };
   if (word === '-h') return { option: 'help' };
   if (!word.startsWith('--')) return { option: null };

@@ -278,10 +278,7 @@ function giveBackText(
 }
 
 /** An intruder may know a password that the lockdown did not reset. */
-function passwordsText(
-  items: readonly LiftItem[],
-  { resetPasswords }: LiftPlan['incident']['measures'],
-): string {
+function passwordsText(items: readonly LiftItem[], { resetPasswords }: LiftPlan['incident']['measures']) {
   const active = items.filter(({ what, action }) => what === 'user' && action === 'restore');
   if (active.length === 0 || resetPasswords === true) return '';
   return active.length === 1

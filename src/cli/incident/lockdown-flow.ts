@@ -264,10 +264,7 @@ async function lockdownEnding(
 }
 
 /** A lockdown is complete only where every access path was checked. */
-function uncheckedFailure(
-  accessPaths: readonly AccessPath[],
-  description: TargetDescription,
-): TokenctlError | undefined {
+function uncheckedFailure(accessPaths: readonly AccessPath[], description: TargetDescription) {
   const unchecked = uncheckedPaths(accessPaths);
   if (unchecked.length === 0) return undefined;
   return new TokenctlError('partly_done', `Not checked: ${pathNames(unchecked)}`, {
@@ -285,10 +282,7 @@ function keptText(kept: readonly number[]): Line | '' {
   return kept.length === 0 ? '' : warning`Kept: your own access (token ${kept.join(', ')}).`;
 }
 
-async function untilText(
-  runtime: Runtime,
-  { incident, until }: Pick<LockdownReport, 'incident' | 'until'>,
-): Promise<Line> {
+async function untilText(runtime: Runtime, { incident, until }: Pick<LockdownReport, 'incident' | 'until'>) {
   const { context } = await runtime.description();
   if (until !== null) return await endText(runtime, { context, until });
   return {

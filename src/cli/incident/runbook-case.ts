@@ -105,10 +105,7 @@ export async function recordedCase(
 }
 
 /** The contexts of a controller's REST API and of its database, by what the configuration says of one of them. */
-function contextsBeside(
-  configuration: Configuration,
-  name: string | undefined,
-): Pick<RunbookCase, 'rest' | 'database'> {
+function contextsBeside(configuration: Configuration, name: string | undefined) {
   const context =
     name !== undefined && Object.hasOwn(configuration.contexts, name)
       ? configuration.contexts[name]

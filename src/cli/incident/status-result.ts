@@ -20,7 +20,6 @@ import { machineClock } from '../../operations/ports/clock.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import {
   bad,
-  type Document,
   good,
   type Line,
   type Lines,
@@ -71,10 +70,7 @@ export async function waitUntil(until: Date): Promise<void> {
 /** For a log that was written by a clock ahead of this one. */
 const MAX_WAIT_MS = 150_000;
 
-function statusDocument(
-  { incidents, left, elsewhere, stream }: Incidents,
-  description: TargetDescription,
-): Document {
+function statusDocument({ incidents, left, elsewhere, stream }: Incidents, description: TargetDescription) {
   const { address, context } = description;
   return [
     lines(stream),
@@ -188,12 +184,7 @@ function settingLines(values: readonly HeldValue[]): string[] {
 }
 
 /** What a lift left, as it is now, and how to give it back. */
-function stayLines({
-  id,
-  stays,
-  values,
-  context,
-}: IncidentStatus): readonly Extract<Line, { text: unknown }>[] {
+function stayLines({ id, stays, values, context }: IncidentStatus) {
   if (stays.length === 0) return [];
   const lineOf = ({ what, name, userId }: IncidentStatus['stays'][number]): Text => {
     const value = values.find((each) => each.what === what && each.name === name && each.userId === userId);

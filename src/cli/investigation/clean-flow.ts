@@ -297,10 +297,7 @@ async function investigateAgain(
  * A file is cleaned for what it lists: what came since is left, and said. What the stream no longer has is not known, and not taken
  * for cleaned. What it lists from before the theft is left alone.
  */
-function chosen(
-  now: Investigation,
-  saved: Investigation | undefined,
-): { readonly investigation: Investigation; readonly left: readonly string[] } {
+function chosen(now: Investigation, saved: Investigation | undefined) {
   if (saved === undefined) return { investigation: now, left: [] };
   const meant = saved.items.filter(({ last }) => last >= now.since);
   const listed = new Set(saved.items.map(({ id }) => id));
@@ -323,10 +320,7 @@ function chosen(
 }
 
 /** A mark of an item that was not found, perhaps a wrong id, spares nothing. */
-function notFoundText(
-  { legitimate, handedOver }: Awaited<ReturnType<typeof marksFor>>,
-  now: Investigation,
-): string[] {
+function notFoundText({ legitimate, handedOver }: Awaited<ReturnType<typeof marksFor>>, now: Investigation) {
   const found = new Set(now.items.map(({ id }) => id));
   const ids = [...(legitimate?.keys() ?? []), ...(handedOver?.keys() ?? [])].filter((id) => !found.has(id));
   return ids.length === 0 ? [] : [`Marked, but not found by this investigation: ${ids.join(', ')}.`];

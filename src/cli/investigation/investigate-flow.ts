@@ -80,9 +80,7 @@ function nextText(
 }
 
 /** Whose deeds: as the flags say, or the one user or application of the incident. */
-async function subjectOf(
-  request: InvestigateRequest,
-): Promise<SubjectRequest & { readonly incident: string | null }> {
+async function subjectOf(request: InvestigateRequest) {
   const { runtime, flags } = request;
   const { user, token, application, incident } = flags;
   const given = { user, token, application };

@@ -188,10 +188,7 @@ function webhookOf(url: string): string {
 }
 
 /** An existing context and its address; null and the address to log in at for one that a login makes. */
-async function controllerOf(
-  configuration: Configuration,
-  flags: InitRequest['flags'],
-): Promise<{ readonly context: string | null; readonly address: string }> {
+async function controllerOf(configuration: Configuration, flags: InitRequest['flags']) {
   const { [ENVIRONMENT_CONTEXT]: _, ...contexts } = configuration.contexts;
   const [first] = Object.keys(contexts);
   if (first === undefined) {

@@ -124,11 +124,7 @@ async function planFor({ runtime, flags }: ManagementRevocation) {
  * The line of the management command, with a fingerprint (over REST the id) instead of the token. Revoking a refresh token
  * deletes its access token, which has no line of its own.
  */
-function lineOf(
-  outcome: Outcome,
-  kind: TokenKind,
-  dialect: TargetDescription['dialect'],
-): string | undefined {
+function lineOf(outcome: Outcome, kind: TokenKind, dialect: TargetDescription['dialect']) {
   if (outcome.result !== 'revoked') return undefined;
   const refreshToken = dialect === 'gateway' ? 'OAuth2RefreshToken' : 'RefreshToken';
   if (outcome.refreshToken !== undefined)
@@ -138,10 +134,7 @@ function lineOf(
 }
 
 /** Makes a change without confirmation. What is to be printed is printed already, but for the plan of a dry run. */
-async function quietly<Done, Json>(
-  request: ChangeRequest,
-  planned: PlannedChange<Done, Json>,
-): Promise<Report<Json>> {
+async function quietly<Done, Json>(request: ChangeRequest, planned: PlannedChange<Done, Json>) {
   const made = await carryOut(request, planned);
   return request.flags['dry-run'] === true ? made : { ...made, text: () => '' };
 }

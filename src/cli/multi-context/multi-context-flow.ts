@@ -143,10 +143,7 @@ interface Parts {
  * Asks about all plans once each context has one, has nothing to do, or has failed; then goes on in all. What a context asks after that
  * is asked together again.
  */
-async function together(
-  { confirmation, atMost }: Asking,
-  { ended, ...parts }: Parts,
-): Promise<readonly Part[]> {
+async function together({ confirmation, atMost }: Asking, { ended, ...parts }: Parts) {
   let all = await allPlanned({ ended, ...parts });
   for (let round = 0; ; round += 1) {
     const asked = all.flat().flatMap((part) => askedOf(part));

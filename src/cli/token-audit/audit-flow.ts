@@ -192,10 +192,7 @@ function committed<Json>(report: Report<Json>, written: PendingFile | undefined)
 }
 
 /** Puts the baseline in place once the whole audit was read; an audit that was cut short leaves it. */
-async function* thenCommitted(
-  chunks: AsyncIterable<string>,
-  written: PendingFile | undefined,
-): AsyncIterable<string> {
+async function* thenCommitted(chunks: AsyncIterable<string>, written: PendingFile | undefined) {
   try {
     yield* chunks;
     written?.commit();

@@ -1,4 +1,3 @@
-import type { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type CleanupReport, cleanupTokens } from '../../operations/cleanup/cleanup-tokens.ts';
 import {
   type CleanupKind,
@@ -103,10 +102,7 @@ function cleanupEnding(done: CleanupReport, viewer: TargetDescription): Ending {
 }
 
 /** An account that sees only part cannot clean up the whole. */
-function incomplete(
-  { notSeen }: Pick<CleanupPlan, 'notSeen'>,
-  viewer: TargetDescription,
-): TokenctlError | undefined {
+function incomplete({ notSeen }: Pick<CleanupPlan, 'notSeen'>, viewer: TargetDescription) {
   return notSeen === null ? undefined : notSeenFailure(`Not all tokens are included: ${notSeen}`, viewer);
 }
 

@@ -4,11 +4,7 @@ import { intoSecretFile, requireNewFile } from '../../app/secret-file.ts';
 import type { Token } from '../../domain/token.ts';
 import { requireRestCreates } from '../../domain/token-request.ts';
 import type { Change } from '../../operations/journal/operation-run.ts';
-import {
-  type LimitedToken,
-  makeLimitedToken,
-  requireWithinLifetime,
-} from '../../operations/leases/make-limited-token.ts';
+import { makeLimitedToken, requireWithinLifetime } from '../../operations/leases/make-limited-token.ts';
 import type { TokenRequest } from '../../operations/ports/target.ts';
 import { resolveNames } from '../../operations/scope/resolve-names.ts';
 import { createToken } from '../../operations/tokens/create-token.ts';
@@ -152,10 +148,7 @@ async function createdIntoFile(creation: CreationRequest): Promise<Created> {
   return { token, ...(seconds !== undefined && { end: { until, lease } }) };
 }
 
-async function make(
-  change: Change,
-  { request, seconds }: Pick<CreationRequest, 'request' | 'seconds'>,
-): Promise<LimitedToken> {
+async function make(change: Change, { request, seconds }: Pick<CreationRequest, 'request' | 'seconds'>) {
   if (seconds !== undefined) return await makeLimitedToken({ ...change, request, seconds, why: 'create' });
   const created = await createToken({ ...change, request });
   return { ...created, until: created.token.expires, lease: null };

@@ -116,12 +116,7 @@ function about({ incident, address, madeAt, found, runs }: IncidentReport): Part
 }
 
 /** Who made a run: the user of the operating system, behind sudo too, and the account at the controller. */
-function whoText({
-  user = 'unknown',
-  sudo_user: behind,
-  host,
-  as,
-}: Readonly<Record<string, string>>): string {
+function whoText({ user = 'unknown', sudo_user: behind, host, as }: Readonly<Record<string, string>>) {
   const person = behind === undefined ? user : `${behind} (as ${user})`;
   return `${person}${host === undefined ? '' : ` on ${host}`}${as === undefined ? '' : `, as ${as} there`}`;
 }
@@ -169,10 +164,7 @@ function nowText({ incident, usersNow }: IncidentReport): string {
   return `Read at ${secondText(usersNow.at.toISOString())}: ${read.map(({ name, isActive }) => `${name} is ${isActive ? 'ACTIVE' : 'deactivated'}`).join(', ')}.`;
 }
 
-function lockdownText(
-  { at, result, accessPaths }: NonNullable<IncidentReport['lockdown']>,
-  soon: string,
-): string {
+function lockdownText({ at, result, accessPaths }: NonNullable<IncidentReport['lockdown']>, soon: string) {
   const when = `at ${secondText(at)}${soon}`;
   // As the audit log counts it: a lockdown is done in part where a way in was not checked.
   if (result === 'locked' && uncheckedPaths(accessPaths).length > 0)
@@ -277,10 +269,7 @@ function stepsText(steps: NonNullable<IncidentReport['lockdown']>['steps']): str
 }
 
 /** What a cleaning was to do with an item: `delete user mole (12)`. */
-function cleanedText(
-  { item, act }: IncidentReport['cleaned'][number],
-  found: InvestigationItem | undefined,
-): string {
+function cleanedText({ item, act }: IncidentReport['cleaned'][number], found: InvestigationItem | undefined) {
   if (found === undefined) return act === null ? item : `${act} ${item}`;
   const about = objectText(found.object);
   switch (act) {

@@ -68,10 +68,7 @@ function waysText(items: readonly InvestigationItem[], { marks }: IncidentReport
 }
 
 /** Whether the accounts that were investigated are switched off, as the audit log has it. */
-function accountsTexts(
-  { ownActs, usersNow }: IncidentReport,
-  last: readonly Investigation[],
-): readonly string[] {
+function accountsTexts({ ownActs, usersNow }: IncidentReport, last: readonly Investigation[]) {
   const users = last.flatMap(({ chain }) =>
     chain.flatMap(({ how, user }) => (how === 'subject' ? user : [])),
   );

@@ -45,10 +45,7 @@ export async function* tableLines<Row>(
 }
 
 /** The rows as lines, under each of them what the layout puts below it, indented. */
-function rowLines<Row>(
-  rows: readonly Row[],
-  { columns, widths, below, width, paint }: Layout<Row> & Screen,
-): string {
+function rowLines<Row>(rows: readonly Row[], { columns, widths, below, width, paint }: Layout<Row> & Screen) {
   const table = lines(
     rows.map((row) =>
       columns.map(({ cell, tone }) => {

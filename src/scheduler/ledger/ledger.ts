@@ -189,10 +189,7 @@ class Ledger implements JobStore {
   }
 
   /** Claims the open tick of a job again if its lease has expired, or its retry is due. */
-  takeOver(
-    job: string,
-    { holder, lease, now, early = false }: Claimant & { readonly early?: boolean },
-  ): Promise<Claim | null> {
+  takeOver(job: string, { holder, lease, now, early = false }: Claimant & { readonly early?: boolean }) {
     const due = early ? Number.MAX_SAFE_INTEGER : now.getTime();
     return this.#store.transaction(async (queryable) => {
       const [row] = await sql`UPDATE tokenctl_scheduler.tick SET attempt = attempt + 1,
@@ -226,10 +223,7 @@ class Ledger implements JobStore {
     });
   }
 
-  skip(
-    { job, due }: TickName,
-    { summary, now }: { readonly summary: RunSummary; readonly now: Date },
-  ): Promise<void> {
+  skip({ job, due }: TickName, { summary, now }: { readonly summary: RunSummary; readonly now: Date }) {
     const claim = { job, due, kind: 'schedule', run: randomUUID(), attempt: 0 } as const;
     return this.#store.transaction(async (queryable) => {
       const isNew =

@@ -104,10 +104,7 @@ async function readVisibility(api: Api, caller: User): Promise<Visibility> {
 }
 
 /** Whose API it is, by what an answer says. Behind a gateway there is a controller. */
-function dialectOf(
-  { dialect, components }: Api,
-  { headers }: Pick<HttpResponse, 'headers'>,
-): TargetDescription['dialect'] {
+function dialectOf({ dialect, components }: Api, { headers }: Pick<HttpResponse, 'headers'>) {
   const isService = dialect.name === 'controller' && components === undefined && isFromService(headers);
   return isService ? 'service' : dialect.name;
 }

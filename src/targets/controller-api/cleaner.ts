@@ -87,10 +87,7 @@ function assignmentBody({ assignment }: Extract<CleaningAct, { readonly act: 'as
   return { role_definition: definition, [holder.kind]: holder.id, ...object };
 }
 
-async function restore(
-  act: Extract<CleaningAct, { readonly act: 'restore' }>,
-  means: Means,
-): Promise<'done' | 'unchanged'> {
+async function restore(act: Extract<CleaningAct, { readonly act: 'restore' }>, means: Means) {
   const { send } = means;
   const write = act.isDefault && act.to === 'before' ? await defaultsOf(act, means) : means.values.write;
   const restored =

@@ -238,11 +238,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
   /** Its presence tells undici that the handler uses the current interface. */
   onRequestStart(): void {}
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    headers: IncomingHttpHeaders,
-  ): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders) {
     if (status < 200) {
       this.#interim += 1;
       if (this.#interim > MAX_INTERIM_RESPONSES) controller.abort(new InterimResponses());

@@ -10,10 +10,8 @@ import {
   objectPath,
 } from '../../domain/investigation/kinds.ts';
 import type {
-  AssignedRoles,
   CurrentObject,
   Evidence,
-  JobRecord,
   JobSelector,
   ListedObjects,
   MadeUser,
@@ -194,10 +192,7 @@ class ApiEvidence implements Evidence {
     return found;
   }
 
-  async settings(
-    names: readonly string[],
-    patience?: Patience,
-  ): Promise<ReadonlyMap<string, unknown> | null> {
+  async settings(names: readonly string[], patience?: Patience) {
     const body = await this.#get('settings/all/', 'the settings', patience);
     const all = z.record(z.string(), z.unknown()).safeParse(body).data;
     if (all === undefined) return null;
@@ -218,10 +213,7 @@ class ApiEvidence implements Evidence {
     return (await orMissing(async () => await listById(await this.#open(), ids, ROLES))) ?? new Map();
   }
 
-  async assignedRoles({
-    by,
-    ...window
-  }: Window & { readonly by: readonly number[] }): Promise<AssignedRoles | null> {
+  async assignedRoles({ by, ...window }: Window & { readonly by: readonly number[] }) {
     const [made, changed] = [within('created', window), within('modified', window)];
     const some = (field: string, more: Query) =>
       by.length === 0 ? [] : listFilter(field, by.map(String)).map((filter) => [...more, ...filter]);
@@ -264,10 +256,7 @@ class ApiEvidence implements Evidence {
   /** Whether the list has jobs of all kinds was not seen: what it leaves out would count as missing. */
   missingJobs = () => Promise.resolve(null);
 
-  async hasRole(
-    roleId: number,
-    holder: { readonly kind: string; readonly id: number },
-  ): Promise<boolean | null> {
+  async hasRole(roleId: number, holder: { readonly kind: string; readonly id: number }) {
     const holders = holder.kind === 'user' ? 'users' : holder.kind === 'team' ? 'teams' : null;
     if (holders === null) return null;
     const query: Query = [['id', String(holder.id)]];
@@ -317,12 +306,7 @@ class ApiEvidence implements Evidence {
     return count === null ? null : count > 0;
   }
 
-  async *jobs({
-    createdBy,
-    templateIds,
-    scheduleIds,
-    ...window
-  }: JobSelector): AsyncGenerator<JobRecord, void> {
+  async *jobs({ createdBy, templateIds, scheduleIds, ...window }: JobSelector) {
     const period = within('created', window);
     const some = (field: string, ids: readonly number[]) =>
       ids.length === 0 ? [] : listFilter(field, ids.map(String)).map((filter) => [...period, ...filter]);
@@ -370,9 +354,7 @@ class ApiEvidence implements Evidence {
     }
   }
 
-  async withoutActor(
-    window: Window,
-  ): Promise<{ readonly count: number | null; readonly some: readonly StreamEntry[] }> {
+  async withoutActor(window: Window) {
     const query: Query = [...periodOf(window), ['actor__isnull', 'true']];
     const newest = await newestItems(await this.#open(), query, { ...STREAM, max: MAX_WITHOUT_ACTOR });
     const some = newest.items.filter(({ actor }) => actor === null);

@@ -12,7 +12,6 @@ import {
 import type { Actor } from '../../domain/investigation/investigation.ts';
 import { GATEWAY_LISTED_KINDS, kindOf } from '../../domain/investigation/kinds.ts';
 import type {
-  AssignedRoles,
   CurrentObject,
   Evidence,
   ListedObject,
@@ -207,10 +206,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     return await orMissing(async () => await listById(await this.#open(), ids, currentObjects(path)));
   }
 
-  async settings(
-    names: readonly string[],
-    patience?: Patience,
-  ): Promise<ReadonlyMap<string, unknown> | null> {
+  async settings(names: readonly string[], patience?: Patience) {
     return await orMissing(async () => {
       const body = await (await this.#open()).getJson('settings/all/', 'the settings', patience);
       const all = z.record(z.string(), z.unknown()).safeParse(body).data ?? {};
@@ -220,11 +216,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
   }
 
   /** The lists are read whole: filters of these lists by who made an item are not known. */
-  async assignedRoles({
-    by,
-    since,
-    until,
-  }: Window & { readonly by: readonly number[] }): Promise<AssignedRoles | null> {
+  async assignedRoles({ by, since, until }: Window & { readonly by: readonly number[] }) {
     const isIn = (at: Date) => at >= since && at < until;
     const isBy = (actor: Actor | null) => actor?.id != null && by.includes(actor.id);
     return await orMissing(async () => {
@@ -311,9 +303,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     };
   }
 
-  async withoutActor(
-    window: Window,
-  ): Promise<{ readonly count: number | null; readonly some: readonly StreamEntry[] }> {
+  async withoutActor(window: Window) {
     const api = await this.#open();
     const settings = await this.#names();
     const found: StreamEntry[] = [];

@@ -85,10 +85,7 @@ export async function readUsersOfGroup(
 }
 
 /** The ids of the roles of administrators and members. */
-async function rolesOf(
-  api: Api,
-  { kind, id: about }: Pick<Group, 'kind' | 'id'>,
-): Promise<readonly number[]> {
+async function rolesOf(api: Api, { kind, id: about }: Pick<Group, 'kind' | 'id'>) {
   const { data } = detail.safeParse(await api.getJson(`${kind}s/${about}/`, `${kind} ${about}`));
   if (data === undefined) throw new TokenctlError('unsupported', `${kind} ${about} shows no roles`);
   const { admin_role: admins, member_role: members } = data.summary_fields.object_roles;
@@ -96,11 +93,7 @@ async function rolesOf(
 }
 
 /** Those with a role by definition. Older controllers have no such list, and no such roles. */
-async function assigned(
-  api: Api,
-  { kind, id: about }: Pick<Group, 'kind' | 'id'>,
-  isRequired: boolean,
-): Promise<readonly UserReference[]> {
+async function assigned(api: Api, { kind, id: about }: Pick<Group, 'kind' | 'id'>, isRequired: boolean) {
   const path = 'role_user_assignments/';
   if (!isRequired && (await api.send({ method: 'GET', path: `${path}?page_size=1` })).status === 404)
     return [];

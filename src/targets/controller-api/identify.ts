@@ -300,9 +300,7 @@ class TokenSearch {
     return found.ids.length === 0 ? null : found;
   }
 
-  async #usedIds(
-    sent: Sent,
-  ): Promise<{ readonly ids: readonly number[]; readonly date: string | undefined }> {
+  async #usedIds(sent: Sent) {
     const { only, date } = await onlyNewlyUsed(this.#api, sent);
     if (only !== null) return { ids: [only], date };
     const recent = await recentlyUsedTokenIds(this.#api, sent);
@@ -328,11 +326,7 @@ interface UsedBefore {
 }
 
 /** Which tokens, of the owner if that is known, were used in the seconds before; null where uses cannot be compared. */
-async function usedInLastSeconds(
-  api: Api,
-  token: string,
-  owner: UserReference | null,
-): Promise<UsedBefore | null> {
+async function usedInLastSeconds(api: Api, token: string, owner: UserReference | null) {
   const authorization = `Bearer ${token}`;
   const response = await api.send({ method: 'GET', path: 'tokens/0/', authorization });
   const { date } = response.headers;
@@ -351,10 +345,7 @@ interface Sent {
 }
 
 /** The one token of a user whose use is new (null unless there is exactly one, even at a second try), and the last use. */
-async function onlyNewlyUsed(
-  api: Api,
-  { userId, token, used, date }: Sent,
-): Promise<{ readonly only: number | null; readonly date: string | undefined }> {
+async function onlyNewlyUsed(api: Api, { userId, token, used, date }: Sent) {
   if (used === null) return { only: null, date };
   const first = await newlyUsed(api, userId, used);
   if (first.length === 1) return { only: first[0] ?? null, date };

@@ -39,11 +39,7 @@ export function listItems<Item extends { readonly id: number }>(
   return Rows.inTurn(queries.map((query) => listPages(api, query, listing)));
 }
 
-function listPages<Item extends { readonly id: number }>(
-  api: Api,
-  query: Query,
-  listing: Listing<Item>,
-): Rows<Item> {
+function listPages<Item extends { readonly id: number }>(api: Api, query: Query, listing: Listing<Item>) {
   const { what } = listing;
   let end: ListEnd | null = null;
   let announced: number | null = null;

@@ -78,11 +78,7 @@ const role = z
   }));
 
 /** A role by what it is about and its title, the same for the older and the newer tables of roles where both have it. */
-function roleKey(of: {
-  readonly type: string;
-  readonly about: number | string;
-  readonly title: string;
-}): string {
+function roleKey(of: { readonly type: string; readonly about: number | string; readonly title: string }) {
   const title = of.title.toLowerCase().replace(/ |( compat$)/g, '');
   return `${of.type.replaceAll('_', '')}:${of.about}:${title}`;
 }

@@ -76,10 +76,7 @@ export async function* processInBatches<Item, Done>(
   }
 }
 
-async function* processBatch<Item, Done>(
-  work: BatchWork<Item, Done>,
-  items: readonly Item[],
-): AsyncGenerator<readonly Done[], BatchResult<Item>> {
+async function* processBatch<Item, Done>(work: BatchWork<Item, Done>, items: readonly Item[]) {
   const { connection, purpose, missing, signal } = work;
   let inFlight = items;
   try {

@@ -106,10 +106,7 @@ export async function describeDatabase(
 }
 
 /** The current role, whether it is a superuser of the server, and the tables of which row-level security may hide rows from it. */
-async function readRole(
-  database: Queryable,
-  tables: readonly string[],
-): Promise<{ readonly role: string; readonly isSuperuser: boolean; readonly filtered: readonly string[] }> {
+async function readRole(database: Queryable, tables: readonly string[]) {
   const row = await sql`SELECT current_user::text AS role,
        EXISTS (SELECT FROM pg_roles r WHERE r.rolname = current_user AND r.rolsuper) AS "isSuperuser",
        ARRAY(

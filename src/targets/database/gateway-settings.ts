@@ -187,10 +187,7 @@ const CREATE_ENTRY = insertEntries('gateway', {
   from: sql`FROM preference p`,
 });
 
-async function insertPreference(
-  transaction: Queryable,
-  { section, name, value }: StoredPreference,
-): Promise<void> {
+async function insertPreference(transaction: Queryable, { section, name, value }: StoredPreference) {
   await sql`WITH preference AS (
       INSERT INTO aap_gateway_api_preference (section, name, raw_value) VALUES (${section}, ${name}, ${value})
       RETURNING id, section, name, raw_value

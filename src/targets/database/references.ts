@@ -111,11 +111,7 @@ export function resolveNames(
   }));
 }
 
-async function idsNamed(
-  database: Queryable,
-  column: Sql,
-  names: readonly string[] | undefined,
-): Promise<number[] | undefined> {
+async function idsNamed(database: Queryable, column: Sql, names: readonly string[] | undefined) {
   return names && (await sql`SELECT t.id FROM ${column} = ANY(${names}::text[])`.ids(database));
 }
 

@@ -204,10 +204,7 @@ interface RefreshTokenIds {
  * Revokes live refresh tokens in one statement, as the controller does: deletes the access token of each and keeps the
  * row. A token is skipped while another transaction locks it or its access token.
  */
-async function updateRefreshTokens(
-  database: Queryable,
-  { layout, ids }: RefreshTokenIds,
-): Promise<Outcome[]> {
+async function updateRefreshTokens(database: Queryable, { layout, ids }: RefreshTokenIds) {
   const { accessTokens, refreshTokens, applications, refreshTokenUpdatedAt } = TABLES[layout];
   const rows = await sql`WITH locked AS MATERIALIZED (
        SELECT r.id, r.token, r.access_token_id FROM ${refreshTokens} r

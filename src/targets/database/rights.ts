@@ -70,10 +70,7 @@ interface MissingPrivilege extends QuotedNames {
 }
 
 /** Those of these privileges that the current role lacks, in their order. */
-function readMissingPrivileges(
-  database: Queryable,
-  privileges: readonly Privilege[],
-): Promise<MissingPrivilege[]> {
+function readMissingPrivileges(database: Queryable, privileges: readonly Privilege[]) {
   const of = (name: keyof Privilege) => privileges.map((each) => each[name]);
   return sql`SELECT r.position, quote_ident(current_user) AS role,
        (SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname)

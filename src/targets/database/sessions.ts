@@ -198,11 +198,7 @@ function hashedKey(key: string): string {
  * hide some.
  * @param withUnowned Whether sessions without an owner are included whatever the selector.
  */
-async function* sessionPages(
-  connection: Connection,
-  selector: SessionSelector,
-  withUnowned: boolean,
-): AsyncGenerator<readonly SessionRow[], void> {
+async function* sessionPages(connection: Connection, selector: SessionSelector, withUnowned: boolean) {
   const { layout, address } = connection;
   let most = Number.POSITIVE_INFINITY;
   const pages = keysetPages({

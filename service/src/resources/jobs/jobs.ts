@@ -216,11 +216,7 @@ export async function shownJob(exchange: Exchange, job: JobRecord): Promise<Reco
   return jobJson(job, exchange, await heldRoles(service.database, caller.user));
 }
 
-function jobJson(
-  job: JobRecord,
-  { service, caller }: Exchange,
-  held: readonly HeldRole[],
-): Record<string, unknown> {
+function jobJson(job: JobRecord, { service, caller }: Exchange, held: readonly HeldRole[]) {
   const { id, organization_id, inventory_id, project_id, job_template_id, created_by_id } = job;
   const url = `/api/v2/jobs/${id}/`;
   const { status, started, finished } = job;
@@ -275,10 +271,7 @@ function jobJson(
 }
 
 /** A related resource as `summary_fields` shows it; empty without one. */
-function named(
-  relation: string,
-  { id, name }: { readonly id: number | null; readonly name: string | null },
-): Record<string, { id: number; name: string | null }> {
+function named(relation: string, { id, name }: { readonly id: number | null; readonly name: string | null }) {
   return id === null ? {} : { [relation]: { id, name } };
 }
 

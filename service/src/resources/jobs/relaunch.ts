@@ -115,9 +115,7 @@ function failedHosts(job: JobRecord, output: string): string {
 const RESULT = /^(\S+)\s+: ok=\d+\s+changed=\d+\s+unreachable=(\d+)\s+failed=(\d+)/;
 
 /** The hosts in the recap at the end of the output of a job; null without one. */
-function hostResults(
-  output: string,
-): readonly { readonly host: string; readonly isFailed: boolean }[] | null {
+function hostResults(output: string) {
   const recap = output.lastIndexOf('\nPLAY RECAP ');
   if (recap === -1) return null;
   return output

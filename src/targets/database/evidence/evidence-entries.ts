@@ -209,10 +209,7 @@ async function readLinks(
 }
 
 /** Most entries are linked to one object: all entries about it share its map. Objects of one kind are in the order of their ids. */
-function addLinks(
-  links: Map<number, Links>,
-  { kind, rows, names }: LinksOfKind & { readonly kind: string },
-): void {
+function addLinks(links: Map<number, Links>, { kind, rows, names }: LinksOfKind & { readonly kind: string }) {
   const alone = new Map<number, Links>();
   mapRows(rows, ({ entry, object }) => {
     let added = alone.get(object);

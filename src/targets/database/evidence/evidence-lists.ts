@@ -85,10 +85,7 @@ export async function readMadeBy(
 }
 
 /** The tables that say who made a row, and when. The service's own has some without. */
-async function tablesWithMakers(
-  connection: Connection,
-  kinds: readonly ListedKind[],
-): Promise<ReadonlySet<string>> {
+async function tablesWithMakers(connection: Connection, kinds: readonly ListedKind[]) {
   const tables = [...new Set(kinds.map((kind) => tableOf(kind).parent ?? tableOf(kind).table))];
   const rows = await sql`SELECT w.name FROM unnest(${tables}::text[]) AS w(name)
        JOIN pg_attribute a ON a.attrelid = to_regclass(w.name)

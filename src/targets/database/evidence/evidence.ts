@@ -313,10 +313,7 @@ class DatabaseEvidence implements OpenedEvidence {
     return this.#present.has('main_unifiedjob') ? await readMissingJobs(this.#connection, since) : null;
   }
 
-  async hasRole(
-    role: number,
-    holder: { readonly kind: string; readonly id: number },
-  ): Promise<boolean | null> {
+  async hasRole(role: number, holder: { readonly kind: string; readonly id: number }) {
     if (hasServiceRoles(this.#present)) return await holdsServiceRole(this.#connection, role, holder);
     return this.#present.has('main_rbac_roles_members')
       ? await holdsRole(this.#connection, role, holder)
@@ -375,9 +372,7 @@ class DatabaseEvidence implements OpenedEvidence {
     };
   }
 
-  async withoutActor(
-    window: Window,
-  ): Promise<{ readonly count: number | null; readonly some: readonly StreamEntry[] }> {
+  async withoutActor(window: Window) {
     const { first, last } = await this.#bounds(window);
     const some = await this.#readEntries(
       sql`s.id BETWEEN ${first}::bigint AND ${last}::bigint AND s.actor_id IS NULL AND s.deleted_actor IS NULL
@@ -391,10 +386,7 @@ class DatabaseEvidence implements OpenedEvidence {
     return this.#connection.database.close();
   }
 
-  #readEntries(
-    where: Sql,
-    some: { readonly limit?: number; readonly newestFirst?: boolean } = {},
-  ): Promise<readonly StreamEntry[]> {
+  #readEntries(where: Sql, some: { readonly limit?: number; readonly newestFirst?: boolean } = {}) {
     return readEntries(this.#connection, { where, present: this.#present, ...some });
   }
 }

@@ -256,9 +256,7 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
     return { enabled: null, ...ends, oldestUser: await readOldestUser(this.#connection), switched: null };
   }
 
-  async withoutActor(
-    window: Window,
-  ): Promise<{ readonly count: number | null; readonly some: readonly StreamEntry[] }> {
+  async withoutActor(window: Window) {
     const where = allOf(
       sql`s.created >= ${window.since}::timestamptz`,
       when(window.until, (at) => sql`s.created < ${at}::timestamptz`),
