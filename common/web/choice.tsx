@@ -36,10 +36,10 @@ export function MenuChoice({
   choices,
   onChange,
 }: {
-  readonly label: string;
-  readonly value: string;
-  readonly choices: readonly (readonly [string, string])[];
-  readonly onChange: (value: string) => void;
+  label: string;
+  value: string;
+  choices: readonly (readonly [string, string])[];
+  onChange: (value: string) => void;
 }): ReactNode {
   const [isOpen, setOpen] = useState(false);
   const shown = choices.find(([each]) => each === value)?.[1] ?? value;

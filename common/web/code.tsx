@@ -6,13 +6,7 @@ import { withBreaks } from './table.tsx';
 type Plain = (text: string) => ReactNode;
 
 /** A text in which what stands in backticks is a command, a setting or a name. */
-export function WithCode({
-  text,
-  plain = withBreaks,
-}: {
-  readonly text: string;
-  readonly plain?: Plain;
-}): ReactNode {
+export function WithCode({ text, plain = withBreaks }: { text: string; plain?: Plain }): ReactNode {
   const parts = text.split('`');
   // A single one is a part of the text.
   if (parts.length % 2 === 0) return plain(text);
@@ -28,7 +22,7 @@ export function WithCode({
 }
 
 /** A command; a line breaks between its flags, not after their hyphens. */
-export function Code({ text }: { readonly text: string }): ReactNode {
+export function Code({ text }: { text: string }): ReactNode {
   return <code>{withFlags(text, withBreaks)}</code>;
 }
 

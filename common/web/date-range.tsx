@@ -99,9 +99,9 @@ function DayInput({
   day,
   onChange,
 }: {
-  readonly label: string;
-  readonly day: string;
-  readonly onChange: (day: string) => void;
+  label: string;
+  day: string;
+  onChange: (day: string) => void;
 }): ReactNode {
   const [text, setText] = useState(day);
   return (

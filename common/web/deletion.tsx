@@ -87,9 +87,9 @@ function DeleteDialog<T>({
   rows,
   onClose,
 }: {
-  readonly deletion: Deletion<T>;
-  readonly rows: readonly T[];
-  readonly onClose: (isDone: boolean) => void;
+  deletion: Deletion<T>;
+  rows: readonly T[];
+  onClose: (isDone: boolean) => void;
 }): ReactNode {
   const queries = useQueryClient();
   const notify = useNotify();

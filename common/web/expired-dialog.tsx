@@ -8,7 +8,7 @@ import { type User, useApi } from './queries.ts';
 const POLL_MS = 2_000;
 
 /** Asks for a login elsewhere, and closes when there is a session again. */
-export function ExpiredDialog({ onClose }: { readonly onClose: () => void }): ReactNode {
+export function ExpiredDialog({ onClose }: { onClose: () => void }): ReactNode {
   const queries = useQueryClient();
   const [openedAt] = useState(() => Date.now());
   const { isSuccess, dataUpdatedAt } = useApi<Page<User>>('/api/v2/me/', { every: POLL_MS });

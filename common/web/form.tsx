@@ -133,7 +133,7 @@ function sectionsOf(fields: readonly FormField[]): readonly (readonly [string, r
   );
 }
 
-function Section({ title, children }: { readonly title: string; readonly children: ReactNode }): ReactNode {
+function Section({ title, children }: { title: string; children: ReactNode }): ReactNode {
   return title === '' ? (
     children
   ) : (
@@ -152,13 +152,7 @@ function showProblem(form: HTMLFormElement | null): void {
 }
 
 /** What is wrong with a form as a whole, and messages about fields that it does not have. */
-function FormProblem({
-  error,
-  fields,
-}: {
-  readonly error: ApiError;
-  readonly fields: readonly FormField[];
-}): ReactNode {
+function FormProblem({ error, fields }: { error: ApiError; fields: readonly FormField[] }): ReactNode {
   const others = Object.entries(error.fields).filter(
     ([name]) => !fields.some((field) => field.name === name),
   );

@@ -116,7 +116,7 @@ function useSidebar(): SidebarState {
 }
 
 /** Moves the focus to the content when another page is shown, as the browser does for a new document. */
-function FocusOnNewPage({ pathname }: { readonly pathname: string }): ReactNode {
+function FocusOnNewPage({ pathname }: { pathname: string }): ReactNode {
   const last = useRef(pathname);
   useEffect(() => {
     if (last.current === pathname) return;
@@ -136,9 +136,9 @@ function TopBar({
   tools,
   sidebar,
 }: {
-  readonly name: string;
-  readonly tools: readonly ReactNode[];
-  readonly sidebar: SidebarState;
+  name: string;
+  tools: readonly ReactNode[];
+  sidebar: SidebarState;
 }): ReactNode {
   return (
     <Masthead>
@@ -185,8 +185,8 @@ function Sidebar({
   navigation,
   sidebar: { isOpen, isAbove, closeAbove },
 }: {
-  readonly navigation: Navigation;
-  readonly sidebar: SidebarState;
+  navigation: Navigation;
+  sidebar: SidebarState;
 }): ReactNode {
   const state = isOpen ? (isAbove ? ' pf-m-expanded' : '') : ' pf-m-collapsed';
   return (

@@ -9,9 +9,9 @@ export function ButtonLink({
   variant = 'primary',
   children,
 }: {
-  readonly to: string;
-  readonly variant?: ButtonProps['variant'];
-  readonly children: ReactNode;
+  to: string;
+  variant?: ButtonProps['variant'];
+  children: ReactNode;
 }): ReactNode {
   return (
     <Button variant={variant} component={(props) => <Link {...props} to={to} />}>

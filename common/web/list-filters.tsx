@@ -65,8 +65,8 @@ export function FilterInputs({
   filters,
   address,
 }: {
-  readonly filters: readonly Filter[];
-  readonly address: ListAddress;
+  filters: readonly Filter[];
+  address: ListAddress;
 }): ReactNode {
   const [chosen, setChosen] = useState(filters[0]?.name ?? '');
   const [text, setText] = useState('');
@@ -126,8 +126,8 @@ export function ActiveFilters({
   filters,
   address,
 }: {
-  readonly filters: readonly Filter[];
-  readonly address: ListAddress;
+  filters: readonly Filter[];
+  address: ListAddress;
 }): ReactNode {
   if (address.active.length === 0) return null;
   return (
@@ -173,7 +173,7 @@ function chipsOf(filters: readonly Filter[], { active, parameters }: ListAddress
 }
 
 /** A button that removes all filters. */
-export function ClearButton({ address }: { readonly address: ListAddress }): ReactNode {
+export function ClearButton({ address }: { address: ListAddress }): ReactNode {
   const cleared = Object.fromEntries(address.active.map(([name]) => [name, '']));
   return (
     <Button variant="link" onClick={() => address.change(cleared)}>

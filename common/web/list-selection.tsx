@@ -81,11 +81,11 @@ export function SelectBox({
   isDisabled,
   onSelect,
 }: {
-  readonly id: string;
-  readonly label: string;
-  readonly isSelected: boolean;
-  readonly isDisabled: boolean;
-  readonly onSelect: (isSelected: boolean) => void;
+  id: string;
+  label: string;
+  isSelected: boolean;
+  isDisabled: boolean;
+  onSelect: (isSelected: boolean) => void;
 }): ReactNode {
   return (
     <Checkbox

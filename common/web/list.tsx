@@ -265,11 +265,7 @@ function RowTable<T extends { readonly id: number }>(props: RowsProps<T> & { rea
 
 function sortOf(
   field: string,
-  {
-    index,
-    ordered,
-    address,
-  }: { readonly index: number; readonly ordered: string; readonly address: ListAddress },
+  { index, ordered, address }: { index: number; ordered: string; address: ListAddress },
 ) {
   const isSorted = ordered.replace(/^-/, '') === field;
   return {
@@ -288,10 +284,10 @@ function ListPages({
   count,
   address,
 }: {
-  readonly position: 'top' | 'bottom';
-  readonly name: string;
-  readonly count: number;
-  readonly address: ListAddress;
+  position: 'top' | 'bottom';
+  name: string;
+  count: number;
+  address: ListAddress;
 }): ReactNode {
   return (
     <Pagination
@@ -324,11 +320,11 @@ function Empty({
   isWhole,
   children,
 }: {
-  readonly name: string;
-  readonly address: ListAddress;
-  readonly title: string | undefined;
-  readonly isWhole: boolean;
-  readonly children: ReactNode;
+  name: string;
+  address: ListAddress;
+  title: string | undefined;
+  isWhole: boolean;
+  children: ReactNode;
 }): ReactNode {
   const me = useMe();
   if (address.active.length === 0) {

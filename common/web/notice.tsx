@@ -17,8 +17,8 @@ export function ShownNotice({
   notice: { id, text, variant },
   onClose,
 }: {
-  readonly notice: Notice;
-  readonly onClose: (id: number) => void;
+  notice: Notice;
+  onClose: (id: number) => void;
 }): ReactNode {
   return (
     <Alert

@@ -15,7 +15,7 @@ export function useNotify(): Notify {
 const shownNotice = () => import('./notice.tsx');
 
 /** Provides {@link useNotify}. */
-export function Notices({ children }: { readonly children: ReactNode }): ReactNode {
+export function Notices({ children }: { children: ReactNode }): ReactNode {
   const [notices, setNotices] = useState<readonly Notice[]>([]);
   const part = useLater(shownNotice, notices.length > 0);
   const remove = (id: number) => setNotices((before) => before.filter((each) => each.id !== id));

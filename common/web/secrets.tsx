@@ -16,7 +16,7 @@ import {
 import { type ReactNode, useId, useRef, useState } from 'react';
 
 /** A text in a read-only field, with a button that copies it. */
-export function CopyText({ label, value }: { readonly label: string; readonly value: string }): ReactNode {
+export function CopyText({ label, value }: { label: string; value: string }): ReactNode {
   const input = useRef<HTMLInputElement>(null);
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {

@@ -19,7 +19,7 @@ const expiredDialog = () => import('./expired-dialog.tsx');
  * Provides the cache of what was read. A read without a session leads to the login page and back; a change
  * without one leaves the page as it is, with what was entered, and asks for a login in another tab.
  */
-export function Session({ children }: { readonly children: ReactNode }): ReactNode {
+export function Session({ children }: { children: ReactNode }): ReactNode {
   const [isExpired, setExpired] = useState(false);
   const dialog = useLater(expiredDialog, isExpired);
   // The dialog stays open while it reads whether there is a session again.
@@ -48,7 +48,7 @@ export function Session({ children }: { readonly children: ReactNode }): ReactNo
 }
 
 /** Shows its children once it is known who is logged in. */
-function KnownUser({ children }: { readonly children: ReactNode }): ReactNode {
+function KnownUser({ children }: { children: ReactNode }): ReactNode {
   const me = useApi<Page<User>>('/api/v2/me/');
   const id = me.data?.results[0]?.id;
   const first = useRef(id);

@@ -122,7 +122,7 @@ const TITLES: Readonly<Record<number, string>> = {
 };
 
 /** What stands under the heading of a page that does not exist: the way to the first page, in the words that are given. */
-export function UnknownAddress({ children }: { readonly children: string }): ReactNode {
+export function UnknownAddress({ children }: { children: string }): ReactNode {
   return (
     <PageSection>
       <Stack hasGutter>

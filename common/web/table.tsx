@@ -95,7 +95,7 @@ export function TextCell({
 }
 
 /** A text of any length: its beginning, with a button that shows all of it. */
-export function LongText({ text, max }: { readonly text: string; readonly max: number }): ReactNode {
+export function LongText({ text, max }: { text: string; max: number }): ReactNode {
   const [isWhole, setWhole] = useState(false);
   if (text.length <= max) return withBreaks(text);
   return (

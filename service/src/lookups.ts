@@ -7,7 +7,7 @@ import { findBearers } from './store/tokens.ts';
 /** Lookups that nearly every request needs, batched across concurrent requests. */
 export type Lookups = ReturnType<typeof createLookups>;
 
-export function createLookups({ database, now }: { readonly database: Database; readonly now: () => Date }) {
+export function createLookups({ database, now }: { database: Database; now: () => Date }) {
   const settings = new BatchedLookup(async () => new Map([['', await currentSettings(database)]]));
   return {
     /** Live access tokens of active users, by hash. */

@@ -51,7 +51,7 @@ const IN_TEAM: Readonly<Partial<Record<RoleName, readonly RoleName[]>>> = {
 export function rolesGivenBy(
   type: ResourceWithRoles,
   all: readonly RoleName[],
-  { role, on }: { readonly role: RoleName; readonly on: 'object' | 'organization' },
+  { role, on }: { role: RoleName; on: 'object' | 'organization' },
 ): readonly RoleName[] {
   if (on === 'organization' && role === 'admin') return all;
   if (on === 'organization' && role === 'auditor') return ['read'];

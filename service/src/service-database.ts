@@ -114,15 +114,7 @@ const ADMIN = 'admin';
  */
 export async function prepareFirstStart(
   database: Database,
-  {
-    password,
-    now,
-    iterations,
-  }: {
-    readonly password: () => string;
-    readonly now: () => Date;
-    readonly iterations?: number | undefined;
-  },
+  { password, now, iterations }: { password: () => string; now: () => Date; iterations?: number | undefined },
 ): Promise<boolean> {
   if (await hasUsers(database)) return false;
   const stored = await hashPassword(password(), iterations);
@@ -156,7 +148,7 @@ export async function prepareFirstStart(
 
 async function addDemoResources(
   transaction: Queryable,
-  { createdBy, at }: { readonly createdBy: number; readonly at: Date },
+  { createdBy, at }: { createdBy: number; at: Date },
 ): Promise<void> {
   const organization = await insertResource(transaction, ORGANIZATIONS, {
     values: { name: 'Default', description: '', max_hosts: 0 },

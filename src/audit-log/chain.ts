@@ -54,7 +54,7 @@ export type LinkResult = Link | { readonly error: unknown };
  */
 export function linkGroup(
   drafts: readonly EntryDraft[],
-  { name, state, clock }: { readonly name: string; readonly state: ChainState; readonly clock: Clock },
+  { name, state, clock }: { name: string; state: ChainState; clock: Clock },
 ): { readonly links: readonly LinkResult[]; readonly state: ChainState } {
   let { head, open } = state;
   const links = drafts.map((draft): LinkResult => {

@@ -40,10 +40,7 @@ export function intentClosed(name: string, intent: number): TokenctlError {
 }
 
 /** The error for a line, counted from 1, that is not an entry; with its file if the log has several. */
-export function invalidLine(
-  name: string,
-  { file, line }: { readonly file?: string; readonly line: number },
-): TokenctlError {
+export function invalidLine(name: string, { file, line }: { file?: string; line: number }): TokenctlError {
   return new TokenctlError('log_broken', `Line ${line} of the audit log ${name} is not a valid entry`, {
     hint: 'Run `tokenctl log verify`.',
     details: { line, ...(file !== undefined && { file }) },

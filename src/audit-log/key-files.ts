@@ -29,7 +29,7 @@ class KeyFiles implements LogKeys {
     this.#publicPath = `${path}.pub`;
   }
 
-  async create({ signer, verifier }: { readonly signer: Secret; readonly verifier: string }): Promise<void> {
+  async create({ signer, verifier }: { signer: Secret; verifier: string }): Promise<void> {
     await this.#attempt('write', async () => {
       await makeFolder(dirname(this.#path));
       await write(this.#path, { text: signer.reveal(), flags: O_EXCL, mode: 0o600 });
@@ -102,7 +102,7 @@ class KeyFiles implements LogKeys {
 
 async function write(
   path: string,
-  { text, flags, mode }: { readonly text: string; readonly flags: number; readonly mode: number },
+  { text, flags, mode }: { text: string; flags: number; mode: number },
 ): Promise<void> {
   await using file: FileHandle = await open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | flags, mode);
   await file.writeFile(`${text.trim()}\n`);

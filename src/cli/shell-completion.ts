@@ -48,7 +48,7 @@ export type Shell = (typeof shells)[number];
  */
 export function completionScript(
   shell: Shell,
-  { commands, version }: { readonly commands: readonly DescribedCommand[]; readonly version: string },
+  { commands, version }: { commands: readonly DescribedCommand[]; version: string },
 ): string {
   const nodes = completionNodes(commands);
   return { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion }[shell](nodes, version);

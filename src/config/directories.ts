@@ -5,7 +5,7 @@ import { percent, secretReference } from './value-schemas.ts';
 /** The words for a value of the wrong form; one that is missing is said to be so. */
 const unless =
   (wrong: string | undefined) =>
-  ({ input }: { readonly input?: unknown }): string | undefined =>
+  ({ input }: { input?: unknown }): string | undefined =>
     input === undefined ? 'is missing' : wrong;
 
 const address = z
@@ -79,7 +79,7 @@ const ldap = <Kind extends string>(
 
 const KINDS = ['ldap', 'active-directory', 'scim', 'entra', 'okta', 'google', 'keycloak'];
 
-function wrongKind({ input }: { readonly input?: unknown }): string {
+function wrongKind({ input }: { input?: unknown }): string {
   if (typeof input !== 'object' || input === null) return 'must be a mapping';
   return `${'kind' in input ? 'must be' : 'is missing: it is'} one of: ${KINDS.join(', ')}`;
 }

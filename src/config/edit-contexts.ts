@@ -62,7 +62,7 @@ export function requireFreeName(configuration: Configuration, name: string, repl
  */
 export function requireGroupNames(
   { contexts }: Pick<Configuration, 'contexts'>,
-  { context, groups }: { readonly context: string; readonly groups: readonly string[] },
+  { context, groups }: { context: string; groups: readonly string[] },
 ): void {
   for (const name of groups) {
     if (name === context || Object.hasOwn(contexts, name)) {
@@ -121,7 +121,7 @@ export function setLoginTokens(file: string, name: string, ids: readonly number[
 }
 
 /** Adds a context to a group of the configuration file, and creates the group if needed. */
-function addToGroup(document: Document, { group, name }: { readonly group: string; readonly name: string }) {
+function addToGroup(document: Document, { group, name }: { group: string; name: string }) {
   const members = document.getIn(['groups', group]);
   if (!isSeq(members)) document.setIn(['groups', group], document.createNode([name]));
   else if (!members.items.some((item) => isScalar(item) && item.value === name)) members.add(name);

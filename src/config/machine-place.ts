@@ -38,7 +38,7 @@ export function machineEnvironment(
     config,
     isRoot = process.getuid?.() === 0,
     machine = MACHINE,
-  }: { readonly config?: string | undefined; readonly isRoot?: boolean; readonly machine?: MachinePlace },
+  }: { config?: string | undefined; isRoot?: boolean; machine?: MachinePlace },
 ): Environment {
   const named = config ?? (environment['TOKENCTL_CONFIG'] || undefined);
   const isMachines =
@@ -80,7 +80,7 @@ function give(folder: string, owner: { readonly uid: number; readonly gid: numbe
 }
 
 /** The owner of the folder could replace the file by a link to one of root's: what was opened is what is checked. */
-function giveOne(path: string, { uid, gid }: { readonly uid: number; readonly gid: number }): void {
+function giveOne(path: string, { uid, gid }: { uid: number; gid: number }): void {
   let descriptor: number;
   try {
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);

@@ -124,9 +124,9 @@ export function storedSecretPath({
   context,
   kind,
 }: {
-  readonly configurationFile: string;
-  readonly context: string;
-  readonly kind: string;
+  configurationFile: string;
+  context: string;
+  kind: string;
 }): string {
   return join(dirname(configurationFile), 'secrets', `${context}.${kind}`);
 }

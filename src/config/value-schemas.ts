@@ -11,7 +11,7 @@ export const MAX_AGE = '3650d';
  * A length of time in a configuration, as `90s`, `10m`, `12h` or `7d`; in seconds once it was read. The maximum of what is
  * waited for is below 24 days: a timer of Node.js that is set for longer ends at once.
  */
-export function duration({ min = '0s', max }: { readonly min?: string; readonly max: string }) {
+export function duration({ min = '0s', max }: { min?: string; max: string }) {
   const [least, most] = [secondsIn(min), secondsIn(max)];
   return z
     .string({ error: problem })

@@ -128,7 +128,7 @@ async function bearerOf(
 
 async function privateKeyJwt(
   { PrivateKeyJwt, modifyAssertion }: typeof import('openid-client'),
-  { privateKey, keyId }: { readonly privateKey: Secret; readonly keyId?: string },
+  { privateKey, keyId }: { privateKey: Secret; keyId?: string },
   { name, tokenUrl }: Pick<ClientCredentials, 'name' | 'tokenUrl'>,
 ): Promise<ClientAuth> {
   const key = await readKey(privateKey, undefined, name);

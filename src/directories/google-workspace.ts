@@ -34,7 +34,7 @@ const QUERY = {
  */
 export async function readGoogleUsers(
   client: ProviderClient,
-  { customer = 'my_customer' }: { readonly customer?: string | undefined } = {},
+  { customer = 'my_customer' }: { customer?: string | undefined } = {},
 ): Promise<DirectoryUsers> {
   return await readWholeList(client, () =>
     followPages(client, '', async (pageToken) => {

@@ -29,13 +29,13 @@ const PAGE_SIZE = 500;
  */
 export async function readKeycloakUsers(
   client: ProviderClient,
-  { realm }: { readonly realm: string },
+  { realm }: { realm: string },
 ): Promise<DirectoryUsers> {
   return await readWholeList(client, () => pages(client, usersOf(realm)));
 }
 
 /** Asks for the users of a realm with an id, or exactly this name or address. */
-export function findKeycloakUsers({ realm }: { readonly realm: string }): FindUsers {
+export function findKeycloakUsers({ realm }: { realm: string }): FindUsers {
   const users = usersOf(realm);
   return async (client, { kind, value }) => {
     if (kind === 'id') return await findByPath(client, [users, value], { schema: keycloakUser, userOf });

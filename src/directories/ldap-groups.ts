@@ -33,10 +33,7 @@ const IN_CHAIN = '1.2.840.113556.1.4.1941';
 export async function chainMembers(
   connection: LdapConnection,
   groups: readonly string[],
-  {
-    users,
-    matching,
-  }: { readonly users: DirectoryUsers; readonly matching: (some: readonly Filter[]) => Promise<IdSet> },
+  { users, matching }: { users: DirectoryUsers; matching: (some: readonly Filter[]) => Promise<IdSet> },
 ): Promise<IdSet> {
   const filters = new Map<string, Filter>();
   for (const group of groups) {
@@ -218,7 +215,7 @@ async function membersOf(connection: LdapConnection, group: string, isRequired: 
 async function requireMembers(
   connection: LdapConnection,
   group: string,
-  { found, isRequired }: { readonly found: LdapAttributes; readonly isRequired: boolean },
+  { found, isRequired }: { found: LdapAttributes; isRequired: boolean },
 ): Promise<void> {
   const classes = found.texts('objectClass');
   if (classes.some((each) => DYNAMIC.test(each)) || QUERIES.some((each) => found.texts(each).length > 0)) {

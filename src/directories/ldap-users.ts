@@ -74,7 +74,7 @@ const ASKED_AT_ONCE = 25;
 export async function findLdapUsers(
   connection: LdapConnection,
   source: LdapSource,
-  { asked, now }: { readonly asked: readonly Identifier[]; readonly now: Date },
+  { asked, now }: { asked: readonly Identifier[]; now: Date },
 ): Promise<readonly DirectAnswer[]> {
   const answers: DirectAnswer[] = [];
   const numbered = [...asked.entries()];
@@ -164,7 +164,7 @@ function wanted({ idAttribute, loginAttributes, mailAttribute }: LdapSource): re
 async function matchingUsers(
   connection: LdapConnection,
   source: LdapSource,
-  { users, some }: { readonly users: DirectoryUsers; readonly some: readonly Filter[] },
+  { users, some }: { users: DirectoryUsers; some: readonly Filter[] },
 ): Promise<IdSet> {
   const found = new IdSet();
   for (const also of some) {

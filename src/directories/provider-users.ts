@@ -28,7 +28,7 @@ const MAX_PAGES = 100_000;
 export async function readWholeList(
   client: ProviderClient,
   pages: () => AsyncIterable<ProviderPage>,
-  { isExact = false }: { readonly isExact?: boolean } = {},
+  { isExact = false }: { isExact?: boolean } = {},
 ): Promise<DirectoryUsers> {
   let problem = '';
   for (let reading = 0; reading < MAX_READINGS; reading += 1) {
@@ -94,7 +94,7 @@ export async function* followPages(
 export async function readPage<Schema extends z.ZodType>(
   client: ProviderClient,
   address: string,
-  { schema, headers }: { readonly schema: Schema; readonly headers?: Readonly<Record<string, string>> },
+  { schema, headers }: { schema: Schema; headers?: Readonly<Record<string, string>> },
 ): Promise<{ readonly body: z.output<Schema>; readonly headers: ProviderAnswer['headers'] }> {
   const answer = await client.get(address, headers);
   const read = schema.safeParse(answer.body);
@@ -135,10 +135,10 @@ export async function findByPath<Schema extends z.ZodType>(
     userOf,
     ...more
   }: {
-    readonly schema: Schema;
-    readonly userOf: (user: z.output<Schema>) => DirectoryUser;
-    readonly query?: string;
-    readonly headers?: Readonly<Record<string, string>>;
+    schema: Schema;
+    userOf: (user: z.output<Schema>) => DirectoryUser;
+    query?: string;
+    headers?: Readonly<Record<string, string>>;
   },
 ): Promise<readonly DirectoryUser[]> {
   // What cannot be one part of an address is nobody's id.

@@ -51,7 +51,7 @@ const HEADERS = { accept: 'application/scim+json, application/json' };
  */
 export async function readScimUsers(
   client: ProviderClient,
-  { paging = 'auto' }: { readonly paging?: ScimPaging } = {},
+  { paging = 'auto' }: { paging?: ScimPaging } = {},
 ): Promise<DirectoryUsers> {
   const byCursor = paging === 'cursor' || (paging === 'auto' && (await offersCursors(client)));
   const pages = () => (byCursor ? cursorPages(client) : indexPages(client));

@@ -326,11 +326,11 @@ function painted(text: Text, paint: Paint): string {
     .join('');
 }
 
-function numberOf({ number }: { readonly number?: number | undefined }): string {
+function numberOf({ number }: { number?: number | undefined }): string {
   return number === undefined ? '' : `${number}. `;
 }
 
-function commandsOf({ commands }: { readonly commands?: readonly string[] | undefined }): string {
+function commandsOf({ commands }: { commands?: readonly string[] | undefined }): string {
   return commands === undefined ? '' : ` ${commands.join(', ')}`;
 }
 

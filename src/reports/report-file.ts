@@ -145,7 +145,7 @@ export async function readBaseline(path: string, keepsKeys = false): Promise<Bas
  */
 export async function parseBaseline(
   lines: AsyncIterable<string> | Iterable<string>,
-  { name, keepsKeys }: { readonly name: string; readonly keepsKeys: boolean },
+  { name, keepsKeys }: { name: string; keepsKeys: boolean },
 ): Promise<Baseline> {
   const baseline = new Baseline(keepsKeys);
   let number = 0;

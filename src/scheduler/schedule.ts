@@ -45,7 +45,7 @@ export class Schedule {
    * The newest tick after one instant and at or before another; null for none. Searches backwards, so that
    * the cost does not grow with the length of the gap.
    */
-  newest({ after, upTo }: { readonly after: Date; readonly upTo: Date }): Date | null {
+  newest({ after, upTo }: { after: Date; upTo: Date }): Date | null {
     const end = upTo.getTime();
     for (let span = 60_000; ; span *= 2) {
       const start = Math.max(end - span, after.getTime());

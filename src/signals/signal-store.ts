@@ -102,10 +102,10 @@ class StoredSignals implements SignalStore {
     limit,
     now,
   }: {
-    readonly holder: string;
-    readonly lease: number;
-    readonly limit: number;
-    readonly now: Date;
+    holder: string;
+    lease: number;
+    limit: number;
+    now: Date;
   }): Promise<readonly SignalClaim[]> {
     const clock = this.#tables.now;
     return this.#tables.transaction(async (queryable) => {

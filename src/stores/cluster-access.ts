@@ -49,11 +49,7 @@ export function accessInCluster(name: string, environment: Variables, folder = A
  */
 export async function accessByKubeconfig(
   file: string,
-  {
-    name,
-    context,
-    environment,
-  }: { readonly name: string; readonly context?: string | undefined; readonly environment: Variables },
+  { name, context, environment }: { name: string; context?: string | undefined; environment: Variables },
 ): Promise<ClusterAccess> {
   const wrong = (what: string) => new TokenctlError('configuration', `${name}: ${file} ${what}`);
   const config = membersOf(parsed(file, name));
@@ -99,7 +95,7 @@ function bearer(token: string, name: string): Secret {
 function pemOf(
   members: Readonly<Record<string, unknown>>,
   member: string,
-  { folder, name }: { readonly folder: string; readonly name: string },
+  { folder, name }: { folder: string; name: string },
 ): string | undefined {
   const data = members[`${member}-data`];
   if (typeof data === 'string')
@@ -111,11 +107,7 @@ function pemOf(
 /** Runs the program that gives a credential. What it prints is never quoted. */
 async function runPlugin(
   plugin: Readonly<Record<string, unknown>>,
-  {
-    name,
-    file,
-    environment,
-  }: { readonly name: string; readonly file: string; readonly environment: Variables },
+  { name, file, environment }: { name: string; file: string; environment: Variables },
 ): Promise<Readonly<Record<string, unknown>>> {
   const { apiVersion, command } = plugin;
   // kubectl writes null for none.

@@ -113,9 +113,9 @@ async function logIn(
     common,
     signal,
   }: {
-    readonly login: Exclude<VaultLogin, { token: Secret }>;
-    readonly common: Readonly<Record<string, string>>;
-    readonly signal: AbortSignal | undefined;
+    login: Exclude<VaultLogin, { token: Secret }>;
+    common: Readonly<Record<string, string>>;
+    signal: AbortSignal | undefined;
   },
 ): Promise<Secret> {
   const json = Object.fromEntries(

@@ -116,11 +116,7 @@ async function prepareFile(queryable: Queryable, schema: StateSchema): Promise<v
 }
 
 async function inTransaction<T>(
-  {
-    database,
-    path,
-    schema,
-  }: { readonly database: DatabaseSync; readonly path: string; readonly schema: StateSchema },
+  { database, path, schema }: { database: DatabaseSync; path: string; schema: StateSchema },
   work: (queryable: Queryable) => Promise<T>,
 ): Promise<T> {
   let begun = false;
@@ -207,7 +203,7 @@ export async function openStateDatabase(
 
 async function prepareDatabase(
   database: Database,
-  { timeoutMs, schema }: { readonly timeoutMs: number; readonly schema: StateSchema },
+  { timeoutMs, schema }: { timeoutMs: number; schema: StateSchema },
 ): Promise<void> {
   const { name, what, docs } = schema;
   try {

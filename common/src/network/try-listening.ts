@@ -5,13 +5,7 @@ import { createServer } from 'node:net';
  *
  * @throws The error of the system, such as EADDRINUSE. Another process can take the port afterwards.
  */
-export async function tryListening({
-  host,
-  port,
-}: {
-  readonly host: string;
-  readonly port: number;
-}): Promise<void> {
+export async function tryListening({ host, port }: { host: string; port: number }): Promise<void> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen({ host, port }, resolve);

@@ -203,7 +203,7 @@ export function eventEntries(events: unknown): readonly (readonly [uri: string, 
 
 function readEvent(
   uri: string,
-  { body, common }: { readonly body: object; readonly common: SubjectIdentifier | null },
+  { body, common }: { body: object; common: SubjectIdentifier | null },
 ): SignalEvent {
   const members = body as Readonly<Record<string, unknown>>;
   const stream = STREAM_EVENTS.get(uri);

@@ -166,11 +166,7 @@ export async function userWithPassword(
 /** Verifies a password in its turn: hashes are shared among networks and accounts. */
 async function verify(
   service: ServiceContext,
-  {
-    user,
-    password,
-    attempt,
-  }: { readonly user: UserRecord | null; readonly password: string; readonly attempt: Attempt },
+  { user, password, attempt }: { user: UserRecord | null; password: string; attempt: Attempt },
 ): Promise<boolean> {
   const begun = beginAttempt(service, attempt);
   const stored = user?.is_active ? user.password : null;

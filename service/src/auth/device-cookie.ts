@@ -20,11 +20,7 @@ type Signing = Pick<ServiceContext, 'secrets' | 'now'>;
  */
 export function rememberDevice(
   service: Signing,
-  {
-    request,
-    reply,
-    user,
-  }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly user: UserRecord },
+  { request, reply, user }: { request: FastifyRequest; reply: FastifyReply; user: UserRecord },
 ): void {
   const issued = Math.floor(service.now().getTime() / 1000);
   const facts = `${user.id}.${randomText(ID_LENGTH)}.${issued}`;

@@ -67,10 +67,7 @@ export async function renewSession(
 }
 
 /** When a session expires: after its age, or earlier if its identity provider says so. */
-function expiry(
-  now: Date,
-  { age, provider }: { readonly age: number; readonly provider: ProviderSession | null },
-): Date {
+function expiry(now: Date, { age, provider }: { age: number; provider: ProviderSession | null }): Date {
   const expires = now.getTime() + age * 1000;
   return new Date(Math.min(expires, provider?.ends?.getTime() ?? expires));
 }

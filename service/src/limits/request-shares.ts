@@ -180,7 +180,7 @@ class PendingBodies {
   async receive(
     request: FastifyRequest,
     payload: AsyncIterable<Buffer>,
-    { sender, left }: { readonly sender: string; readonly left: AbortSignal },
+    { sender, left }: { sender: string; left: AbortSignal },
   ): Promise<Buffer> {
     const { bodyLimit } = request.routeOptions;
     if (Number(request.headers['content-length'] ?? 0) > bodyLimit) throw tooLarge();

@@ -178,7 +178,7 @@ const MAX_INSTRUCTIONS = 250;
  */
 export function compileExpression(
   expression: string,
-  { name, ignoreCase }: { readonly name: string; readonly ignoreCase: boolean },
+  { name, ignoreCase }: { name: string; ignoreCase: boolean },
 ): RE2JS {
   if (expression.length > MAX_EXPRESSION_LENGTH || copies(expression) > MAX_COPIES) {
     throw badRequest(`${name}: the regular expression is too large.`);

@@ -251,7 +251,7 @@ async function issueAccessToken(
 function answerClient(
   request: FastifyRequest,
   reply: FastifyReply,
-  { address, answer }: { readonly address: AnswerAddress; readonly answer: Readonly<Record<string, string>> },
+  { address, answer }: { address: AnswerAddress; answer: Readonly<Record<string, string>> },
 ): FastifyReply {
   const { redirectUri, mode, state } = address;
   const parameters = new URLSearchParams(answer);

@@ -166,7 +166,7 @@ function parameter(source: unknown, name: string): unknown {
 
 async function loginPage(
   service: ServiceContext,
-  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   state: {
     readonly status: number;
     readonly next: string | null;
@@ -233,7 +233,7 @@ ${next === null ? '' : `<input type="hidden" name="next" value="${escapeHtml(nex
 /** A link for each provider, in HTML. Links need no script, and can be opened as the user likes. */
 function providerLinks(
   providers: readonly LoginProvider[],
-  { next, alone }: { readonly next: string | null; readonly alone: boolean },
+  { next, alone }: { next: string | null; alone: boolean },
 ): string {
   if (providers.length === 0) {
     return alone ? '<p>No login method is available. Contact your administrator.</p>' : '';

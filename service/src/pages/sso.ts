@@ -74,7 +74,7 @@ export function sendSsoFailure(reply: FastifyReply, { status, headers, body }: R
 
 function sendLoginProblem(
   reply: FastifyReply,
-  { status, main }: { readonly status: number; readonly main: string },
+  { status, main }: { status: number; main: string },
 ): FastifyReply {
   return sendPage(reply, {
     status,

@@ -207,10 +207,7 @@ export class JobRunner {
   }
 
   /** Never rejects: if the end cannot be written, the job is ended as lost once its heartbeat is old. */
-  async #end(
-    id: number,
-    { status, explanation }: { readonly status: JobStatus; readonly explanation: string },
-  ): Promise<void> {
+  async #end(id: number, { status, explanation }: { status: JobStatus; explanation: string }): Promise<void> {
     const { database, log, now } = this.#options;
     try {
       await endJob(database, { id, runner: this.id, status, explanation, at: now() });

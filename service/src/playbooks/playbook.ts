@@ -39,7 +39,7 @@ export interface PlaybookEnd {
  */
 export async function runPlaybook(
   command: PlaybookCommand,
-  { print, stop }: { readonly print: (text: string) => Promise<void>; readonly stop: AbortSignal },
+  { print, stop }: { print: (text: string) => Promise<void>; stop: AbortSignal },
 ): Promise<PlaybookEnd> {
   stop.throwIfAborted();
   const { isolation, files, folder: project, searchPath } = command;

@@ -112,7 +112,7 @@ export async function playbooksIn(projects: string, folder: string): Promise<rea
 /** Whether the folder of a project has a playbook, as {@link playbooksIn} finds them. */
 export async function hasPlaybook(
   projects: string,
-  { folder, playbook }: { readonly folder: string; readonly playbook: string },
+  { folder, playbook }: { folder: string; playbook: string },
 ): Promise<boolean> {
   if (!(await projectFolders(projects)).includes(folder)) return false;
   try {

@@ -112,7 +112,7 @@ async function unattaching({ service, caller }: Exchange): Promise<(role: Access
 export function administersRole(
   user: UserRecord,
   role: Pick<RoleRecord, 'resource_type' | 'resource_id' | 'organization_id'>,
-  { teams, held }: { readonly teams: ReadonlySet<number>; readonly held: readonly HeldRole[] },
+  { teams, held }: { teams: ReadonlySet<number>; held: readonly HeldRole[] },
 ): boolean {
   const { resource_type: type, resource_id: id, organization_id: organization } = role;
   if (administersOrganization(user, organization)) return true;
@@ -129,10 +129,10 @@ function withAccess(
     roles,
     mayTake,
   }: {
-    readonly caller: Caller;
-    readonly accessed: Accessed;
-    readonly roles: readonly AccessRole[];
-    readonly mayTake: (role: AccessRole) => boolean;
+    caller: Caller;
+    accessed: Accessed;
+    roles: readonly AccessRole[];
+    mayTake: (role: AccessRole) => boolean;
   },
 ): Record<string, unknown> {
   const entry = (role: AccessRole, on: 'object' | 'organization') => ({

@@ -238,7 +238,7 @@ interface LockedUser {
  */
 export async function lockUser(
   transaction: Queryable,
-  { caller, id }: { readonly caller: UserRecord; readonly id: number },
+  { caller, id }: { caller: UserRecord; id: number },
 ): Promise<LockedUser> {
   await lockUsers(transaction, [caller.id, id]);
   const changer = await findUser(transaction, caller.id);

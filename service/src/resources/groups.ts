@@ -160,10 +160,10 @@ function listOnly(
     list,
     ...about
   }: {
-    readonly name: string;
-    readonly description: string;
-    readonly fields?: Kind['fields'];
-    readonly list: (exchange: Exchange) => Promise<unknown>;
+    name: string;
+    description: string;
+    fields?: Kind['fields'];
+    list: (exchange: Exchange) => Promise<unknown>;
   },
 ): void {
   serveEndpoint(app, service, { path, fields: GROUP.fields, ...about, handlers: { GET: list } });
@@ -214,7 +214,7 @@ async function changeMembers(exchange: Exchange, relation: GroupRelation, kind: 
 async function hostToAdd(
   { service }: Exchange,
   relation: GroupRelation,
-  { body, inventory }: { readonly body: Readonly<Record<string, unknown>>; readonly inventory: number },
+  { body, inventory }: { body: Readonly<Record<string, unknown>>; inventory: number },
 ): Promise<number | null> {
   const { name, variables = '' } = body;
   if (relation !== 'hosts' || typeof name !== 'string') return null;
@@ -257,11 +257,7 @@ function memberIn(body: Readonly<Record<string, unknown>>, noun: string, operati
 async function requireOfInventory<R extends ResourceRecord>(
   { caller }: Exchange,
   transaction: Queryable,
-  {
-    kind,
-    member,
-    inventory,
-  }: { readonly kind: Kind<R>; readonly member: number; readonly inventory: number },
+  { kind, member, inventory }: { kind: Kind<R>; member: number; inventory: number },
 ): Promise<void> {
   await lockGroups(transaction, inventory);
   const owner = await findResource(transaction, INVENTORY.storage, inventory);

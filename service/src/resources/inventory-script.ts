@@ -74,7 +74,7 @@ async function showScript(exchange: Exchange): Promise<unknown> {
 /** An inventory in the form of Ansible's dynamic inventories. What is empty is left out, as on the controller. */
 async function script(
   { variables, hosts, groups }: InventoryContent,
-  { hostvars, towervars }: { readonly hostvars: boolean; readonly towervars: boolean },
+  { hostvars, towervars }: { hostvars: boolean; towervars: boolean },
 ): Promise<Record<string, unknown>> {
   const stored = new StoredVariables();
   const grouped = new Set(groups.flatMap((group) => group.hosts));

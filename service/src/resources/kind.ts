@@ -136,7 +136,7 @@ const LEADING = new Set(Object.keys(leadingFields({ type: '', name: '', alias: '
 export async function render<R extends ResourceRow>(
   exchange: Exchange,
   kind: Kind<R>,
-  { resources, detail = false }: { readonly resources: readonly R[]; readonly detail?: boolean },
+  { resources, detail = false }: { resources: readonly R[]; detail?: boolean },
 ): Promise<Record<string, unknown>[]> {
   const { service, caller } = exchange;
   const { user, mayWrite } = caller;

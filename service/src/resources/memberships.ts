@@ -132,7 +132,7 @@ export async function changeHolder(
 export async function mayAssign(
   transaction: Queryable,
   held: Held,
-  { caller, user }: { readonly caller: UserRecord; readonly user: UserRecord },
+  { caller, user }: { caller: UserRecord; user: UserRecord },
 ): Promise<boolean> {
   const administers = administersOrganization(caller, held.organization_id);
   if (held.resource_type === 'organization' && isMembership(held)) {

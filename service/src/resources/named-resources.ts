@@ -191,7 +191,7 @@ export async function removeResource<R extends ResourceRow>(
   exchange: Exchange,
   transaction: Queryable,
   kind: Kind<R>,
-  { id, removing }: { readonly id: number; readonly removing?: Kind<R>['removing'] },
+  { id, removing }: { id: number; removing?: Kind<R>['removing'] },
 ): Promise<void> {
   const held = await heldRoles(transaction, exchange.caller.user);
   const resource = await changeable(exchange, transaction, { kind, id, held });
@@ -220,7 +220,7 @@ async function requireUnused<R extends ResourceRow>(
 async function changeable<R extends ResourceRow>(
   { caller }: Exchange,
   transaction: Queryable,
-  { kind, id, held }: { readonly kind: Kind<R>; readonly id: number; readonly held: readonly HeldRole[] },
+  { kind, id, held }: { kind: Kind<R>; id: number; held: readonly HeldRole[] },
 ): Promise<R> {
   const resource = await lockResource<R>(transaction, kind.storage, id);
   if (resource === null) throw notFound();

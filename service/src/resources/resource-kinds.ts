@@ -366,7 +366,7 @@ export const PROJECT: Kind<ResourceRecord> = {
 async function requireFreeFolder(
   { service }: Exchange,
   transaction: Queryable,
-  { folder, before }: { readonly folder: string; readonly before: string },
+  { folder, before }: { folder: string; before: string },
 ): Promise<void> {
   if (folder === before) return;
   const used = await lockProjectFolders(transaction);

@@ -38,7 +38,7 @@ export async function listKind<R extends ResourceRow>(
 /** The rows of a kind that meet a condition, with what filters on them need. */
 function rows<R extends ResourceRow>(
   kind: Kind<R>,
-  { user, held }: { readonly user: UserRecord; readonly held: readonly HeldRole[] },
+  { user, held }: { user: UserRecord; held: readonly HeldRole[] },
   condition: Condition,
   visible = kind.visible(user, held),
 ): Pick<Listing<never>, 'fields' | 'from' | 'visible' | 'among'> {

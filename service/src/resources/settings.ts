@@ -183,7 +183,7 @@ async function reset(exchange: Exchange): Promise<undefined> {
 /** The answer of OPTIONS: how each setting is presented and, for a superuser, how it is written. */
 function describeSettings(
   definitions: readonly SettingDefinition[],
-  { caller, fixed }: { readonly caller: Caller; readonly fixed: ReadonlyMap<string, unknown> },
+  { caller, fixed }: { caller: Caller; fixed: ReadonlyMap<string, unknown> },
 ): Record<string, unknown> {
   const entries = (list: readonly SettingDefinition[], writing: boolean) =>
     Object.fromEntries(

@@ -190,10 +190,10 @@ async function readAsked(
     forApplication,
     ...times
   }: {
-    readonly kind: 'any' | 'personal' | 'authorized';
-    readonly forApplication: { readonly id: number } | undefined;
-    readonly created: Date;
-    readonly last: Date;
+    kind: 'any' | 'personal' | 'authorized';
+    forApplication: { readonly id: number } | undefined;
+    created: Date;
+    last: Date;
   },
 ): Promise<Asked> {
   const body = jsonObject(exchange.request);
@@ -222,11 +222,7 @@ const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\
 /** When a new token is to end, or what is wrong with that. The controller ignores the field. */
 function readExpires(
   given: unknown,
-  {
-    created,
-    last,
-    isPersonal,
-  }: { readonly created: Date; readonly last: Date; readonly isPersonal: boolean },
+  { created, last, isPersonal }: { created: Date; last: Date; isPersonal: boolean },
 ): Date | string {
   if (given === undefined || given === null) return last;
   if (!isPersonal) return 'Only personal tokens take an end of their own.';

@@ -102,7 +102,7 @@ function sampleTeams(users: number): readonly SampleTeam[] {
  */
 export function sampleEstate(
   size: { readonly users: number; readonly tokens: number },
-  { now, seed = 'estate' }: { readonly now: Date; readonly seed?: string },
+  { now, seed = 'estate' }: { now: Date; seed?: string },
 ): SampleEstate {
   const chosen = choices(seed);
   const users = Array.from({ length: size.users }, (_, index) => sampleUser(chosen, index));
@@ -143,7 +143,7 @@ function sampleUser(chosen: Choices, index: number): SampleUser {
 
 function sampleToken(
   chosen: Choices,
-  { users, now, hash }: { readonly users: readonly SampleUser[]; readonly now: Date; readonly hash: string },
+  { users, now, hash }: { users: readonly SampleUser[]; now: Date; hash: string },
 ): SampleToken {
   // A third belongs to the few accounts of machines, which gather tokens as they go.
   const owner = chosen.chance(0.35)
@@ -169,7 +169,7 @@ function lifetime(chosen: Choices): number {
   return chosen.chance(0.72) ? THOUSAND_YEARS : chosen.of([90 * DAY, 365 * DAY, 3 * 365 * DAY]);
 }
 
-function lastUse(chosen: Choices, { created, now }: { readonly created: Date; readonly now: Date }) {
+function lastUse(chosen: Choices, { created, now }: { created: Date; now: Date }) {
   if (chosen.chance(0.2)) return null;
   const age = now.getTime() - created.getTime();
   const since = chosen.chance(0.5) ? Math.min(age, chosen.between(0, 14) * DAY) : chosen.fraction() * age;

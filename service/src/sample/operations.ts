@@ -180,7 +180,7 @@ const QUIET = 120 * SECOND;
  */
 export function sampleOperations(
   estate: Pick<SampleEstate, 'users' | 'teams'>,
-  { now, seed = 'operations' }: { readonly now: Date; readonly seed?: string },
+  { now, seed = 'operations' }: { now: Date; seed?: string },
 ): SampleOperations {
   const chosen = choices(seed);
   const onCall = peopleOnCall(estate);
@@ -234,10 +234,10 @@ function runsOf(
     onCall,
     counter,
   }: {
-    readonly template: SampleTemplate;
-    readonly launched: readonly number[];
-    readonly onCall: readonly string[];
-    readonly counter: { jobs: number };
+    template: SampleTemplate;
+    launched: readonly number[];
+    onCall: readonly string[];
+    counter: { jobs: number };
   },
 ): readonly SampleJob[] {
   const jobs: SampleJob[] = [];
@@ -321,12 +321,7 @@ function endOf(
     failing,
     playbook,
     number,
-  }: {
-    readonly hosts: readonly string[];
-    readonly failing: number;
-    readonly playbook: SamplePlaybook;
-    readonly number: number;
-  },
+  }: { hosts: readonly string[]; failing: number; playbook: SamplePlaybook; number: number },
 ): End {
   const host = chosen.of(hosts);
   const task = chosen.between(0, playbook.tasks.length - 1);

@@ -51,7 +51,7 @@ export function printRun(
 
 function addResult(
   counts: Counts,
-  { isChange, failure }: { readonly isChange: boolean; readonly failure: Trouble | null },
+  { isChange, failure }: { isChange: boolean; failure: Trouble | null },
 ): void {
   if (failure !== null) counts[failure.result === 'unreachable' ? 'unreachable' : 'failed'] += 1;
   else {

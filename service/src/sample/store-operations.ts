@@ -129,7 +129,7 @@ async function insertJobs(transaction: Queryable, jobs: readonly SampleJob[]): P
 async function insertActivity(
   transaction: Queryable,
   all: readonly SampleJob[],
-  { jobs, templates }: { readonly jobs: readonly number[]; readonly templates: Ids },
+  { jobs, templates }: { jobs: readonly number[]; templates: Ids },
 ): Promise<void> {
   const launches = all.map(({ template, limit, variables, created, launchedBy }, position) => {
     const changes = {

@@ -174,7 +174,7 @@ export async function githubIdentity(configuration: GithubConfiguration, ask: As
 function requireMember(
   what: 'organization' | 'team',
   wanted: string,
-  { among, of }: { readonly among: readonly string[]; readonly of: { readonly isWhole: boolean } },
+  { among, of }: { among: readonly string[]; of: { readonly isWhole: boolean } },
 ): void {
   const name = wanted.toLowerCase();
   if (name === '' || among.some((each) => each.toLowerCase() === name)) return;

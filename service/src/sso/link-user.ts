@@ -65,7 +65,7 @@ function requireStorable({ uid, username, email, firstName, lastName }: Identity
 async function createUser(
   service: ServiceContext,
   transaction: Queryable,
-  { identity, rules }: { readonly identity: Identity; readonly rules: UserRules },
+  { identity, rules }: { identity: Identity; rules: UserRules },
 ): Promise<number> {
   const { backend, uid, noNewUser } = identity;
   const { fields } = rules;
@@ -139,7 +139,7 @@ async function insertWithFreeName(transaction: Queryable, wanted: string) {
 async function update(
   service: ServiceContext,
   transaction: Queryable,
-  { id, identity, rules }: { readonly id: number; readonly identity: Identity; readonly rules: UserRules },
+  { id, identity, rules }: { id: number; identity: Identity; rules: UserRules },
 ): Promise<UserRecord> {
   const user = await findUser(transaction, id);
   if (user === null) throw new ConcurrentLink();
@@ -175,7 +175,7 @@ const LOGGED = ['email', 'first_name', 'last_name', 'is_superuser', 'is_system_a
 async function recordUpdate(
   { now, node }: ServiceContext,
   transaction: Queryable,
-  { before, after }: { readonly before: UserRecord; readonly after: UserRecord },
+  { before, after }: { before: UserRecord; after: UserRecord },
 ): Promise<void> {
   const changed = LOGGED.filter((name) => before[name] !== after[name]);
   if (changed.length === 0) return;

@@ -85,7 +85,7 @@ async function providerLogout(
 
 function logoutClient(
   configuration: SamlConfiguration,
-  { idp, request }: { readonly idp: SamlIdp; readonly request: FastifyRequest },
+  { idp, request }: { idp: SamlIdp; request: FastifyRequest },
 ) {
   const signed = { ...configuration.security, authnRequestsSigned: configuration.privateKey !== '' };
   return samlClient({
@@ -209,7 +209,7 @@ function isSignedBy(
 
 function readRequest(
   { root, isSigned }: Message,
-  { now, destination }: { readonly now: Date; readonly destination: string },
+  { now, destination }: { now: Date; destination: string },
 ): { readonly nameId: string; readonly sessionIndexes: readonly string[] } {
   if (!isSigned) throw unverified('is not signed');
   if (root.namespaceURI !== NAMESPACES.protocol || root.localName !== 'LogoutRequest') {

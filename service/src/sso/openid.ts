@@ -111,7 +111,7 @@ function refuse(error: unknown): never {
 /** The id of an account here. Another issuer may use the same subjects as Google. */
 export function openIdUid(
   backend: OpenIdConfiguration['backend'],
-  { iss, sub }: { readonly iss: string; readonly sub: string },
+  { iss, sub }: { iss: string; sub: string },
 ): string {
   return backend === 'google-oauth2' && iss === GOOGLE ? sub : `${iss}|${sub}`;
 }

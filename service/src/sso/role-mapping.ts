@@ -162,7 +162,7 @@ function names(pattern: string, identity: Identity): boolean {
 export async function applyRoles(
   service: ServiceContext,
   transaction: Queryable,
-  { userId, roles }: { readonly userId: number; readonly roles: MappedRoles },
+  { userId, roles }: { userId: number; roles: MappedRoles },
 ): Promise<void> {
   const by = { actorId: null, at: service.now(), node: service.node };
   for (const mapped of roles.granted) {
@@ -198,7 +198,7 @@ interface NewTeam {
 async function teamOf(
   { now, node }: ServiceContext,
   transaction: Queryable,
-  { team, organization }: { readonly team: NewTeam; readonly organization: string },
+  { team, organization }: { team: NewTeam; organization: string },
 ): Promise<number> {
   const { name, description, organization: organizationId } = team;
   const existing = await findTeamId(transaction, name, organization);

@@ -120,7 +120,7 @@ export function idpOf({ idps }: SamlConfiguration, name: string): SamlIdp {
  */
 export async function samlMetadata(
   configuration: SamlConfiguration,
-  { callbackUrl, logoutUrl }: { readonly callbackUrl: string; readonly logoutUrl: string },
+  { callbackUrl, logoutUrl }: { callbackUrl: string; logoutUrl: string },
 ): Promise<string> {
   const { generateServiceProviderMetadata } = await import('@node-saml/node-saml');
   const { entityId, certificate, privateKey, security, idps } = configuration;

@@ -77,7 +77,7 @@ async function completeIdpInitiated(
     posted,
     redirectUri,
     admitUnsolicited,
-  }: { readonly posted: Posted; readonly redirectUri: string; readonly admitUnsolicited: () => void },
+  }: { posted: Posted; redirectUri: string; admitUnsolicited: () => void },
 ): Promise<Completed> {
   const allowed = Object.entries(configuration.idps).filter(([, idp]) => idp.allow_idp_initiated === true);
   let failure = new SsoFailure('no_such_login', 'this browser has no pending login for the response');
@@ -242,7 +242,7 @@ const DEFAULT_NAMES = {
  * with the attribute that `attr_user_permanent_id` names.
  */
 function samlIdentity(
-  { name, idp }: { readonly name: string; readonly idp: SamlIdp },
+  { name, idp }: { name: string; idp: SamlIdp },
   { nameId, nameIdFormat: format, attributes: claims }: VerifiedAssertion,
 ): Identity {
   const attributes = attributesOf(claims);

@@ -182,7 +182,7 @@ async function logIn(service: ServiceContext, visit: Visit, completed: Completed
 async function startLogin(
   service: ServiceContext,
   request: FastifyRequest,
-  { network, device }: { readonly network: Buckets; readonly device: Buckets },
+  { network, device }: { network: Buckets; device: Buckets },
 ): Promise<void> {
   const id = network.wait(request.network) > 0 ? namedUser(request) : null;
   const user = id === null ? null : await findUser(service.database, id);

@@ -227,7 +227,7 @@ interface Deletion {
 /** Adds the entries of a deletion that deletes other objects as well, as the controller does. Call it before the deletion. */
 async function recordDeletions(
   transaction: Queryable,
-  { type, changes, from }: { readonly type: string; readonly changes: Sql; readonly from: Sql },
+  { type, changes, from }: { type: string; changes: Sql; from: Sql },
   { at, actorId, node }: Deletion,
 ): Promise<void> {
   await sql`INSERT INTO main_activitystream (operation, timestamp, changes, object1, actor_id, action_node)

@@ -49,7 +49,7 @@ export function failedInventories(condition: Sql): VisibleRows {
 /** The numbers of finished jobs `x` by status and day (UTC). */
 export function countFinishedJobs(
   database: Queryable,
-  { visible, since }: { readonly visible: Sql; readonly since: Date },
+  { visible, since }: { visible: Sql; since: Date },
 ): Promise<{ readonly status: string; readonly day: Date; readonly count: number }[]> {
   return sql`SELECT x.status, date_trunc('day', x.finished, 'UTC') AS day, count(*)::integer AS count
     FROM service_job x WHERE (${visible}) AND x.finished >= ${since}

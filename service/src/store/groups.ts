@@ -140,7 +140,7 @@ export interface InventoryContent {
 export async function inventoryContent(
   database: Queryable,
   id: number,
-  { all = false }: { readonly all?: boolean } = {},
+  { all = false }: { all?: boolean } = {},
 ): Promise<InventoryContent> {
   const [inventory] = await sql`SELECT variables FROM main_inventory
     WHERE id = ${id}`.rows<{ variables: string }>(database);

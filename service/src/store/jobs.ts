@@ -81,10 +81,7 @@ export async function insertJob(database: Queryable, job: NewJob): Promise<numbe
 }
 
 /** Requests the cancellation of a job; a pending one is canceled at once. Returns false if it had finished. */
-export function cancelJob(
-  database: Queryable,
-  { id, at }: { readonly id: number; readonly at: Date },
-): Promise<boolean> {
+export function cancelJob(database: Queryable, { id, at }: { id: number; at: Date }): Promise<boolean> {
   return sql`UPDATE service_job SET cancel_flag = true, modified = ${at},
       finished = CASE WHEN status = 'pending' THEN ${at}::timestamptz END,
       status = CASE WHEN status = 'pending' THEN 'canceled' ELSE status END
@@ -106,7 +103,7 @@ interface OutputPiece {
 /** The first stored pieces of a job's output from a number on. */
 export function readOutput(
   database: Queryable,
-  { jobId, from, most }: { readonly jobId: number; readonly from: number; readonly most: number },
+  { jobId, from, most }: { jobId: number; from: number; most: number },
 ): Promise<OutputPiece[]> {
   return sql`SELECT number, content FROM service_job_output WHERE job_id = ${jobId} AND number >= ${from}
     ORDER BY number LIMIT ${most}`.rows<OutputPiece>(database);
@@ -185,7 +182,7 @@ export async function appendOutput(
 /** Renews the heartbeat of these jobs. Returns the unfinished ones, with their cancel flag. */
 export function renewJobs(
   database: Queryable,
-  { ids, runner }: { readonly ids: readonly number[]; readonly runner: string },
+  { ids, runner }: { ids: readonly number[]; runner: string },
 ): Promise<{ readonly id: number; readonly cancel_flag: boolean }[]> {
   return sql`UPDATE service_job SET heartbeat = now()
     WHERE id = ANY(${ids}::integer[]) AND runner = ${runner} AND status IN ('pending', 'running')
@@ -197,7 +194,7 @@ export function renewJobs(
  */
 export function failLostJobs(
   database: Queryable,
-  { seconds, explanation }: { readonly seconds: number; readonly explanation: string },
+  { seconds, explanation }: { seconds: number; explanation: string },
 ): Promise<number> {
   return sql`UPDATE service_job SET status = 'error', job_explanation = ${explanation}, finished = now(),
     modified = now()

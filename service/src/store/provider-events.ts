@@ -45,7 +45,7 @@ export async function recordEvent(
 export async function recordEnding(
   database: Queryable,
   subject: EndedSubject,
-  { at, expires }: { readonly at: Date; readonly expires: Date },
+  { at, expires }: { at: Date; expires: Date },
 ): Promise<void> {
   await sql`INSERT INTO service_provider_ending AS e (subject, at, expires)
     VALUES (${subjectDigest(subject)}, ${at}, ${expires})
@@ -101,7 +101,7 @@ export async function usersOfSession(
  */
 export async function endAccess(
   transaction: Queryable,
-  { userId, at, node }: { readonly userId: number; readonly at: Date; readonly node: string },
+  { userId, at, node }: { userId: number; at: Date; node: string },
 ): Promise<Ended> {
   const sessions = await deleteSessionsOf(transaction, userId);
   const codes = await sql`DELETE FROM oauth2_provider_grant WHERE user_id = ${userId}`.execute(transaction);

@@ -230,7 +230,7 @@ export function findRole(database: Queryable, id: number): Promise<RoleRecord | 
  */
 export function hasRolesWithout(
   database: Queryable,
-  { user, without }: { readonly user: UserRecord; readonly without: UserRecord },
+  { user, without }: { user: UserRecord; without: UserRecord },
 ): Promise<boolean> {
   const administered = sql`ANY(${without.admin_of}::integer[])`;
   return sql`SELECT FROM service_team_role h JOIN main_team t ON t.id = h.team_id

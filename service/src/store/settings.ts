@@ -21,7 +21,7 @@ export async function lockSettings(transaction: Queryable): Promise<void> {
  */
 export async function writeSetting(
   transaction: Queryable,
-  { key, value, at }: { readonly key: string; readonly value: unknown; readonly at: Date },
+  { key, value, at }: { key: string; value: unknown; at: Date },
 ): Promise<{ readonly id: number; readonly before: unknown }> {
   const [before] = await sql`SELECT id, value FROM conf_setting
     WHERE key = ${key} AND user_id IS NULL`.rows<{ id: number; value: unknown }>(transaction);

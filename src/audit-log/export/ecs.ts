@@ -30,7 +30,7 @@ const kinds: Readonly<Record<Act, { readonly category: string; readonly type: re
  *
  * @param options.version The program's version.
  */
-export function ecsFormat({ version }: { readonly version: string }): LogFormat {
+export function ecsFormat({ version }: { version: string }): LogFormat {
   return {
     *records(entry, context) {
       for (const record of recordsOf(entry, context)) yield JSON.stringify(ecsEvent(record, version));

@@ -128,15 +128,7 @@ const MAX_DATAGRAM_BYTES = 65_507;
 /**
  * Sends each record as a datagram (RFC 5426), without acknowledgement: some may be lost.
  */
-export function datagramSink({
-  name,
-  host,
-  port,
-}: {
-  readonly name: string;
-  readonly host: string;
-  readonly port: number;
-}): LogSink {
+export function datagramSink({ name, host, port }: { name: string; host: string; port: number }): LogSink {
   let socket: UdpSocket | null = null;
   return {
     name,

@@ -37,7 +37,7 @@ const MEDIUM = [3, 'Medium'] as const;
  *
  * @param options.version The program's version.
  */
-export function ocsfFormat({ version }: { readonly version: string }): LogFormat {
+export function ocsfFormat({ version }: { version: string }): LogFormat {
   return {
     *records(entry, context) {
       for (const record of recordsOf(entry, context)) yield JSON.stringify(ocsfEvent(record, version));
@@ -112,7 +112,7 @@ function classOf({ entry, event, reason }: EventRecord): object {
 }
 
 function activity(
-  { class_uid, class_name }: { readonly class_uid: number; readonly class_name: string },
+  { class_uid, class_name }: { class_uid: number; class_name: string },
   id: number,
   name: string,
 ): object {

@@ -97,7 +97,7 @@ function sinkFor(options: OpenSinkOptions & { readonly timeoutMs: number }): Log
  */
 export function formatFor(
   format: ExportFormat,
-  { to, version }: { readonly to: string | undefined; readonly version: string },
+  { to, version }: { to: string | undefined; version: string },
 ): LogFormat {
   switch (format) {
     case 'ocsf':

@@ -8,7 +8,7 @@ import { type EventRecord, type EventStatus, recordsOf, truncated } from './even
  *
  * @param options.version The program's version.
  */
-export function syslogFormat({ version }: { readonly version: string }): LogFormat {
+export function syslogFormat({ version }: { version: string }): LogFormat {
   const origin = `[origin software="tokenctl" swVersion="${parameter(version)}"]`;
   return {
     *records(entry, context) {

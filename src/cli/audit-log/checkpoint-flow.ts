@@ -57,7 +57,7 @@ export interface LogKeyJson {
  */
 export async function checkpointFlow(
   runtime: Runtime,
-  { output }: { readonly output?: string | undefined },
+  { output }: { output?: string | undefined },
 ): Promise<Report<CheckpointJson>> {
   const previous = output === undefined ? undefined : textFileIfExists(output, 'checkpoint');
   const { note, origin, size, root } = await makeCheckpoint({

@@ -79,8 +79,8 @@ export function runResult({
   account,
   entries,
 }: {
-  readonly account: RunAccount;
-  readonly entries: readonly Entry[];
+  account: RunAccount;
+  entries: readonly Entry[];
 }): Report<ShownLogRunJson> {
   const document: Document = [
     lines(`${runSentence(account)}.`),

@@ -85,7 +85,7 @@ export async function verificationFlow(
  */
 export async function proofVerificationFlow(
   runtime: Runtime,
-  { proof, key }: { readonly proof: string; readonly key: string | undefined },
+  { proof, key }: { proof: string; key: string | undefined },
 ): Promise<Report<VerifiedProofJson>> {
   const line = textFile(`${proof}.entry`, 'entry').replace(/\n$/, '');
   const keys = await trustedKeys(runtime, key);

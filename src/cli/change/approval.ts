@@ -46,7 +46,7 @@ function ruleOf(runtime: Runtime, context: string): ApprovalRule {
 /** Whether the rule of two persons may apply to a saved plan. */
 export function needsTwoPersons(
   runtime: Runtime,
-  { context, saved }: { readonly context: string; readonly saved: AnyPlan },
+  { context, saved }: { context: string; saved: AnyPlan },
 ): boolean {
   return saved.requiresApproval === true || ruleOf(runtime, context).required;
 }
@@ -54,7 +54,7 @@ export function needsTwoPersons(
 /** Whether --require-approval is given; then an approver must be configured. */
 export function requestedApproval(
   flags: PlanFlags,
-  { runtime, context }: { readonly runtime: Runtime; readonly context: string },
+  { runtime, context }: { runtime: Runtime; context: string },
 ): boolean {
   if (flags['require-approval'] !== true) return false;
   const { approvers } = ruleOf(runtime, context);

@@ -77,7 +77,7 @@ function toCome(plan: Document): Document {
  * Prints a plan where the result will go: on stdout, or with --json on stderr. If stdout is no terminal, a user who is asked
  * sees it on stderr as well.
  */
-async function showPlan(plan: Document, { json, asks }: { readonly json: boolean; readonly asks: boolean }) {
+async function showPlan(plan: Document, { json, asks }: { json: boolean; asks: boolean }) {
   const streams = [
     ...(json ? [] : [process.stdout]),
     ...(json || (asks && !process.stdout.isTTY) ? [process.stderr] : []),

@@ -28,7 +28,7 @@ export interface LinkedContextJson {
  */
 export async function linkFlow(
   runtime: Runtime,
-  { name, database }: { readonly name: string; readonly database: string },
+  { name, database }: { name: string; database: string },
 ): Promise<Report<LinkedContextJson>> {
   const { configuration } = runtime;
   const file = writableFile(configuration);

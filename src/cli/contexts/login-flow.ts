@@ -349,11 +349,7 @@ async function endEarlier(
 /** Makes a token, tries it, and only then puts it in the place of an earlier one. */
 async function makeToken(
   runtime: Runtime,
-  {
-    flags,
-    path,
-    beforeUse,
-  }: { readonly flags: LoginFlags; readonly path: string; readonly beforeUse: (id: number) => void },
+  { flags, path, beforeUse }: { flags: LoginFlags; path: string; beforeUse: (id: number) => void },
 ) {
   const output = `${path}.${process.pid}.new`;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

@@ -33,7 +33,7 @@ export interface EndedTokens {
  */
 export async function endTokens(
   runtime: Runtime,
-  { ids, flags }: { readonly ids: readonly number[]; readonly flags: AccountFlags },
+  { ids, flags }: { ids: readonly number[]; flags: AccountFlags },
 ): Promise<EndedTokens> {
   const all = ids.toSorted((one, other) => one - other);
   if (all.length === 0) return { ended: [], left: [], unseen: [], why: null };

@@ -65,7 +65,7 @@ export function dueTexts(due: readonly Pick<DueIncident, 'id' | 'context'>[]): r
  */
 export async function endText(
   { configuration }: Pick<Runtime, 'configuration'>,
-  { context, until }: { readonly context: string; readonly until: Date | null },
+  { context, until }: { context: string; until: Date | null },
 ): Promise<Extract<Line, { text: unknown }>> {
   if (until === null) return { text: 'The lockdown has no end time.' };
   const { endingJobOf } = await import('../../app/jobs/ending-job.ts');

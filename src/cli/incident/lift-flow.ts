@@ -230,10 +230,7 @@ function elsewhereFailure(elsewhere: readonly DueIncident[]): TokenctlError | un
   );
 }
 
-function planLines(
-  plan: LiftPlan,
-  { context, isLate }: { readonly context: string; readonly isLate: boolean },
-): Lines {
+function planLines(plan: LiftPlan, { context, isLate }: { context: string; isLate: boolean }): Lines {
   const { incident, items, revived } = plan;
   const { id, selection, lifted, since, measures } = incident;
   const isOver = lifted !== null && !hasWork(plan);
@@ -265,10 +262,7 @@ function planLines(
 }
 
 /** How to restore later what a lift leaves. */
-function giveBackText(
-  items: readonly LiftItem[],
-  { id, context }: { readonly id: string; readonly context: string },
-): Lines {
+function giveBackText(items: readonly LiftItem[], { id, context }: { id: string; context: string }): Lines {
   if (items.every(({ action }) => action !== 'stays')) return '';
   return {
     text: `To give this access back later: ${giveBackCommand(id, context)}`,
@@ -375,7 +369,7 @@ function endedText(what: string, later: LaterRun | null): string {
 
 function reportLines(
   { incident, result, steps, left, revived, run }: LiftReport,
-  { context, isGiving }: { readonly context: string; readonly isGiving: boolean },
+  { context, isGiving }: { context: string; isGiving: boolean },
 ): Lines {
   if (result === 'unchanged') return `${incident} was lifted already. Nothing was changed.`;
   return [

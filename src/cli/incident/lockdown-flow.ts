@@ -218,7 +218,7 @@ export function nameToType(scope: LockdownScope, incident: string): string | nul
 async function lockdownEnding(
   report: LockdownReport,
   { selection, scope, names }: LockdownPlan,
-  { runtime, rescue }: { readonly runtime: Runtime; readonly rescue: readonly string[] },
+  { runtime, rescue }: { runtime: Runtime; rescue: readonly string[] },
 ): Promise<Ending> {
   const description = await runtime.description();
   const { incident, result, seconds, steps, accessPaths, kept, renamed, run, interrupted, stopped } = report;
@@ -295,7 +295,7 @@ async function untilText(runtime: Runtime, { incident, until }: Pick<LockdownRep
 /** The way on: what was done is not known yet. The console has a button for it. */
 function nextText(
   scope: LockdownPlan['scope'],
-  { incident, context }: { readonly incident: string; readonly context: string },
+  { incident, context }: { incident: string; context: string },
 ): Line | null {
   const runbook = RUNBOOKS[scope.kind];
   if (runbook === undefined) return null;

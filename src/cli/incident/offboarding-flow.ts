@@ -142,10 +142,7 @@ function offboardingEnding(
   {
     plan: { staysActive, names },
     description,
-  }: {
-    readonly plan: UserOffboardingPlan;
-    readonly description: TargetDescription;
-  },
+  }: { plan: UserOffboardingPlan; description: TargetDescription },
 ): Ending {
   const isWhole = (steps ?? []).every((step) => step.result === 'done' || step.result === 'unchanged');
   return {

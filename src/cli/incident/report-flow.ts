@@ -118,7 +118,7 @@ function sessionsRecorded({ lockdown, investigations }: IncidentReport): boolean
 function requireSameController(
   path: string,
   { target }: Investigation,
-  { address, installUuid }: { readonly address: string; readonly installUuid: string | null },
+  { address, installUuid }: { address: string; installUuid: string | null },
 ): void {
   const isSame = target.address === address || (installUuid !== null && target.installUuid === installUuid);
   if (isSame) return;

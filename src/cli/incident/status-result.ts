@@ -37,7 +37,7 @@ import { dueTexts, giveBackCommand, liftDueCommand } from './incident-text.ts';
 /** The result of `incident status`; the JSON is `Incidents`. Overdue incidents are also reported on stderr. */
 export function statusResult(
   found: Incidents,
-  { description, check }: { readonly description: TargetDescription; readonly check: boolean },
+  { description, check }: { description: TargetDescription; check: boolean },
 ): Report<Incidents> {
   const due = [
     ...found.incidents.map((each) =>

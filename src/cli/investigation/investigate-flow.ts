@@ -69,7 +69,7 @@ async function knownOf(runtime: Runtime, investigation: Investigation): Promise<
 /** What to type next, where something remains that nobody decided about. */
 function nextText(
   investigation: Investigation,
-  { out, known }: { readonly out: string; readonly known: KnownItems },
+  { out, known }: { out: string; known: KnownItems },
 ): Line | false {
   const { target } = investigation;
   const isLeft = caseItems(investigation, known).some(

@@ -44,7 +44,7 @@ const HEADINGS: Readonly<Record<ItemGroup, string>> = {
 /** An investigation for people: the chain, the items that remain by group, what ran, what people said of items, what is not known. */
 export function investigationDocument(
   investigation: Investigation,
-  { all, known = NOTHING_KNOWN }: { readonly all: boolean; readonly known?: KnownItems },
+  { all, known = NOTHING_KNOWN }: { all: boolean; known?: KnownItems },
 ): Document {
   const { items, chain, stream, target, since, until } = investigation;
   const { ownActs, provenActs } = known;
@@ -179,7 +179,7 @@ function chainLines(chain: Investigation['chain'], all: boolean): string[] {
 function groupPart(
   group: ItemGroup,
   items: readonly InvestigationItem[],
-  { all, ownActs }: { readonly all: boolean; readonly ownActs: readonly OwnAct[] },
+  { all, ownActs }: { all: boolean; ownActs: readonly OwnAct[] },
 ): Part {
   const some = items.filter((item) => item.group === group);
   if (some.length === 0) return lines(group !== 'other' && `${HEADINGS[group]}: 0.`);

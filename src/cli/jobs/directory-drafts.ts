@@ -29,12 +29,7 @@ export async function draftDirectories(
     config,
     context,
     isService,
-  }: {
-    readonly file: string;
-    readonly config: string | undefined;
-    readonly context: string;
-    readonly isService: boolean;
-  },
+  }: { file: string; config: string | undefined; context: string; isService: boolean },
 ): Promise<readonly Drafted[]> {
   if (Object.keys(directories).length > 0) return [];
   const runtime = createRuntime({ flags: { config, context }, environment, notify: writeNotice });

@@ -158,12 +158,7 @@ async function answer<Read>(
     byDefault,
     read,
     hidden = false,
-  }: {
-    readonly flag?: string | undefined;
-    readonly byDefault: string;
-    readonly read: (text: string) => Read;
-    readonly hidden?: boolean;
-  },
+  }: { flag?: string | undefined; byDefault: string; read: (text: string) => Read; hidden?: boolean },
 ): Promise<Read> {
   if (flag !== undefined || !canAsk()) return read(flag ?? byDefault);
   for (let asked = 1; ; asked += 1) {

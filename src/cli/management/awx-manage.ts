@@ -303,7 +303,7 @@ export async function managementExpiry({
  */
 export async function inManagementWords<Result>(
   done: Promise<Result>,
-  { code, message }: { readonly code: TokenctlErrorCode; readonly message: string },
+  { code, message }: { code: TokenctlErrorCode; message: string },
 ): Promise<Result> {
   try {
     return await done;

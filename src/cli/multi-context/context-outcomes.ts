@@ -97,7 +97,7 @@ export function multiContextFailure(
 }
 
 /** Whether the same command would find the same again in a context: its own hint then says what to do instead. */
-function isStuck({ error, failure }: { readonly error: unknown; readonly failure: Failure }): boolean {
+function isStuck({ error, failure }: { error: unknown; failure: Failure }): boolean {
   if (failure.code === 'credentials_refused' || failure.code === 'permission_refused') return true;
   const isPartly = error instanceof TokenctlError && error.code === 'partly_done';
   return isPartly && failure.hint !== undefined && failure.hint !== GO_ON;

@@ -126,7 +126,7 @@ async function* nothing(): AsyncIterable<string> {}
 
 async function* textChunks(
   parts: readonly Part[],
-  { errors, screen }: { readonly errors: Map<string, unknown>; readonly screen: Screen },
+  { errors, screen }: { errors: Map<string, unknown>; screen: Screen },
 ): AsyncIterable<string> {
   let gap = '';
   for (const { context, chunks, failure } of parts) {

@@ -59,7 +59,7 @@ function typed(questions: readonly Asked[]): string | undefined {
  */
 export function requireAtMost(
   all: readonly AskedContext[],
-  { atMost, failed }: { readonly atMost: number | undefined; readonly failed: readonly FailedContext[] },
+  { atMost, failed }: { atMost: number | undefined; failed: readonly FailedContext[] },
 ): void {
   for (const { error } of failed)
     if (error instanceof TokenctlError && error.code === 'plan_too_large') throw error;

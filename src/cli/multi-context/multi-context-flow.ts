@@ -274,7 +274,7 @@ function outcomeOf({ context, step, error }: Part): ContextOutcome {
  * @throws TokenctlError `usage` with several contexts, or several components of a platform.
  */
 export function requireOneContext(
-  { several, context }: { readonly several: boolean; readonly context: string },
+  { several, context }: { several: boolean; context: string },
   flag: string,
 ): void {
   if (!several) return;

@@ -86,7 +86,7 @@ export function jobListing(rows: readonly JobState[]): Listing<JobState, JobJson
  */
 export function jobCheckResult(
   jobs: readonly CheckedJob[],
-  { file, warnings }: { readonly file: string | null; readonly warnings: readonly string[] },
+  { file, warnings }: { file: string | null; warnings: readonly string[] },
 ): Report<readonly CheckedJobJson[]> {
   const wrong = jobs.filter(({ problem }) => problem !== null);
   return report({

@@ -110,7 +110,7 @@ function ruleFor({ configuration }: Runtime, { target }: AnyPlan): ApprovalRule 
 
 function approvalState(
   plan: AnyPlan,
-  { rule, now, path }: { readonly rule: ApprovalRule; readonly now: Date; readonly path: string },
+  { rule, now, path }: { rule: ApprovalRule; now: Date; path: string },
 ): ApprovalState {
   const note = readApproval(path);
   if (note === null) return { state: 'none', approval: null, why: null };

@@ -102,7 +102,7 @@ export async function revocationFlow(
 /** What a revocation shows, does and reports. */
 export function revocationChange(
   plan: RevocationPlan,
-  { description, saved }: { readonly description: TargetDescription; readonly saved?: SavedPlan | undefined },
+  { description, saved }: { description: TargetDescription; saved?: SavedPlan | undefined },
 ): Omit<PlannedChange<RevocationReport, RevocationJson>, 'after'> {
   const amounts = amountsOf(plan);
   // What is left of a plan needs the approval that the whole plan needed.

@@ -67,7 +67,7 @@ export async function noticeFlow(
 /** The notices that at least one notifier has not sent. */
 async function* untold(
   notices: AsyncIterable<ExpiringToken>,
-  { sent, notifiers }: { readonly sent: SentNotices; readonly notifiers: readonly Notifier[] },
+  { sent, notifiers }: { sent: SentNotices; notifiers: readonly Notifier[] },
 ): AsyncIterable<ExpiringToken> {
   for await (const notice of notices) {
     const { token, threshold } = notice;

@@ -110,7 +110,7 @@ export async function creationFlow(
 /** That a lease is to end the token, and what will carry that out. */
 async function plannedEnd(
   runtime: Runtime,
-  { context, seconds }: { readonly context: string; readonly seconds: number },
+  { context, seconds }: { context: string; seconds: number },
 ): Promise<string> {
   const until = new Date((await runtime.targetClock()).now().getTime() + seconds * 1000);
   const { text } = await endingJobText(runtime, { context, until });

@@ -158,7 +158,7 @@ function limited<Row>(rows: Rows<Row>, limit: number | undefined): Rows<Row> {
 async function withLastUse(
   runtime: Runtime,
   tokens: Rows<ListedToken>,
-  { sort, limit }: { readonly sort: Order | undefined; readonly limit: number | undefined },
+  { sort, limit }: { sort: Order | undefined; limit: number | undefined },
 ): Promise<Rows<ListedToken>> {
   const { capabilities } = await runtime.description();
   const sortedFirst = sort !== undefined && sort.name !== 'last_used' ? sorted(tokens, sort) : tokens;

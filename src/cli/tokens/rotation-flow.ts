@@ -157,7 +157,7 @@ export async function requireToken(runtime: Runtime, tokenId: number): Promise<T
 /** The request for a token like the old one. */
 function requestFor(
   old: Token,
-  { description, expires }: { readonly description: TargetDescription; readonly expires: number | undefined },
+  { description, expires }: { description: TargetDescription; expires: number | undefined },
 ): TokenRequest {
   const { credential, identity } = description;
   if (old.application !== null) {
@@ -224,7 +224,7 @@ async function isListed(runtime: Runtime, tokenId: number): Promise<boolean> {
 
 async function isAccepted(
   runtime: Runtime,
-  { output, userId }: { readonly output: string; readonly userId: number | null },
+  { output, userId }: { output: string; userId: number | null },
 ): Promise<boolean> {
   try {
     return (await runtime.withToken(output).description()).identity.id === userId;
@@ -236,7 +236,7 @@ async function isAccepted(
 
 async function waitFor(
   grace: number,
-  { runtime, tokenId }: { readonly runtime: Runtime; readonly tokenId: number },
+  { runtime, tokenId }: { runtime: Runtime; tokenId: number },
 ): Promise<void> {
   if (grace === 0) return;
   const until = new Date(runtime.clock.now().getTime() + grace);

@@ -6,7 +6,7 @@ import { shellWord } from '../../domain/remedies.ts';
 /** How to use a token in a context from now on; empty where there is nothing to do. */
 export function useText(
   { configuration }: Runtime,
-  { name: label, file }: { readonly name: string; readonly file: string },
+  { name: label, file }: { name: string; file: string },
 ): string {
   // A component of a platform is named after the context.
   const [name = ''] = label.split('/');

@@ -37,7 +37,7 @@ export type LastUseReader = (tokens: readonly Token[]) => Promise<ReadonlyMap<nu
 
 /** An audit whose findings are those of a severity or above; its counts stay those of all. */
 export function atOrAbove(audit: Audit, floor: Severity): Audit {
-  const isShown = ({ severity }: { readonly severity: Severity }) => atLeast(severity, floor);
+  const isShown = ({ severity }: { severity: Severity }) => atLeast(severity, floor);
   function* fixed(): Iterable<FixedFinding> {
     for (const finding of audit.fixed()) if (isShown(finding)) yield finding;
   }
@@ -232,11 +232,7 @@ export async function summaryResult(
     failOn,
     output,
     target,
-  }: {
-    readonly failOn: Severity | undefined;
-    readonly output?: string | undefined;
-    readonly target: AuditedTarget;
-  },
+  }: { failOn: Severity | undefined; output?: string | undefined; target: AuditedTarget },
 ): Promise<Report<AuditSummaryJson>> {
   await audit.findings.each();
   const summary = audit.summary();
@@ -255,11 +251,7 @@ export async function summaryResult(
 /** An audit's findings counted by what they share, as a command's result. */
 export async function groupedResult(
   audit: Audit,
-  {
-    by,
-    failOn,
-    target,
-  }: { readonly by: Grouping; readonly failOn: Severity | undefined; readonly target: AuditedTarget },
+  { by, failOn, target }: { by: Grouping; failOn: Severity | undefined; target: AuditedTarget },
 ): Promise<Report<AuditGroupsJson>> {
   const groups = await grouped(audit.findings, by);
   const summary = audit.summary();

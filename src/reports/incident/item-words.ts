@@ -45,7 +45,7 @@ const FIELD_STATES: Readonly<Record<FieldChange['state'], string>> = {
 /** A field of an item before and after, and what it is now; of a deleted object that says nothing. */
 export function changeText(
   { field, before, after, hidden, state }: FieldChange,
-  { item, most }: { readonly item: Pick<InvestigationItem, 'state'>; readonly most?: number },
+  { item, most }: { item: Pick<InvestigationItem, 'state'>; most?: number },
 ): string {
   const now = item.state === 'gone' ? '' : FIELD_STATES[state];
   if (hidden) return `${field}: hidden${now}`;
@@ -73,10 +73,7 @@ export function setBackText({
 /** Who changed the object after the actor, when and how. What a run of tokenctl did has no actor. */
 export function laterText(
   { at, by, operation, fields }: LaterChange,
-  {
-    item: { object, other },
-    ownActs,
-  }: { readonly item: InvestigationItem; readonly ownActs: readonly OwnAct[] },
+  { item: { object, other }, ownActs }: { item: InvestigationItem; ownActs: readonly OwnAct[] },
 ): string {
   const own = by === null ? ownActOf({ at, operation, fields, object, other }, ownActs) : null;
   const ours = own === null ? 'no recorded actor' : `${own.by} with tokenctl, run ${own.run.slice(0, 8)}`;

@@ -107,7 +107,7 @@ export function withTitle(title: string, items: readonly string[]) {
 /** @param known.isApart Whether something counts as the owner's own work: then it is not said that there is nothing. */
 function whatOneDid(
   found: Investigation,
-  { stolen, isApart }: { readonly stolen: ReadonlySet<string>; readonly isApart: boolean },
+  { stolen, isApart }: { stolen: ReadonlySet<string>; isApart: boolean },
 ): string {
   const counting = found.items.filter(({ id }) => !stolen.has(id));
   const done = counting.filter(isAct({ stolen }));

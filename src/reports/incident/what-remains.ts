@@ -184,7 +184,7 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left, legi
 /** What is said where the stream is not whole, and nothing serious is known to remain; null for anything else. */
 function notReadText(
   { stream: { hole }, madeAt }: Investigation,
-  { left, isSaid }: { readonly left: readonly InvestigationItem[]; readonly isSaid: boolean },
+  { left, isSaid }: { left: readonly InvestigationItem[]; isSaid: boolean },
 ): string | null {
   const seen = left.filter(({ state }) => state !== 'unknown');
   if (hole == null || seen.some(isSerious)) return null;
@@ -219,7 +219,7 @@ function offText({ items }: Investigation): string {
 function othersText(
   { madeAt }: Investigation,
   others: readonly InvestigationItem[],
-  { handled, handedOver }: { readonly handled: number; readonly handedOver: number },
+  { handled, handedOver }: { handled: number; handedOver: number },
 ): string {
   const summaries = others.map(({ summary }) => summary);
   const what = [

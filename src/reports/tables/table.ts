@@ -137,7 +137,7 @@ interface Layout<Row> {
  */
 function layoutFor<Row>(
   all: readonly Column<Row>[],
-  { rows, width }: { readonly rows: readonly Row[]; readonly width: number },
+  { rows, width }: { rows: readonly Row[]; width: number },
 ): Layout<Row> {
   const columns = all.filter(
     (column) =>
@@ -161,7 +161,7 @@ interface Measured<Row> {
 
 function measure<Row>(
   column: Column<Row>,
-  { rows, cell }: { readonly rows: readonly Row[]; readonly cell: (row: Row) => string },
+  { rows, cell }: { rows: readonly Row[]; cell: (row: Row) => string },
 ): Measured<Row> {
   const cells = rows.map((row) => columnsOf(printable.value(cell(row))));
   return { column, cell, widest: Math.max(columnsOf(column.name), ...cells) + GAP };
@@ -169,7 +169,7 @@ function measure<Row>(
 
 function layout<Row>(
   measured: readonly Measured<Row>[],
-  { width, below }: { readonly width: number; readonly below: Layout<Row>['below'] },
+  { width, below }: { width: number; below: Layout<Row>['below'] },
 ): Layout<Row> {
   return {
     measured,
@@ -182,7 +182,7 @@ function layout<Row>(
 /** The same columns, no narrower, for rows that follow. */
 function widened<Row>(
   { measured, below }: Layout<Row>,
-  { rows, width }: { readonly rows: readonly Row[]; readonly width: number },
+  { rows, width }: { rows: readonly Row[]; width: number },
 ): Layout<Row> {
   const again = measured.map(({ column, cell, widest }) => ({
     ...{ column, cell },

@@ -212,7 +212,7 @@ class Ledger implements JobStore {
   /** Ends a tick whose lease has expired, if its run is still the given one. */
   abandon(
     { job, due, run }: OpenTick,
-    { summary, now }: { readonly summary: RunSummary; readonly now: Date },
+    { summary, now }: { summary: RunSummary; now: Date },
   ): Promise<boolean> {
     return this.#store.transaction(async (queryable) => {
       const isOurs = await sql`UPDATE tokenctl_scheduler.tick SET state = 'failed', lease_until = NULL
@@ -223,7 +223,7 @@ class Ledger implements JobStore {
     });
   }
 
-  skip({ job, due }: TickName, { summary, now }: { readonly summary: RunSummary; readonly now: Date }) {
+  skip({ job, due }: TickName, { summary, now }: { summary: RunSummary; now: Date }) {
     const claim = { job, due, kind: 'schedule', run: randomUUID(), attempt: 0 } as const;
     return this.#store.transaction(async (queryable) => {
       const isNew =

@@ -120,7 +120,7 @@ const TAKEN = /already exists/;
 
 function outcomeOf(
   response: HttpResponse,
-  { api, request, what }: { readonly api: Api; readonly request: HttpRequest; readonly what: string },
+  { api, request, what }: { api: Api; request: HttpRequest; what: string },
 ): 'done' | 'unchanged' {
   const { status } = response;
   if (status >= 200 && status <= 299) return 'done';

@@ -29,7 +29,7 @@ const SECOND_MS = 1000;
  */
 export async function readLastUses(
   api: Api,
-  { tokenIds, until }: { readonly tokenIds: readonly number[]; readonly until: Date },
+  { tokenIds, until }: { tokenIds: readonly number[]; until: Date },
 ): Promise<LastUses> {
   const found = new Map<number, Date | null>();
   if (tokenIds.length === 0 || tokenIds.length > MAX_READ) return found;
@@ -71,7 +71,7 @@ export async function readLastUses(
 /** Which of a few tokens match a filter: one page. */
 async function matchingIds(
   api: Api,
-  { ids, filter }: { readonly ids: readonly number[]; readonly filter: Query[number] },
+  { ids, filter }: { ids: readonly number[]; filter: Query[number] },
 ): Promise<number[]> {
   const [named = []] = listFilter('id', ids.map(String));
   return await tokenIds(api, [...named, filter]);
@@ -113,11 +113,7 @@ export async function waitOutUses(): Promise<void> {
  */
 export async function usedSince(
   api: Api,
-  {
-    date,
-    query,
-    within = COMPARED_MS,
-  }: { readonly date: string | undefined; readonly query: Query; readonly within?: number },
+  { date, query, within = COMPARED_MS }: { date: string | undefined; query: Query; within?: number },
 ): Promise<readonly number[] | null> {
   const now = Date.parse(date ?? '');
   if (Number.isNaN(now)) return null;
@@ -132,7 +128,7 @@ export async function usedSince(
 
 export async function liveTokens(
   api: Api,
-  { userId, now }: { readonly userId: number; readonly now: Date },
+  { userId, now }: { userId: number; now: Date },
 ): Promise<readonly Token[]> {
   const query: Query = [
     ['user', String(userId)],
@@ -206,7 +202,7 @@ export async function isGatewayToken({ gateway }: Api, token: string): Promise<b
  */
 export async function recentlyUsedTokenIds(
   api: Api,
-  { userId, date }: { readonly userId: number; readonly date: string | undefined },
+  { userId, date }: { userId: number; date: string | undefined },
 ): Promise<readonly number[]> {
   const ofUser: Query = [['user', String(userId)]];
   const now = Date.parse(date ?? '');

@@ -76,7 +76,7 @@ interface Page<Item> {
 async function getItems<Item extends { readonly id: number }>(
   api: Api,
   query: Query,
-  { listing, after }: { readonly listing: Listing<Item>; readonly after: number },
+  { listing, after }: { listing: Listing<Item>; after: number },
 ): Promise<Page<Item>> {
   const body = await getPage(api, query, listing);
   const { results, isLast } = readPage(body);

@@ -34,7 +34,7 @@ const TRANSIENT_STATUS = new Set([429, 502, 503, 504]);
 const TRANSIENT_CODES = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
 /** Whether the same request may succeed later. */
-export function isTransient({ status }: { readonly status: number }): boolean {
+export function isTransient({ status }: { status: number }): boolean {
   return TRANSIENT_STATUS.has(status);
 }
 

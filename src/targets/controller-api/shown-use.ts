@@ -21,11 +21,7 @@ type Uses = ReadonlyMap<number, number | null>;
  */
 export async function findByShownUse(
   api: Api,
-  {
-    token,
-    userId,
-    own,
-  }: { readonly token: string; readonly userId: number; readonly own: readonly number[] },
+  { token, userId, own }: { token: string; userId: number; own: readonly number[] },
 ): Promise<{ readonly ids: readonly number[]; readonly date: string | undefined }> {
   const authorization = `Bearer ${token}`;
   let before = await shownUses(api, userId);

@@ -194,7 +194,7 @@ export async function setRole(
 
 async function setAssignment(
   api: Api,
-  { userId, role: named, held }: { readonly userId: number; readonly role: string; readonly held: boolean },
+  { userId, role: named, held }: { userId: number; role: string; held: boolean },
 ): Promise<void> {
   const [, definition = '', about = ''] = named.split(':');
   const of: readonly (readonly [string, string])[] = [
@@ -243,7 +243,7 @@ const ORGANIZATIONS: Listing<z.output<typeof organization>> = {
  */
 export async function readContacts(
   api: Api,
-  { names, organizations }: { readonly names: readonly string[]; readonly organizations: readonly string[] },
+  { names, organizations }: { names: readonly string[]; organizations: readonly string[] },
 ): Promise<Contact[]> {
   const users =
     names.length === 0 ? [] : await Array.fromAsync(listItems(api, userQueries({ names }), USERS));

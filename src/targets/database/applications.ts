@@ -30,7 +30,7 @@ const COLUMNS = sql`a.id, a.name, a.client_type AS "clientType", a.authorization
 /** All applications, or those with these names, ascending by id. */
 export async function readApplications(
   database: Queryable,
-  { layout, names }: { readonly layout: Layout; readonly names: readonly string[] | null },
+  { layout, names }: { layout: Layout; names: readonly string[] | null },
 ): Promise<Application[]> {
   const wanted = shared(names);
   const rows = await sql`SELECT ${COLUMNS}

@@ -78,7 +78,7 @@ export async function createPersonalToken(
 /** A token in the form in which the tables hold tokens. */
 async function storedToken(
   database: Queryable,
-  { layout, value, hash }: { readonly layout: Layout; readonly value: string; readonly hash: string },
+  { layout, value, hash }: { layout: Layout; value: string; hash: string },
 ): Promise<string> {
   const { storedForm } = TABLES[layout];
   if (storedForm === 'token') return value;
@@ -116,7 +116,7 @@ interface Owner {
 
 function findOwner(
   database: Queryable,
-  { recognized, username }: { readonly recognized: RecognizedLayout; readonly username: string },
+  { recognized, username }: { recognized: RecognizedLayout; username: string },
 ): Promise<Owner | null> {
   return sql`SELECT u.id, u.username, ${providerName(recognized)} AS provider
     FROM ${TABLES[recognized.layout].users} u WHERE u.username = ${username}`.first<Owner>(database);

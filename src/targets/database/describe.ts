@@ -51,7 +51,7 @@ export async function findParts(connection: Connection): Promise<PartsWithRights
 /** Describes the database, what the role may do with it, and whether the session cache can be used. */
 export async function describeDatabase(
   connection: Connection,
-  { context, cache }: { readonly context: string; readonly cache: DescribedCache | null },
+  { context, cache }: { context: string; cache: DescribedCache | null },
 ): Promise<TargetDescription> {
   const { layout, recognized, address, database } = connection;
   const { accessTokens, refreshTokens, sessionMemberships, settings } = TABLES[layout];
@@ -126,11 +126,7 @@ function visibilityOf(
     missing,
     filtered,
     standby,
-  }: {
-    readonly missing: readonly MissingRight[];
-    readonly filtered: readonly string[];
-    readonly standby: Standby | null;
-  },
+  }: { missing: readonly MissingRight[]; filtered: readonly string[]; standby: Standby | null },
 ): Visibility {
   const { users, applications, accessTokens } = TABLES[layout];
   const isReadable = mayRead(missing, users, applications, accessTokens);

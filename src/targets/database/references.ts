@@ -117,7 +117,7 @@ async function idsNamed(database: Queryable, column: Sql, names: readonly string
 
 export function readUserNames(
   database: Queryable,
-  { layout, ids }: { readonly layout: Layout; readonly ids: readonly number[] },
+  { layout, ids }: { layout: Layout; ids: readonly number[] },
 ): Promise<UserReference[]> {
   return sql`SELECT u.id, u.username FROM ${TABLES[layout].users} u
     WHERE u.id = ANY(${ids}::bigint[])`.rows<UserReference>(database);
@@ -125,7 +125,7 @@ export function readUserNames(
 
 function readApplicationNames(
   database: Queryable,
-  { layout, ids }: { readonly layout: Layout; readonly ids: readonly number[] },
+  { layout, ids }: { layout: Layout; ids: readonly number[] },
 ): Promise<ApplicationReference[]> {
   return sql`SELECT a.id, a.name FROM ${TABLES[layout].applications} a
     WHERE a.id = ANY(${ids}::bigint[])`.rows<ApplicationReference>(database);

@@ -275,7 +275,7 @@ function revokedOutcome({ id, fingerprint }: RevokedRow): Outcome {
 /** Those of the ids that a table has. */
 export function readExistingIds(
   database: Queryable,
-  { table, ids }: { readonly table: Sql; readonly ids: readonly number[] },
+  { table, ids }: { table: Sql; ids: readonly number[] },
 ): Promise<number[]> {
   return sql`SELECT t.id FROM ${table} t WHERE t.id = ANY(${ids}::bigint[])`.ids(database);
 }

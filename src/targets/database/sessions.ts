@@ -337,7 +337,7 @@ export async function unownedSessions(
 /** Deletes sessions and their memberships in one statement, and returns the keys of those that were not locked. */
 async function deleteSessions(
   database: Queryable,
-  { layout, keys }: { readonly layout: Layout; readonly keys: readonly string[] },
+  { layout, keys }: { layout: Layout; keys: readonly string[] },
 ): Promise<string[]> {
   const rows = await sql`WITH locked AS MATERIALIZED (
        SELECT s.session_key FROM django_session s WHERE s.session_key = ANY(${keys}::text[])
@@ -356,7 +356,7 @@ async function deleteSessions(
 /** Which cached sessions have a row that has not expired, and the names of the users of all. */
 async function readKnownSessions(
   database: Queryable,
-  { layout, entries }: { readonly layout: Layout; readonly entries: readonly CachedSession[] },
+  { layout, entries }: { layout: Layout; entries: readonly CachedSession[] },
 ): Promise<{ readonly keys: ReadonlySet<string>; readonly names: ReadonlyMap<number, string> }> {
   const cached = entries.map(({ key }) => key);
   const keys = await sql`SELECT s.session_key AS key FROM django_session s

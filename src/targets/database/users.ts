@@ -51,7 +51,7 @@ const MEMBERS: Readonly<Record<Layout, Sql | null>> = {
 /** The mail addresses of users, and the organizations among some that they are members of. */
 export async function readContacts(
   connection: Connection,
-  { names, organizations }: { readonly names: readonly string[]; readonly organizations: readonly string[] },
+  { names, organizations }: { names: readonly string[]; organizations: readonly string[] },
 ): Promise<Contact[]> {
   const { layout } = connection;
   const contacts: Contact[] = [];
@@ -221,7 +221,7 @@ export function setUserActive(
  */
 async function requireOtherSuperuser(
   transaction: Queryable,
-  { layout, userId }: { readonly layout: Layout; readonly userId: number },
+  { layout, userId }: { layout: Layout; userId: number },
 ): Promise<void> {
   const users = TABLES[layout].users;
   const superusers = await sql`SELECT u.id FROM ${users} u

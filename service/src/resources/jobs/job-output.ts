@@ -115,7 +115,7 @@ async function listEvents(exchange: Exchange): Promise<unknown> {
 
 async function* eventList(
   exchange: Exchange,
-  { job, start }: { readonly job: JobRecord; readonly start: number },
+  { job, start }: { job: JobRecord; start: number },
 ): AsyncGenerator<string> {
   const lines = completeLines(output(exchange, job), { start, isEnded: !isActive(job) });
   let end = start;
@@ -154,7 +154,7 @@ function eventHead(job: JobRecord, start: number): string {
  */
 async function* completeLines(
   parts: AsyncIterable<string>,
-  { start, isEnded }: { readonly start: number; readonly isEnded: boolean },
+  { start, isEnded }: { start: number; isEnded: boolean },
 ): AsyncGenerator<{ readonly text: string; readonly count: number }> {
   let toSkip = start;
   let rest = '';

@@ -271,7 +271,7 @@ function jobJson(job: JobRecord, { service, caller }: Exchange, held: readonly H
 }
 
 /** A related resource as `summary_fields` shows it; empty without one. */
-function named(relation: string, { id, name }: { readonly id: number | null; readonly name: string | null }) {
+function named(relation: string, { id, name }: { id: number | null; name: string | null }) {
   return id === null ? {} : { [relation]: { id, name } };
 }
 

@@ -148,7 +148,7 @@ async function readStoredPage(connection: Connection, { where, present }: EntryQ
 
 async function withLinks(
   connection: Connection,
-  { entries, present }: { readonly entries: readonly UnlinkedEntry[]; readonly present: ReadonlySet<string> },
+  { entries, present }: { entries: readonly UnlinkedEntry[]; present: ReadonlySet<string> },
 ): Promise<readonly StreamEntry[]> {
   const links = new Map<number, Links>();
   const read = [...entriesByKind(entries)].map(async ([kind, ids]) => {

@@ -38,7 +38,7 @@ export interface MakingRow {
 }
 
 /** The objects `t` of a kind that users made, or changed last. */
-function listedSql(kind: ListedKind, { made, changed }: { readonly made: Sql; readonly changed: Sql }): Sql {
+function listedSql(kind: ListedKind, { made, changed }: { made: Sql; changed: Sql }): Sql {
   const { table, parent, name } = tableOf(kind);
   const from =
     parent === undefined

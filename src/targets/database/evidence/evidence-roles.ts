@@ -170,7 +170,7 @@ export async function readRoles(
 }
 
 /** Users hold roles themselves; teams by their member role, a parent of the role. The role is a parent of roles of other objects. */
-function heldSql(role: number, { kind, id }: { readonly kind: string; readonly id: number }): Sql {
+function heldSql(role: number, { kind, id }: { kind: string; id: number }): Sql {
   if (kind === 'user')
     return sql`SELECT FROM main_rbac_roles_members m WHERE m.role_id = ${role}::bigint AND m.user_id = ${id}::bigint`;
   if (kind !== 'team')

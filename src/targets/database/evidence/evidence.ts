@@ -216,7 +216,7 @@ class DatabaseEvidence implements OpenedEvidence {
   /** Leaves out the objects whose entries were all read before: only the table of links is read for that. */
   async #withUnreadEntries(
     { after, read }: Parameters<Evidence['entriesAbout']>[0],
-    { table, column, ids }: { readonly table: Sql; readonly column: Sql; readonly ids: readonly number[] },
+    { table, column, ids }: { table: Sql; column: Sql; ids: readonly number[] },
   ): Promise<readonly number[]> {
     // The list is a subquery, so that no statistics of a whole list choose to read the whole table.
     const tallies = await sql`SELECT l.${column} AS id, count(*) AS count,

@@ -90,11 +90,7 @@ export async function holdsServiceRole(
  */
 export async function removeServiceRole(
   transaction: Queryable,
-  {
-    roleId,
-    userId,
-    entry,
-  }: { readonly roleId: number | null; readonly userId: number | null; readonly entry: number | null },
+  { roleId, userId, entry }: { roleId: number | null; userId: number | null; entry: number | null },
 ): Promise<'done' | 'unchanged'> {
   const role = await rolesSql(roleId === null ? [] : [roleId]).first<RoleRow>(transaction);
   if (role === null) return 'unchanged';
