@@ -22,11 +22,7 @@ export class ApiError extends Error {
 
   constructor(
     message: string,
-    facts: {
-      readonly status: number;
-      readonly fields?: Record<string, string>;
-      readonly retryAfter?: number | null;
-    },
+    facts: { status: number; fields?: Record<string, string>; retryAfter?: number | null },
   ) {
     super(message);
     this.name = 'ApiError';

@@ -39,12 +39,7 @@ export class Metrics {
   }
 
   /** Counts a response. */
-  answered(request: {
-    readonly method: string;
-    readonly route: string;
-    readonly status: number;
-    readonly milliseconds: number;
-  }): void {
+  answered(request: { method: string; route: string; status: number; milliseconds: number }): void {
     const { method, route, status, milliseconds } = request;
     this.#requests.inc({ method, route, status });
     this.#durations.observe({ method, route }, milliseconds / 1000);

@@ -296,10 +296,7 @@ abstract class TokenctlCommand extends Command {
  * @throws TokenctlError `usage`
  */
 export function requireAccount(
-  required: {
-    readonly requireReason?: boolean | undefined;
-    readonly requireTicket?: boolean | undefined;
-  },
+  required: { requireReason?: boolean | undefined; requireTicket?: boolean | undefined },
   { reason, ticket }: AccountFlags,
 ): void {
   const missing = [

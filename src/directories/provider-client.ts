@@ -218,11 +218,7 @@ export function requireEncrypted(url: URL): void {
 
 /** How long to wait before the next attempt, in milliseconds; null if it is no use. */
 function delayOf(
-  answer: {
-    readonly status: number;
-    readonly code: string | null;
-    readonly headers: ProviderAnswer['headers'];
-  },
+  answer: { status: number; code: string | null; headers: ProviderAnswer['headers'] },
   pause: number | undefined,
 ): number | null {
   const { status, code, headers } = answer;

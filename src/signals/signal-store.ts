@@ -244,11 +244,7 @@ class StoredSignals implements SignalStore {
 
   #decide(
     id: string,
-    decision: {
-      readonly state: 'waiting' | 'dismissed';
-      readonly release: SignalRelease;
-      readonly now: Date;
-    },
+    decision: { state: 'waiting' | 'dismissed'; release: SignalRelease; now: Date },
   ): Promise<boolean> {
     const { state, release, now } = decision;
     return this.#tables.transaction(async (queryable) => {

@@ -48,11 +48,7 @@ function sessionCookie(service: ServiceContext, request: FastifyRequest): string
  */
 export async function renewSession(
   service: ServiceContext,
-  exchange: {
-    readonly request: FastifyRequest;
-    readonly reply: FastifyReply;
-    readonly session: SessionRecord;
-  },
+  exchange: { request: FastifyRequest; reply: FastifyReply; session: SessionRecord },
 ): Promise<void> {
   const { request, reply, session } = exchange;
   if (request.headers['x-ws-session-quiet'] !== undefined) return;
@@ -126,11 +122,7 @@ async function startSession(
 export async function replaceSession(
   service: ServiceContext,
   transaction: Queryable,
-  exchange: {
-    readonly request: FastifyRequest;
-    readonly reply: FastifyReply;
-    readonly userId: number;
-  },
+  exchange: { request: FastifyRequest; reply: FastifyReply; userId: number },
 ): Promise<() => void> {
   const { request, reply, userId } = exchange;
   const { SESSION_COOKIE_AGE: age } = await currentSettings(transaction);
@@ -155,12 +147,7 @@ export async function endSession(
 
 function setSessionCookie(
   service: ServiceContext,
-  cookie: {
-    readonly reply: FastifyReply;
-    readonly request: FastifyRequest;
-    readonly id: string;
-    readonly age: number;
-  },
+  cookie: { reply: FastifyReply; request: FastifyRequest; id: string; age: number },
 ): void {
   const { reply, request, id, age } = cookie;
   // A cookie's end is a date with four-digit years; SESSION_COOKIE_AGE allows 950 years, which fits.

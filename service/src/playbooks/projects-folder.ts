@@ -43,8 +43,8 @@ interface ProjectsFolder {
  * @throws TokenctlError `configuration` if it is not writable.
  */
 export async function openProjects(given: {
-  readonly projects?: string | undefined;
-  readonly data: string | null;
+  projects?: string | undefined;
+  data: string | null;
 }): Promise<ProjectsFolder> {
   const kept = given.projects ?? (given.data === null ? null : join(given.data, 'projects'));
   const path = kept ?? (await mkdtemp(join(tmpdir(), 'tokenctl-projects-')));

@@ -103,11 +103,7 @@ function createdFacts(wanted: WantedUser, id: number): Record<string, unknown> {
  */
 export async function changeUser(
   exchange: Exchange,
-  change: {
-    readonly id: number;
-    readonly body: Readonly<Record<string, unknown>>;
-    readonly replace: boolean;
-  },
+  change: { id: number; body: Readonly<Record<string, unknown>>; replace: boolean },
 ): Promise<void> {
   const { service } = exchange;
   const { id, body, replace } = change;
@@ -165,11 +161,7 @@ function newHash({ service, caller, request }: Exchange, password: string): Prom
 /** Reads a user by the declared fields. On PUT, fields without a default keep their value, as on the controller. */
 function readUser(
   body: Readonly<Record<string, unknown>>,
-  options: {
-    readonly base: typeof BLANK;
-    readonly settings: Settings;
-    readonly method: 'POST' | 'PUT' | 'PATCH';
-  },
+  options: { base: typeof BLANK; settings: Settings; method: 'POST' | 'PUT' | 'PATCH' },
 ): WantedUser {
   const { base, settings, method } = options;
   const problems: Problems = {};

@@ -139,12 +139,7 @@ async function change<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>, 
 export async function changeResource<R extends ResourceRow>(
   exchange: Exchange,
   kind: Kind<R>,
-  wanted: {
-    readonly id: number;
-    readonly method: 'PUT' | 'PATCH';
-    readonly body: ResourceValues;
-    readonly once?: Record<string, unknown>;
-  },
+  wanted: { id: number; method: 'PUT' | 'PATCH'; body: ResourceValues; once?: Record<string, unknown> },
 ): Promise<R> {
   const { service, caller } = exchange;
   const { id, method, body, once = {} } = wanted;
@@ -332,11 +327,7 @@ function log<R extends ResourceRow>(
   exchange: Exchange,
   transaction: Queryable,
   { type }: Kind<R>,
-  entry: {
-    readonly operation: 'create' | 'update' | 'delete';
-    readonly changes: ResourceValues;
-    readonly id?: number;
-  },
+  entry: { operation: 'create' | 'update' | 'delete'; changes: ResourceValues; id?: number },
 ): Promise<void> {
   const { id, ...more } = entry;
   return logChange(exchange, transaction, {

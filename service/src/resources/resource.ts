@@ -15,10 +15,10 @@ export const MASK = '************';
  * holds.
  */
 export function leadingFields(resource: {
-  readonly type: string;
-  readonly name: string;
-  readonly alias: string;
-  readonly summary: string;
+  type: string;
+  name: string;
+  alias: string;
+  summary: string;
 }): FieldSet['fields'] {
   const { type, name, alias, summary } = resource;
   return declared(alias, {

@@ -96,10 +96,7 @@ async function insertTeams(transaction: Queryable, { teams }: SampleEstate, user
 async function insertTokens(
   transaction: Queryable,
   tokens: readonly SampleToken[],
-  id: {
-    readonly owner: (token: SampleToken) => number | null;
-    readonly application: (token: SampleToken) => number | null;
-  },
+  id: { owner: (token: SampleToken) => number | null; application: (token: SampleToken) => number | null },
 ): Promise<void> {
   const rows = tokens.map((token) => ({
     ...token,

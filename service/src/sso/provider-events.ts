@@ -147,12 +147,7 @@ export class ProviderEvents {
   }
 
   #endBySubject(
-    event: {
-      readonly kind: SignalKind;
-      readonly issuer: string;
-      readonly id: string;
-      readonly issued: Date;
-    },
+    event: { kind: SignalKind; issuer: string; id: string; issued: Date },
     memory: keyof typeof REMEMBERED_MS,
     {
       configuration,
@@ -196,12 +191,7 @@ export class ProviderEvents {
    * @throws SignalRefusal if its `jti` was used for another user or kind: the provider would take that one for ended.
    */
   async #once(
-    event: {
-      readonly kind: SignalKind;
-      readonly issuer: string;
-      readonly id: string;
-      readonly about: readonly unknown[];
-    },
+    event: { kind: SignalKind; issuer: string; id: string; about: readonly unknown[] },
     memory: keyof typeof REMEMBERED_MS,
     act: (transaction: Queryable) => Promise<{
       readonly users: readonly number[];

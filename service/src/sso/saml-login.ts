@@ -98,12 +98,7 @@ async function completeIdpInitiated(
 async function identify(
   service: SamlService,
   configuration: SamlConfiguration,
-  answer: {
-    readonly idp: string;
-    readonly response: string;
-    readonly redirectUri: string;
-    readonly sentRequest: SentRequest | null;
-  },
+  answer: { idp: string; response: string; redirectUri: string; sentRequest: SentRequest | null },
 ): Promise<Pick<Completed, 'identity' | 'session'>> {
   const { database, now, thread } = service;
   const idp = idpOf(configuration, answer.idp);

@@ -204,12 +204,7 @@ export function findActivity(database: Queryable, id: number, visible: Sql): Pro
 /** Stores the name of a user in the user's entries, before the user is deleted. */
 export async function keepDeletedActor(
   transaction: Queryable,
-  user: {
-    readonly id: number;
-    readonly username: string;
-    readonly first_name: string;
-    readonly last_name: string;
-  },
+  user: { id: number; username: string; first_name: string; last_name: string },
 ): Promise<void> {
   const { id, username, first_name, last_name } = user;
   await sql`UPDATE main_activitystream SET deleted_actor =

@@ -26,12 +26,7 @@ export interface Ended {
  */
 export async function recordEvent(
   transaction: Queryable,
-  event: {
-    readonly issuer: string;
-    readonly id: string;
-    readonly about: readonly unknown[];
-    readonly expires: Date;
-  },
+  event: { issuer: string; id: string; about: readonly unknown[]; expires: Date },
 ): Promise<'first' | 'repeated' | 'reused'> {
   const { issuer, id, about, expires } = event;
   const add = (key: readonly string[]) =>

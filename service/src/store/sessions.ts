@@ -59,13 +59,7 @@ interface SessionRow {
 
 export async function insertSession(
   transaction: Queryable,
-  session: {
-    readonly key: string;
-    readonly userId: number;
-    readonly created: Date;
-    readonly expires: Date;
-    readonly provider: ProviderSession | null;
-  },
+  session: { key: string; userId: number; created: Date; expires: Date; provider: ProviderSession | null },
 ): Promise<void> {
   await sql`INSERT INTO django_session (session_key, session_data, expire_date)
     VALUES (${session.key}, ${''}, ${session.expires})`.execute(transaction);

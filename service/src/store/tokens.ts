@@ -108,13 +108,7 @@ export async function insertToken(transaction: Queryable, token: NewToken): Prom
 /** Adds the refresh token of an application's access token. */
 export async function insertRefreshToken(
   transaction: Queryable,
-  token: {
-    readonly hash: string;
-    readonly accessTokenId: number;
-    readonly applicationId: number;
-    readonly userId: number;
-    readonly created: Date;
-  },
+  token: { hash: string; accessTokenId: number; applicationId: number; userId: number; created: Date },
 ): Promise<void> {
   await sql`INSERT INTO oauth2_provider_refreshtoken
       (token, access_token_id, application_id, user_id, created, updated)
@@ -124,12 +118,7 @@ export async function insertRefreshToken(
 
 export async function updateToken(
   transaction: Queryable,
-  change: {
-    readonly id: number;
-    readonly scope: string;
-    readonly description: string;
-    readonly modified: Date;
-  },
+  change: { id: number; scope: string; description: string; modified: Date },
 ): Promise<void> {
   await sql`UPDATE main_oauth2accesstoken SET scope = ${change.scope}, description = ${change.description},
     modified = ${change.modified}, updated = ${change.modified} WHERE id = ${change.id}`.execute(transaction);

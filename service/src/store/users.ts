@@ -262,13 +262,7 @@ export function superuserAccounts(database: Queryable): Promise<AccountName[]> {
 /** Updates a user's profile from an identity provider. */
 export async function updateProfile(
   transaction: Queryable,
-  profile: {
-    readonly userId: number;
-    readonly email: string;
-    readonly firstName: string;
-    readonly lastName: string;
-    readonly isSuperuser: boolean;
-  },
+  profile: { userId: number; email: string; firstName: string; lastName: string; isSuperuser: boolean },
 ): Promise<void> {
   await sql`UPDATE auth_user SET email = ${profile.email}, first_name = ${profile.firstName},
     last_name = ${profile.lastName}, is_superuser = ${profile.isSuperuser}

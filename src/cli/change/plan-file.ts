@@ -99,12 +99,7 @@ const file = z.discriminatedUnion('format', [
  */
 export async function writePlanFile(
   runtime: Runtime,
-  options: {
-    readonly path: string;
-    readonly plan: RevocationPlan;
-    readonly includeOwn: boolean;
-    readonly flags: PlanFlags;
-  },
+  options: { path: string; plan: RevocationPlan; includeOwn: boolean; flags: PlanFlags },
 ): Promise<SavedPlan> {
   const { path, flags, ...planned } = options;
   const description = await runtime.description();

@@ -146,11 +146,7 @@ async function checkpointOf(runtime: Runtime): Promise<LogEvidence['checkpoint']
 
 function documentOf(
   gathered: IncidentReport,
-  options: {
-    readonly format: IncidentReportRequest['flags']['format'];
-    readonly place: string;
-    readonly version: string;
-  },
+  options: { format: IncidentReportRequest['flags']['format']; place: string; version: string },
 ): () => AsyncIterable<string> {
   const { format, place, version } = options;
   if (format === 'svg') {

@@ -278,11 +278,7 @@ function questionOf(plan: AnyPlan): Question | null {
 
 async function investigateAgain(
   { runtime, flags: { incident } }: CleanRequest,
-  found: {
-    readonly evidence: Evidence;
-    readonly saved: Investigation | undefined;
-    readonly since: Date;
-  },
+  found: { evidence: Evidence; saved: Investigation | undefined; since: Date },
 ): Promise<Investigation> {
   const { evidence, saved, since } = found;
   const common = { ...(await runtime.readTarget()), evidence, since };

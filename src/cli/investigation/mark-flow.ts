@@ -27,9 +27,9 @@ export interface IncidentMarkJson {
  * @throws TokenctlError `usage` for a hand-over without a name or a reason, and as `markItems`.
  */
 export async function markFlow(request: {
-  readonly runtime: Runtime;
-  readonly incident: string;
-  readonly flags: MarkFlags;
+  runtime: Runtime;
+  incident: string;
+  flags: MarkFlags;
 }): Promise<Report<IncidentMarkJson>> {
   const { runtime, flags } = request;
   const { item: items, undo = false } = flags;

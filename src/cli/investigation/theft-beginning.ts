@@ -20,11 +20,7 @@ export interface TheftBeginning {
  */
 export async function theftBeginning(
   runtime: Runtime,
-  known: {
-    readonly since: Date | undefined;
-    readonly saved: Investigation | undefined;
-    readonly incident: string | undefined;
-  },
+  known: { since: Date | undefined; saved: Investigation | undefined; incident: string | undefined },
 ): Promise<TheftBeginning> {
   const { since, saved } = known;
   const listed = saved === undefined ? undefined : new Date(saved.since);

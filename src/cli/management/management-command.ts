@@ -32,11 +32,7 @@ interface VersionJson {
  */
 export async function djangoStart(
   version: string,
-  flags: {
-    readonly version?: boolean;
-    readonly 'no-color'?: boolean;
-    readonly 'force-color'?: boolean;
-  },
+  flags: { version?: boolean; 'no-color'?: boolean; 'force-color'?: boolean },
 ): Promise<Report<VersionJson> | null> {
   if (flags.version === true) {
     const { report } = await import('../../reports/result.ts');

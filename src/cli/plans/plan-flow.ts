@@ -325,10 +325,7 @@ function ownKey(runtime: Runtime, flag: string | undefined) {
  *
  * @throws TokenctlError `usage` for a file that exists or a name that keys cannot have
  */
-export function makeApproverKey(flags: {
-  readonly name: string;
-  readonly output: string;
-}): Report<ApproverKeyJson> {
+export function makeApproverKey(flags: { name: string; output: string }): Report<ApproverKeyJson> {
   const { name, output } = flags;
   const key = generateNoteKey(name);
   const { text } = parseSigner(key).verifier;

@@ -23,9 +23,9 @@ const CONTEXT = '{context}';
  * @throws TokenctlError `usage` for a file that exists or cannot be created, and for one file for several contexts.
  */
 export async function rescueFileFor(options: {
-  readonly runtime: Runtime;
-  readonly flags: RescueFlags;
-  readonly several: boolean;
+  runtime: Runtime;
+  flags: RescueFlags;
+  several: boolean;
 }): Promise<string | null> {
   const { runtime, flags, several } = options;
   const given = flags['rescue-token'];
@@ -54,9 +54,9 @@ export function rescuePlanLine(file: string, { identity }: TargetDescription): s
  * else was changed.
  */
 export async function createRescueToken(options: {
-  readonly runtime: Runtime;
-  readonly flags: RescueFlags;
-  readonly file: string;
+  runtime: Runtime;
+  flags: RescueFlags;
+  file: string;
 }): Promise<Rescue> {
   const { runtime, flags, file } = options;
   const { identity } = await runtime.description();

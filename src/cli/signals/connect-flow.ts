@@ -150,11 +150,7 @@ function creationPlan({ name, settings, wanted }: ManagedTransmitter) {
 /** Records what is done to a stream: before it, and after it with its id. */
 async function note(
   { runtime, flags }: ChangeRequest,
-  entry: {
-    readonly managed: ManagedTransmitter;
-    readonly operation: string;
-    readonly stream: EventStream | null;
-  },
+  entry: { managed: ManagedTransmitter; operation: string; stream: EventStream | null },
 ): Promise<void> {
   const { managed, operation, stream } = entry;
   const log = await runtime.auditLog();

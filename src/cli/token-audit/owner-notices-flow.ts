@@ -181,11 +181,7 @@ function digestText({ owner, address, organization, expiring, revoked }: OwnerDi
 /** The mail of one owner, as it would be sent. */
 function shownMail(
   { digests }: OwnerNoticePlan,
-  options: {
-    readonly owner: string;
-    readonly rules: OwnerNoticeRules;
-    readonly description: TargetDescription;
-  },
+  options: { owner: string; rules: OwnerNoticeRules; description: TargetDescription },
 ): Document {
   const digest = digests.find(({ owner }) => owner === options.owner);
   if (digest === undefined) {

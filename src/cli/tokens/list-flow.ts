@@ -35,9 +35,9 @@ const MAX_SORTED = 200_000;
  * @throws TokenctlError `usage` for unknown columns or too many tokens, and as {@link selectTokens} does.
  */
 export async function tokenListFlow(options: {
-  readonly runtime: Runtime;
-  readonly selection: Selection;
-  readonly flags: ListFlags;
+  runtime: Runtime;
+  selection: Selection;
+  flags: ListFlags;
 }): Promise<Listing<ListedToken, TokenJson> | Listing<Counted, Counted>> {
   const { runtime, selection, flags } = options;
   const columns = flags.columns === undefined ? undefined : columnsNamed(flags.columns);

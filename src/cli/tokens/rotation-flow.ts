@@ -194,12 +194,7 @@ type Tried = 'accepted' | 'read_again';
 
 async function tryNew(
   runtime: Runtime,
-  options: {
-    readonly created: Token;
-    readonly output: string;
-    readonly description: TargetDescription;
-    readonly tokenId: number;
-  },
+  options: { created: Token; output: string; description: TargetDescription; tokenId: number },
 ): Promise<Tried> {
   const { created, output, description, tokenId } = options;
   const works =
@@ -258,12 +253,7 @@ async function waitFor(
 /** Revokes the old token, with the new one where it may: the old one can be the credential of the context. */
 async function revokeOld(
   { runtime, flags, tokenId }: RotationRequest,
-  done: {
-    readonly created: Token;
-    readonly output: string;
-    readonly tried: Tried;
-    readonly description: TargetDescription;
-  },
+  done: { created: Token; output: string; tried: Tried; description: TargetDescription },
 ) {
   const { created, output, tried } = done;
   // Whether the old token was the credential of the context.

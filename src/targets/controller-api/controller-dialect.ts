@@ -122,10 +122,7 @@ function actorReference(value: z.infer<typeof actor> | null): UserReference | nu
   return value === null ? null : { id: value.id, username: value.username };
 }
 
-function tokenIdInChanges(body: {
-  readonly object1: string;
-  readonly changes: Readonly<Record<string, unknown>>;
-}) {
+function tokenIdInChanges(body: { object1: string; changes: Readonly<Record<string, unknown>> }) {
   const { id: changed } = body.changes;
   return body.object1 === TOKEN_TYPE && typeof changed === 'number' ? [changed] : [];
 }

@@ -48,10 +48,7 @@ export function isTransient({ status }: { status: number }): boolean {
  */
 export async function withRetries<
   Response extends { readonly status: number; readonly headers: IncomingHttpHeaders },
->(options: {
-  readonly send: () => Promise<Response>;
-  readonly hasResponded: () => boolean;
-}): Promise<Response> {
+>(options: { send: () => Promise<Response>; hasResponded: () => boolean }): Promise<Response> {
   for (let attempt = 1; ; attempt += 1) {
     const isLast = attempt === MAX_ATTEMPTS;
     try {

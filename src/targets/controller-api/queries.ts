@@ -67,11 +67,7 @@ function descriptionFilter(patterns: readonly string[]): Query[number] {
 /** The filters for what a token belongs to: by ids where they are known, by names otherwise. */
 function idOrName(
   what: 'user' | 'application',
-  by: {
-    readonly ids: readonly number[] | undefined;
-    readonly field: string;
-    readonly names: readonly string[] | undefined;
-  },
+  by: { ids: readonly number[] | undefined; field: string; names: readonly string[] | undefined },
 ): Query[] {
   return by.ids === undefined
     ? listFilter(`${what}__${by.field}`, by.names)

@@ -118,11 +118,7 @@ interface RevokedPair {
  */
 export async function deleteAccessTokens(
   database: Queryable,
-  options: {
-    readonly layout: Layout;
-    readonly ids: readonly number[];
-    readonly withRefreshTokens: boolean;
-  },
+  options: { layout: Layout; ids: readonly number[]; withRefreshTokens: boolean },
 ): Promise<Outcome[]> {
   const { layout } = options;
   const { accessTokens, refreshTokens, applications, refreshTokenUpdatedAt } = TABLES[layout];

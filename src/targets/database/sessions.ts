@@ -96,11 +96,7 @@ export async function* endSessions(
  */
 async function* endRows(
   connection: Connection,
-  options: {
-    readonly rows: readonly SessionRow[];
-    readonly lockRetryMs: number;
-    readonly endedRows: Set<string>;
-  },
+  options: { rows: readonly SessionRow[]; lockRetryMs: number; endedRows: Set<string> },
 ): AsyncGenerator<Session, number> {
   const { rows, lockRetryMs, endedRows } = options;
   const { layout } = connection;
@@ -129,11 +125,7 @@ async function* endRows(
  */
 async function withOwners(
   connection: Connection,
-  options: {
-    readonly cache: SessionCache;
-    readonly selector: SessionSelector;
-    readonly unowned: ReadonlyMap<string, SessionRow>;
-  },
+  options: { cache: SessionCache; selector: SessionSelector; unowned: ReadonlyMap<string, SessionRow> },
 ): Promise<readonly SessionRow[]> {
   const { cache, selector, unowned } = options;
   const rows = new Map(unowned);

@@ -67,11 +67,7 @@ function plannedToken(row: PlannedRow, references: TokenReferences): PlannedToke
 function tokenRows<Row extends PlannedRow, Of extends PlannedToken>(
   connection: Connection,
   selector: Selector,
-  read: {
-    readonly columns: (layout: Layout) => ColumnSql<Row>;
-    readonly references: TokenReferences;
-    readonly of: (row: Row) => Of;
-  },
+  read: { columns: (layout: Layout) => ColumnSql<Row>; references: TokenReferences; of: (row: Row) => Of },
 ): Rows<Of> {
   const { layout, reader } = connection;
   async function* pages(): AsyncIterable<readonly Of[]> {
