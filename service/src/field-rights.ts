@@ -28,10 +28,7 @@ const mayWrite = (scope: unknown) => allowsWriting({ scope: String(scope) });
 const isOther = ({ caller }: FieldChange) => !caller.is_superuser;
 
 function superusersOnly(refusal: () => RequestFailure): FieldRule {
-  return {
-    who: 'superusers',
-    refuses: (change) => (isOther(change) ? refusal() : null),
-  };
+  return { who: 'superusers', refuses: (change) => (isOther(change) ? refusal() : null) };
 }
 
 /** Superusers, but nobody takes the own access away. */

@@ -47,12 +47,7 @@ export interface FileStart {
 
 /** The `data` of the note at the start of a new file: the state of the log before it. */
 export function rotationData(archive: string, { head, tree }: FileStart): Entry['data'] {
-  return {
-    archive,
-    size: head.size,
-    hash: head.hash,
-    tree: tree.peaks.map((peak) => peak.toString('hex')),
-  };
+  return { archive, size: head.size, hash: head.hash, tree: tree.peaks.map((peak) => peak.toString('hex')) };
 }
 
 /** Reads the note of {@link rotationData}. Returns null for another entry, and for a note that contradicts itself. */

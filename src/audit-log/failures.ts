@@ -32,10 +32,7 @@ export function intentClosed(name: string, intent: number): TokenctlError {
   return new TokenctlError(
     'intent_closed',
     `Intent ${intent} already has an outcome in the audit log ${name}`,
-    {
-      hint: 'Run the command again. It reads the target, and finishes what is left.',
-      details: { intent },
-    },
+    { hint: 'Run the command again. It reads the target, and finishes what is left.', details: { intent } },
   );
 }
 

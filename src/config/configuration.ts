@@ -172,10 +172,7 @@ export function auditLogFile({ file }: AuditLogSettings): string {
 function defaultsLayer(environment: Environment): Layer {
   const folder = stateFolderIfKnown(environment);
   const auditLog = folder === null ? {} : { file: join(folder, 'audit.jsonl') };
-  return {
-    values: { contexts: {}, auditLog },
-    locate: () => 'the defaults',
-  };
+  return { values: { contexts: {}, auditLog }, locate: () => 'the defaults' };
 }
 
 function flagsLayer({ context, logFile, databaseFile }: SettingFlags, environment: Environment): Layer {
@@ -227,9 +224,7 @@ function refuseTwoControllers(conflicting: readonly string[]): void {
   throw new TokenctlError(
     'configuration',
     `The environment names two controllers: ${conflicting.join(' and ')} are set`,
-    {
-      hint: 'Unset one of them, or select a context with --context or TOKENCTL_CONTEXT.',
-    },
+    { hint: 'Unset one of them, or select a context with --context or TOKENCTL_CONTEXT.' },
   );
 }
 

@@ -137,9 +137,7 @@ export function severalContexts(name: string): TokenctlError {
   return new TokenctlError(
     'usage',
     `This command works in one context at a time, and "${name}" names several`,
-    {
-      hint: 'Name one of them with --context.',
-    },
+    { hint: 'Name one of them with --context.' },
   );
 }
 

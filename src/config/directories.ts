@@ -84,10 +84,7 @@ function wrongKind({ input }: { input?: unknown }): string {
   return `${'kind' in input ? 'must be' : 'is missing: it is'} one of: ${KINDS.join(', ')}`;
 }
 
-const client = {
-  clientId: z.string().min(1),
-  clientSecret: secretReference,
-};
+const client = { clientId: z.string().min(1), clientSecret: secretReference };
 
 /** The `directories` section: who says which users have left. Its schema is built when a configuration has one. */
 export const directoriesSchema = z.lazy(() =>

@@ -30,9 +30,7 @@ export function insecureWarning(context: NamedContext): string | null {
   throw new TokenctlError(
     'configuration',
     `The context "${name}" would send its credential to ${host} ${how}`,
-    {
-      hint: hintFor(name, how),
-    },
+    { hint: hintFor(name, how) },
   );
 }
 

@@ -20,10 +20,7 @@ export interface MachinePlace {
 }
 
 /** As the packages and their units have it. */
-export const MACHINE: MachinePlace = {
-  configuration: '/etc/tokenctl/tokenctl.yaml',
-  states: '/var/lib',
-};
+export const MACHINE: MachinePlace = { configuration: '/etc/tokenctl/tokenctl.yaml', states: '/var/lib' };
 
 /**
  * The environment of a command that an administrator types, so that it finds the same configuration, audit log and ledger as the

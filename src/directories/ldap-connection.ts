@@ -350,11 +350,7 @@ function hostOf(url: URL): string {
 function tlsOptions({ url, ca }: LdapServer): ConnectionOptions {
   const host = hostOf(url);
   const isName = !/^[\d.]+$|:/.test(host);
-  return {
-    minVersion: 'TLSv1.2',
-    ...(isName && { servername: host }),
-    ...(ca !== undefined && { ca }),
-  };
+  return { minVersion: 'TLSv1.2', ...(isName && { servername: host }), ...(ca !== undefined && { ca }) };
 }
 
 async function opened(

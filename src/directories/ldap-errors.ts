@@ -13,11 +13,7 @@ const EARLY = 'Let the account that reads it search without a limit: the answer 
 const MEANINGS: Readonly<Record<number, Meaning>> = {
   3: { code: 'target_misbehaved', name: 'timeLimitExceeded', hint: EARLY },
   4: { code: 'target_misbehaved', name: 'sizeLimitExceeded', hint: EARLY },
-  8: {
-    code: 'configuration',
-    name: 'strongerAuthRequired',
-    hint: 'Use ldaps://, or `startTls: true`.',
-  },
+  8: { code: 'configuration', name: 'strongerAuthRequired', hint: 'Use ldaps://, or `startTls: true`.' },
   10: {
     code: 'target_misbehaved',
     name: 'referral',
@@ -29,11 +25,7 @@ const MEANINGS: Readonly<Record<number, Meaning>> = {
     name: 'unavailableCriticalExtension',
     hint: 'The server must support paged results (RFC 2696).',
   },
-  13: {
-    code: 'configuration',
-    name: 'confidentialityRequired',
-    hint: 'Use ldaps://, or `startTls: true`.',
-  },
+  13: { code: 'configuration', name: 'confidentialityRequired', hint: 'Use ldaps://, or `startTls: true`.' },
   32: {
     code: 'target_misbehaved',
     name: 'noSuchObject',

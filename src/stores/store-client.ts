@@ -61,9 +61,7 @@ export class StoreClient {
       throw new TokenctlError(
         'target_unreachable',
         `${this.#name} could not be reached (${errorCode(cause)})`,
-        {
-          cause,
-        },
+        { cause },
       );
     } finally {
       await dispatcher.destroy();

@@ -136,9 +136,7 @@ function textOf(file: string): string | null {
     if (cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR')) {
       return null;
     }
-    throw new TokenctlError('configuration', `Cannot read the service file ${file}`, {
-      cause,
-    });
+    throw new TokenctlError('configuration', `Cannot read the service file ${file}`, { cause });
   }
 }
 

@@ -41,10 +41,7 @@ export async function openEmbedded(folder: string | null): Promise<Database> {
     throw new TokenctlError(
       'database_unreachable',
       `The embedded database in ${folder ?? 'memory'} could not be opened`,
-      {
-        cause,
-        hint: 'If the folder was copied or damaged, restore it or start with an empty one.',
-      },
+      { cause, hint: 'If the folder was copied or damaged, restore it or start with an empty one.' },
     );
   }
   const { query, execute } = queryable(engine);

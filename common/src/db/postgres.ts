@@ -144,10 +144,7 @@ class BoundClient extends pg.Client {
 
   constructor(config?: pg.ClientConfig) {
     super(config);
-    const inner = this as unknown as {
-      connection: NodeJS.EventEmitter;
-      password: () => string;
-    };
+    const inner = this as unknown as { connection: NodeJS.EventEmitter; password: () => string };
     inner.connection.on('authenticationSASL', ({ mechanisms }: { mechanisms: readonly string[] }) => {
       this.isBound = mechanisms.includes('SCRAM-SHA-256-PLUS');
     });
@@ -331,10 +328,7 @@ async function connected<T>(answer: Promise<T>, responseTimeout: number): Promis
     throw new TokenctlError(
       'database_unreachable',
       `The connection to the database was lost: ${reasonOf(cause)}`,
-      {
-        cause,
-        hint: 'Try again when the database is back.',
-      },
+      { cause, hint: 'Try again when the database is back.' },
     );
   }
 }

@@ -29,11 +29,7 @@ export async function verifyPassword(
   usual = PASSWORD_ITERATIONS,
 ): Promise<boolean> {
   const parsed = stored === null ? null : parse(stored);
-  const { iterations, salt, key } = parsed ?? {
-    iterations: usual,
-    salt: 'x'.repeat(SALT_LENGTH),
-    key: null,
-  };
+  const { iterations, salt, key } = parsed ?? { iterations: usual, salt: 'x'.repeat(SALT_LENGTH), key: null };
   const derived = await derive(password, salt, iterations, KEY_LENGTH, 'sha256');
   if (iterations < usual) await derive(password, salt, usual - iterations, KEY_LENGTH, 'sha256');
   return timingSafeEqual(derived, key ?? Buffer.alloc(KEY_LENGTH)) && key !== null;

@@ -102,11 +102,7 @@ async function startSession(
     const key = hashSessionId(id);
     await insertSession(transaction, { key, userId: user.id, created: at, expires, provider });
     if (settings.SESSIONS_PER_USER >= 0) {
-      await deleteOldestSessions(transaction, {
-        userId: user.id,
-        most: settings.SESSIONS_PER_USER,
-        at,
-      });
+      await deleteOldestSessions(transaction, { userId: user.id, most: settings.SESSIONS_PER_USER, at });
     }
     return 'started';
   });

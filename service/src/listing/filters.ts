@@ -70,11 +70,7 @@ export function compileFilters(set: FieldSet, query: URLSearchParams): Filters {
   const slow = required.filter((filter) => !quick.includes(filter));
   const type = lastValue(query, 'type');
   const isOfType = type === null || type.split(',').includes(set.type);
-  const condition = compileCondition({
-    every: quick,
-    any: areQuick ? alternatives : [],
-    never: !isOfType,
-  });
+  const condition = compileCondition({ every: quick, any: areQuick ? alternatives : [], never: !isOfType });
   if (slow.length === 0 && areQuick) return { condition, scan: null };
   return { condition, scan: compileScan({ every: slow, any: areQuick ? [] : alternatives }) };
 }

@@ -66,10 +66,7 @@ export function sendSsoError(reply: FastifyReply, reason: unknown, id: unknown):
 export function sendSsoFailure(reply: FastifyReply, { status, headers, body }: RequestFailure): FastifyReply {
   const { detail } = body;
   const said = typeof detail === 'string' ? detail : 'The request could not be understood.';
-  return sendLoginProblem(reply.headers(headers), {
-    status,
-    main: `<p role="alert">${textHtml(said)}</p>`,
-  });
+  return sendLoginProblem(reply.headers(headers), { status, main: `<p role="alert">${textHtml(said)}</p>` });
 }
 
 function sendLoginProblem(

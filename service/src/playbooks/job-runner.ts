@@ -246,10 +246,7 @@ function outcomeOf(
   }
   if (end?.code === 0) return { status: 'successful', explanation: '' };
   const signal = end?.signal ?? null;
-  return {
-    status: 'failed',
-    explanation: signal === null ? '' : `ansible-playbook was ended by ${signal}.`,
-  };
+  return { status: 'failed', explanation: signal === null ? '' : `ansible-playbook was ended by ${signal}.` };
 }
 
 const CHUNK_SIZE = 32_768;

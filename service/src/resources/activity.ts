@@ -167,11 +167,7 @@ export const activityFields: FieldSet = {
     object2: { helpText: 'Type of the associated resource.' },
     object_association: { type: 'field', helpText: 'How the two are associated.', column: null },
     action_node: { helpText: 'The node that made the change.' },
-    object_type: {
-      type: 'field',
-      helpText: 'Type of the resource that has the association.',
-      column: null,
-    },
+    object_type: { type: 'field', helpText: 'Type of the resource that has the association.', column: null },
     actor: { type: 'id', hidden: true },
     user: { type: 'id', column: sql`b.id`, hidden: true },
     organization: { type: 'id', column: sql`o.id`, hidden: true },

@@ -134,9 +134,7 @@ const APPLICATION: Kind<ApplicationRecord> = {
     return applications.map(({ id, client_type }) => {
       const { count = 0, first = [] } = tokens.get(id) ?? {};
       return {
-        summary: {
-          tokens: { count, results: first.map(({ id, scope }) => ({ id, token: MASK, scope })) },
-        },
+        summary: { tokens: { count, results: first.map(({ id, scope }) => ({ id, token: MASK, scope })) } },
         fields: { client_secret: client_type === 'confidential' ? MASK : undefined },
       };
     });
@@ -204,10 +202,7 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
     description: 'The OAuth2 applications of your organizations, regardless of the user in the URL.',
     fields: kind.fields,
     allows: ({ caller }) => canCreate(caller.user, kind.type),
-    handlers: {
-      GET: (exchange) => listKind(exchange, kind),
-      POST: (exchange) => create(exchange, kind),
-    },
+    handlers: { GET: (exchange) => listKind(exchange, kind), POST: (exchange) => create(exchange, kind) },
   });
 }
 

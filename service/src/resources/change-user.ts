@@ -188,12 +188,7 @@ async function logUserChange(
     ...(wanted.password !== null && { password: ['hidden', 'hidden'] }),
   };
   if (Object.keys(changes).length === 0) return;
-  await logChange(exchange, transaction, {
-    operation: 'update',
-    changes,
-    object1: 'user',
-    userId: user.id,
-  });
+  await logChange(exchange, transaction, { operation: 'update', changes, object1: 'user', userId: user.id });
 }
 
 /**

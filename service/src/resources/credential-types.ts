@@ -42,11 +42,7 @@ const credentialTypeFields: FieldSet = {
       kind: { helpText: 'What the credentials of this type are for.' },
       namespace: { helpText: 'Name of this type for programs.' },
       managed: { type: 'boolean', helpText: 'Whether it is part of the service and cannot be changed.' },
-      inputs: {
-        type: 'object',
-        helpText: 'Always empty: credentials hold no secrets here.',
-        column: null,
-      },
+      inputs: { type: 'object', helpText: 'Always empty: credentials hold no secrets here.', column: null },
       injectors: { type: 'object', helpText: 'Always empty.', column: null },
     }),
   },

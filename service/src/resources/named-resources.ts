@@ -42,10 +42,7 @@ export function serveKind<R extends ResourceRow>(
     ...objectRoles,
     allows: async ({ service, caller }) =>
       canCreate(caller.user, kind.type, await heldRoles(service.database, caller.user)),
-    handlers: {
-      GET: (exchange) => listKind(exchange, kind),
-      POST: (exchange) => create(exchange, kind),
-    },
+    handlers: { GET: (exchange) => listKind(exchange, kind), POST: (exchange) => create(exchange, kind) },
   });
   serveEndpoint(app, service, {
     path: `${path}:id/`,
@@ -205,10 +202,7 @@ async function requireUnused<R extends ResourceRow>(
   if (usedBy === undefined) return;
   const active = await activeJobs(transaction, usedBy, usedBy === 'inventory_id' ? (inventory ?? id) : id);
   if (active.length === 0) return;
-  throw new RequestFailure(409, {
-    error: 'Resource is being used by running jobs.',
-    active_jobs: active,
-  });
+  throw new RequestFailure(409, { error: 'Resource is being used by running jobs.', active_jobs: active });
 }
 
 /** The resource, locked, if the caller may change it. */

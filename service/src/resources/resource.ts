@@ -40,18 +40,8 @@ export function leadingFields(resource: {
 /** The name and the description of a resource, in the table `x`, after its {@link leadingFields}. */
 export function nameAndDescription(name: string, more: Pick<Field, 'check'> = {}): FieldSet['fields'] {
   return declared('x', {
-    name: {
-      helpText: `Name of this ${name}.`,
-      writable: 'change',
-      required: true,
-      maxLength: 512,
-      ...more,
-    },
-    description: {
-      helpText: `Optional description of this ${name}.`,
-      writable: 'change',
-      defaultValue: '',
-    },
+    name: { helpText: `Name of this ${name}.`, writable: 'change', required: true, maxLength: 512, ...more },
+    description: { helpText: `Optional description of this ${name}.`, writable: 'change', defaultValue: '' },
   });
 }
 

@@ -26,11 +26,7 @@ const TEXTS: Readonly<Record<ResourceWithRoles, Texts>> = {
     read: views('organization'),
     approval: ['Approve', 'Can approve or deny a workflow approval node'],
   },
-  team: {
-    admin: manages('team'),
-    member: ['Member', 'User is a member of the team'],
-    read: views('team'),
-  },
+  team: { admin: manages('team'), member: ['Member', 'User is a member of the team'], read: views('team') },
   project: {
     admin: manages('project'),
     use: uses('project'),

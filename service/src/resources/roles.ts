@@ -281,11 +281,7 @@ function roleJson(role: RoleRecord, more: Readonly<Record<string, unknown>> = {}
     id,
     type: 'role',
     url,
-    related: {
-      users: `${url}users/`,
-      teams: `${url}teams/`,
-      [type]: resourcePath(type, resource_id),
-    },
+    related: { users: `${url}users/`, teams: `${url}teams/`, [type]: resourcePath(type, resource_id) },
     summary_fields: {
       ...more,
       resource_name,

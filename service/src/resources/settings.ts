@@ -25,11 +25,7 @@ const CATEGORY_NAMES: Readonly<Record<SettingCategory, string>> = {
   system: 'System',
 };
 
-const CATEGORIES: Readonly<Record<string, string>> = {
-  all: 'All',
-  ...CATEGORY_NAMES,
-  changed: 'Changed',
-};
+const CATEGORIES: Readonly<Record<string, string>> = { all: 'All', ...CATEGORY_NAMES, changed: 'Changed' };
 
 /** `/api/v2/settings/` and `/api/v2/settings/<category>/`. */
 export function serveSettings(app: FastifyInstance, service: ServiceContext): void {
@@ -197,10 +193,7 @@ function describeSettings(
     );
   const writable = definitions.filter(({ key, readOnly }) => readOnly !== true && !fixed.has(key));
   const mayWrite = caller.mayWrite && caller.user.is_superuser;
-  return {
-    GET: entries(definitions, false),
-    ...(mayWrite && { PUT: entries(writable, true) }),
-  };
+  return { GET: entries(definitions, false), ...(mayWrite && { PUT: entries(writable, true) }) };
 }
 
 function describeSetting(definition: SettingDefinition, writing: boolean): Record<string, unknown> {

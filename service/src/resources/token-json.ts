@@ -104,9 +104,7 @@ export const tokenFields: FieldSet = {
         organization: { type: 'id' },
         client_secret: { secret: true },
       }),
-      relations: {
-        organization: namedRelation('o'),
-      },
+      relations: { organization: namedRelation('o') },
     },
     // The controller lists these relations of OpenID Connect. They have no text to search, and none is issued
     // here.

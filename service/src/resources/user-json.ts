@@ -158,11 +158,7 @@ export const userFields: FieldSet = {
       date_joined: { type: 'datetime', hidden: true },
     }),
   },
-  relations: {
-    social_auth: ACCOUNTS,
-    profile: profileRelation('u'),
-    main_oauth2accesstoken: TOKENS,
-  },
+  relations: { social_auth: ACCOUNTS, profile: profileRelation('u'), main_oauth2accesstoken: TOKENS },
   searchFields: ['username', 'first_name', 'last_name', 'email'],
   order: ['username'],
 };

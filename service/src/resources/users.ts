@@ -33,9 +33,7 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
     name: 'Me',
     description: 'The current user.',
     fields: userFields,
-    handlers: {
-      GET: me,
-    },
+    handlers: { GET: me },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/users/',

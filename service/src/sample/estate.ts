@@ -107,11 +107,7 @@ export function sampleEstate(
   const chosen = choices(seed);
   const users = Array.from({ length: size.users }, (_, index) => sampleUser(chosen, index));
   const tokens = Array.from({ length: size.tokens }, (_, index) =>
-    sampleToken(chosen, {
-      users,
-      now,
-      hash: createHash('sha256').update(`${seed}/${index}`).digest('hex'),
-    }),
+    sampleToken(chosen, { users, now, hash: createHash('sha256').update(`${seed}/${index}`).digest('hex') }),
   );
   return { users, applications: APPLICATIONS, teams: sampleTeams(users.length), tokens };
 }

@@ -193,10 +193,9 @@ export class ProviderEvents {
   async #once(
     event: { kind: SignalKind; issuer: string; id: string; about: readonly unknown[] },
     memory: keyof typeof REMEMBERED_MS,
-    act: (transaction: Queryable) => Promise<{
-      readonly users: readonly number[];
-      readonly ended: Ended;
-    } | null>,
+    act: (
+      transaction: Queryable,
+    ) => Promise<{ readonly users: readonly number[]; readonly ended: Ended } | null>,
     before: () => Promise<void> = async () => {},
   ): Promise<EventOutcome> {
     const { database, now } = this.#service;

@@ -76,10 +76,10 @@ export function changeGrant(
     operation,
     roleId,
     ...to
-  }: {
-    readonly operation: 'associate' | 'disassociate';
-    readonly roleId: number;
-  } & ({ readonly userId: number } | { readonly teamId: number }),
+  }: { readonly operation: 'associate' | 'disassociate'; readonly roleId: number } & (
+    | { readonly userId: number }
+    | { readonly teamId: number }
+  ),
 ): Promise<boolean> {
   const [column, id] = 'userId' in to ? [sql`user_id`, to.userId] : [sql`team_id`, to.teamId];
   const change =

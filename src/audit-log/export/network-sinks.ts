@@ -253,8 +253,6 @@ export function timedOut(name: string, timeoutMs: number): TokenctlError {
   return new TokenctlError(
     'target_unreachable',
     `${name} did not accept the records within ${timeoutMs / 1000} s`,
-    {
-      hint: 'Check that the sink is running and not overloaded, and export again.',
-    },
+    { hint: 'Check that the sink is running and not overloaded, and export again.' },
   );
 }

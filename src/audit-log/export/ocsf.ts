@@ -133,8 +133,5 @@ function entityOf({ kind, id, name, owner }: EventSubject): object {
 
 /** The user of the operating system, and the account in the controller. */
 function actorUser({ user, as }: EventRecord['entry']['actor']): object {
-  return {
-    name: user ?? as ?? 'unknown',
-    ...(as !== undefined && { account: { name: as } }),
-  };
+  return { name: user ?? as ?? 'unknown', ...(as !== undefined && { account: { name: as } }) };
 }

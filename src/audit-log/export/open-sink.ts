@@ -71,9 +71,7 @@ function sinkFor(options: OpenSinkOptions & { readonly timeoutMs: number }): Log
         throw new TokenctlError(
           'unsupported',
           'The format jsonl is not available over UDP: entries may be larger than a datagram',
-          {
-            hint: 'Use another format, or use tcp:// or tls://.',
-          },
+          { hint: 'Use another format, or use tcp:// or tls://.' },
         );
       return datagramSink({ name, host, port });
     default: {

@@ -5,10 +5,7 @@ import { type Moment, parseMoment } from '../flags/times.ts';
 
 /** The flags of `log verify`. */
 export const verificationFlags = {
-  checkpoint: string({
-    summary: 'An earlier checkpoint that the log must match.',
-    helpValue: 'FILE',
-  }),
+  checkpoint: string({ summary: 'An earlier checkpoint that the log must match.', helpValue: 'FILE' }),
   proof: string({
     summary: 'Verify the proof of an entry, not the log.',
     helpValue: 'FILE',

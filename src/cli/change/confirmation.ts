@@ -141,9 +141,7 @@ export async function ask(
       : new TokenctlError(
           'not_confirmed',
           'Not confirmed: the input ended without an answer. Nothing was changed.',
-          {
-            cause,
-          },
+          { cause },
         );
   } finally {
     terminal.close();

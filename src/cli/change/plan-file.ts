@@ -193,9 +193,7 @@ export function readAnyPlan(path: string, what = 'The file of --plan'): AnyPlan 
   throw new TokenctlError(
     'configuration',
     `The plan ${path} was changed after it was made: its digest or its wording differs`,
-    {
-      hint: 'Make a new plan with --plan-out.',
-    },
+    { hint: 'Make a new plan with --plan-out.' },
   );
 }
 

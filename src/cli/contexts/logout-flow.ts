@@ -49,13 +49,7 @@ export async function logoutFlow(
   const found = await tokensOf(runtime, loginTokens);
   const refused = found instanceof TokenctlError;
   const tokenIds = refused ? [] : found;
-  const json = {
-    dryRun: flags['dry-run'] === true,
-    context: name,
-    tokenIds,
-    refused,
-    tokenFile,
-  };
+  const json = { dryRun: flags['dry-run'] === true, context: name, tokenIds, refused, tokenFile };
   if (json.dryRun) {
     const first =
       tokenIds.length > 0 &&

@@ -132,26 +132,17 @@ export const serviceDatabaseFlags = inGroup('DATABASE', {
     exclusive: ['database-file'],
     helpValue: 'URL',
   }),
-  'database-file': string({
-    summary: 'A file of mode 0600 with a postgres:// URL.',
-    helpValue: 'FILE',
-  }),
+  'database-file': string({ summary: 'A file of mode 0600 with a postgres:// URL.', helpValue: 'FILE' }),
 });
 
 /** For commands that print a list. */
-export const csvFlag = {
-  csv: boolean({ summary: 'Print CSV.', exclusive: ['json'] }),
-};
+export const csvFlag = { csv: boolean({ summary: 'Print CSV.', exclusive: ['json'] }) };
 
 /** A flag that takes a whole number above 0. */
-export const count = custom<number>({
-  parse: async (input) => wholeNumber(input),
-});
+export const count = custom<number>({ parse: async (input) => wholeNumber(input) });
 
 /** An argument that takes a whole number above 0. */
-export const countArgument = customArgument<number>({
-  parse: async (input) => wholeNumber(input),
-});
+export const countArgument = customArgument<number>({ parse: async (input) => wholeNumber(input) });
 
 /** An argument that has to be given. */
 export const requiredArgument = (description: string) =>
@@ -174,9 +165,7 @@ function wholeNumber(input: string): number {
 }
 
 /** A flag that takes a TCP port from 1 to 65535. */
-export const port = custom<number>({
-  parse: async (input) => portNumber(input),
-});
+export const port = custom<number>({ parse: async (input) => portNumber(input) });
 
 function portNumber(input: string): number {
   const value = /^\d{1,5}$/.test(input) ? Number(input) : 0;
@@ -197,10 +186,7 @@ export const seconds = custom<number>({
 });
 
 /** A flag that takes an age (`30d`) and gives milliseconds. */
-export const age = custom<number>({
-  helpValue: 'AGE',
-  parse: async (input) => parseAge(input),
-});
+export const age = custom<number>({ helpValue: 'AGE', parse: async (input) => parseAge(input) });
 
 /** A flag that takes a point in time, or an age. */
 export const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });

@@ -40,9 +40,7 @@ export function ruleNamed(name: string): RuleName {
   throw new TokenctlError(
     'usage',
     `No rule named "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
-    {
-      hint: `Use one of these rules: ${ruleNames.join(', ')}.`,
-    },
+    { hint: `Use one of these rules: ${ruleNames.join(', ')}.` },
   );
 }
 

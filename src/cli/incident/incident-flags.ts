@@ -75,10 +75,7 @@ export const lockdownFlags = {
     }),
   }),
   ...planFlags({
-    plan: {
-      summary: 'Carry out this saved plan instead.',
-      exclusive: ['plan-out', ...SCOPES, ...MEASURES],
-    },
+    plan: { summary: 'Carry out this saved plan instead.', exclusive: ['plan-out', ...SCOPES, ...MEASURES] },
     'plan-out': {
       summary: 'Save the lockdown to a new file, to be approved and applied, and change nothing.',
       exclusive: ['dry-run', 'yes', 'break-glass', 'rescue-token'],

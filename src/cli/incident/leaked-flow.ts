@@ -123,9 +123,7 @@ function unclear({ found }: LeakedTokens): TokenctlError | undefined {
   return new TokenctlError(
     'partly_done',
     `${countText(open.length, 'live token', 'live tokens')} could not be identified and ${open.length === 1 ? 'was' : 'were'} not revoked`,
-    {
-      hint: `${candidatesText(open)}Or use a database context, which finds tokens by hash.`,
-    },
+    { hint: `${candidatesText(open)}Or use a database context, which finds tokens by hash.` },
   );
 }
 

@@ -151,10 +151,7 @@ function liftChange(
           ? nothingText(elsewhere)
           : [
               ...plans.flatMap((plan) =>
-                planLines(plan, {
-                  ...description,
-                  isLate: choices.keepDeactivated === true,
-                }),
+                planLines(plan, { ...description, isLate: choices.keepDeactivated === true }),
               ),
               placeLine(description),
             ],

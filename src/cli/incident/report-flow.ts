@@ -125,9 +125,7 @@ function requireSameController(
   throw new TokenctlError(
     'configuration',
     `${path} is an investigation at ${target.address}, not at ${address}`,
-    {
-      hint: 'Name the context of that controller with --context.',
-    },
+    { hint: 'Name the context of that controller with --context.' },
   );
 }
 

@@ -342,9 +342,7 @@ function requireSameController({ target }: Investigation, description: TargetDes
   throw new TokenctlError(
     'plan_outdated',
     `The investigation is of ${address}, not of ${description.address}`,
-    {
-      hint: `Use the context ${context}, or another one of the same controller.`,
-    },
+    { hint: `Use the context ${context}, or another one of the same controller.` },
   );
 }
 

@@ -197,10 +197,7 @@ export function countsOf(plan: AnyPlan, done: CleaningReport): CleaningCounts {
 /** The ids of the items that were not done, and of those that remain, when read again. */
 function unendedIn({ steps, left }: CleaningReport) {
   const failed = steps.filter(({ result }) => result !== 'done' && result !== 'unchanged');
-  return {
-    failed: new Set(failed.map(({ step }) => step)),
-    remains: new Set(left?.map(({ id }) => id)),
-  };
+  return { failed: new Set(failed.map(({ step }) => step)), remains: new Set(left?.map(({ id }) => id)) };
 }
 
 /** What was verified to be switched off only: it can be switched on again. Empty without any. */

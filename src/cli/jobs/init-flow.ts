@@ -114,9 +114,7 @@ async function answersOf({ runtime, flags }: InitRequest) {
   const { context, address } = await controllerOf(configuration, flags);
   const rules = await answer(
     `Revoke tokens by which rules of the audit? See tokenctl docs policy [${RULES}]: `,
-    {
-      ...{ flag: flags.rules, byDefault: RULES, read: rulesOf },
-    },
+    { ...{ flag: flags.rules, byDefault: RULES, read: rulesOf } },
   );
   const schedule = await answer('When, as HH:MM or cron [03:00]: ', {
     ...{ flag: flags.schedule, byDefault: SCHEDULE, read: scheduleOf },

@@ -70,9 +70,7 @@ export async function leaseListFlow(
       timeColumn(
         'controller_accepts_until',
         ({ token }) => (token === null ? null : new Date(token.expires)),
-        {
-          only: 'csv',
-        },
+        { only: 'csv' },
       ),
       { name: 'problem', cell: ({ failure }) => failure ?? '', only: 'unlessEmpty', narrow: 'below' },
       { name: 'context', cell: ({ place }) => place.context, only: 'csv' },
@@ -149,11 +147,7 @@ export async function leaseChangeFlow(
     },
     ended: (ended) => ({
       document: [lines(ended.map(endedText))],
-      amount: {
-        what: 'token',
-        planned: leases.length,
-        done: ended.filter(({ how }) => how !== null).length,
-      },
+      amount: { what: 'token', planned: leases.length, done: ended.filter(({ how }) => how !== null).length },
       failure: leftLeases(ended, `Run it again once that is settled: ${endDueCommand(context)}`),
     }),
     json: ({ dryRun, done }) => ({ dryRun, leases: leases.map((lease) => jsonOf(lease, now)), ended: done }),

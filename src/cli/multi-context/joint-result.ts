@@ -80,11 +80,7 @@ function multiContextReport(run: MultiContextOutcome): Report<SeveralContextsJso
 }
 
 function memberJson(outcome: ContextOutcome): SeveralContextsJson['contexts'][number] {
-  return {
-    context: outcome.context,
-    result: reportOf(outcome)?.json,
-    ...changeToJson(outcome),
-  };
+  return { context: outcome.context, result: reportOf(outcome)?.json, ...changeToJson(outcome) };
 }
 
 /** The reports under a heading each. After a change, the table of all contexts comes last, which also has the failures. */

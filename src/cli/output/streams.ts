@@ -65,9 +65,7 @@ function isClosedPipe({ code }: NodeJS.ErrnoException): boolean {
 }
 
 function unwritten(cause: NodeJS.ErrnoException): TokenctlError {
-  return new TokenctlError('partly_done', `Cannot write the result (${cause.code ?? cause.name})`, {
-    cause,
-  });
+  return new TokenctlError('partly_done', `Cannot write the result (${cause.code ?? cause.name})`, { cause });
 }
 
 /** Prints a line on stderr and replaces a progress line there. */

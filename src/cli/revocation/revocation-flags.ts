@@ -120,9 +120,7 @@ export type SessionExpiryFlags = FlagsOf<typeof sessionExpiryFlags>;
 
 /** The flags of `tokens cleanup`. */
 export const cleanupFlags = {
-  'keep-revoked-for': age({
-    summary: 'Keep refresh tokens revoked within this time. Default: 30d.',
-  }),
+  'keep-revoked-for': age({ summary: 'Keep refresh tokens revoked within this time. Default: 30d.' }),
   limit: count({ summary: 'The maximum number of rows to delete.', helpValue: 'N' }),
   ...changeFlags,
   ...allContextsFlag,

@@ -51,10 +51,7 @@ export const auditFlags = {
   }),
   baseline: string({ summary: 'Do not count the findings listed in this file.', helpValue: 'FILE' }),
   'write-baseline': string({ summary: 'Write a list of all findings to this file.', helpValue: 'FILE' }),
-  explain: string({
-    summary: 'Explain a rule, and do not audit.',
-    helpValue: 'RULE',
-  }),
+  explain: string({ summary: 'Explain a rule, and do not audit.', helpValue: 'RULE' }),
   ...inGroup('POLICY', {
     policy: string({
       summary: "The policy file to use instead of the configuration's policy section.",

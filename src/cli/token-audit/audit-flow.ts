@@ -209,18 +209,14 @@ function requireTogether(flags: AuditFlags, format: AuditFormat): void {
     throw new TokenctlError(
       'usage',
       `${flag} cannot be combined with a ${document ? format : 'written'} report`,
-      {
-        hint: 'Leave one of them out.',
-      },
+      { hint: 'Leave one of them out.' },
     );
   }
   if (flags.list === true && format !== 'table') {
     throw new TokenctlError('usage', `--list is about the table, and cannot be combined with ${format}`);
   }
   if (summary === true && format === 'csv') {
-    throw new TokenctlError('usage', '--summary cannot be written as CSV', {
-      hint: 'Use --group-by rule.',
-    });
+    throw new TokenctlError('usage', '--summary cannot be written as CSV', { hint: 'Use --group-by rule.' });
   }
 }
 

@@ -242,10 +242,7 @@ async function waitFor(
     throw new TokenctlError(
       'interrupted',
       `Interrupted: token ${tokenId} was left, and the new token is valid`,
-      {
-        hint: `To revoke it: tokenctl tokens revoke --id ${tokenId}`,
-        cause,
-      },
+      { hint: `To revoke it: tokenctl tokens revoke --id ${tokenId}`, cause },
     );
   }
 }

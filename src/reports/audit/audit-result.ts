@@ -237,12 +237,7 @@ export async function summaryResult(
   await audit.findings.each();
   const summary = audit.summary();
   return report({
-    json: {
-      origin: auditOrigin(audit, target),
-      ...summary,
-      visibility: target.visibility,
-      output,
-    },
+    json: { origin: auditOrigin(audit, target), ...summary, visibility: target.visibility, output },
     document: summaryDocument(audit, output),
     failure: tooSevere(summary, failOn),
   });

@@ -75,14 +75,8 @@ function comparedListing(
   return listing<Row>({
     rows,
     columns: [
-      ...columns.map(({ name, cell, csv = cell }) => ({
-        name,
-        cell: (row: Row) => cellOf(row, name, csv),
-      })),
-      {
-        name: 'state',
-        cell: (row) => stateOf(row, isCompared),
-      },
+      ...columns.map(({ name, cell, csv = cell }) => ({ name, cell: (row: Row) => cellOf(row, name, csv) })),
+      { name: 'state', cell: (row) => stateOf(row, isCompared) },
       ...Object.entries(origin).map(([name, value]) => ({ name, cell: () => value })),
     ],
     json: (row) => ('key' in row || 'nothing' in row ? row : json(row)),

@@ -198,10 +198,7 @@ const settings: SettingsDialect = {
   read: (body) => allSettings.safeParse(body).data ?? null,
   toBody: (change, present) => {
     const limit = ['MAX_EXTRA_SESSIONS_PER_USER', 'SESSIONS_PER_USER'].find((name) => name in present);
-    refuseAbsent(change, {
-      ...ABSENT,
-      ...(limit === undefined && { MAX_EXTRA_SESSIONS_PER_USER: null }),
-    });
+    refuseAbsent(change, { ...ABSENT, ...(limit === undefined && { MAX_EXTRA_SESSIONS_PER_USER: null }) });
     const {
       AUTH_BASIC_ENABLED: gateway_basic_auth_enabled,
       MAX_EXTRA_SESSIONS_PER_USER: sessions,

@@ -42,10 +42,7 @@ const assignment = z
   .object({
     id,
     object_id: z.string().nullish(),
-    summary_fields: z.object({
-      role_definition: z.object({ name: z.string(), managed: z.boolean() }),
-      user,
-    }),
+    summary_fields: z.object({ role_definition: z.object({ name: z.string(), managed: z.boolean() }), user }),
   })
   .transform(({ id: number, object_id: about, summary_fields: { role_definition: role, user: holder } }) => ({
     id: number,

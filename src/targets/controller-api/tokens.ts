@@ -15,11 +15,7 @@ import { isJson, isUnauthenticated, parseJson, responseError } from './responses
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export const TOKEN_LISTING: Listing<Token> = {
-  path: 'tokens/',
-  what: 'the list of tokens',
-  read: readToken,
-};
+export const TOKEN_LISTING: Listing<Token> = { path: 'tokens/', what: 'the list of tokens', read: readToken };
 
 /**
  * Reads a token from the controller's JSON; null if it is invalid. Without a schema, because there may be a million

@@ -227,9 +227,7 @@ function otherForm(): TokenctlError {
   return new TokenctlError(
     'unsupported',
     'The client secret is stored in a form that tokenctl does not know',
-    {
-      hint: 'Delete the application and create it again.',
-    },
+    { hint: 'Delete the application and create it again.' },
   );
 }
 

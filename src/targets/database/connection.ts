@@ -195,11 +195,7 @@ export function databaseError(error: unknown, address: string): unknown {
   const state = sqlState(error);
   if (state === null) return error;
   const { message, code, hint } = describeState(state, address);
-  return new TokenctlError(code, message, {
-    hint,
-    cause: error,
-    details: { sqlstate: state },
-  });
+  return new TokenctlError(code, message, { hint, cause: error, details: { sqlstate: state } });
 }
 
 function connectError(error: TokenctlError): TokenctlError {

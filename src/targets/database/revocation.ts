@@ -164,9 +164,7 @@ export async function deleteAccessTokens(
     fingerprint,
     result: 'revoked',
     ...(refresh_id !== null &&
-      refresh_fingerprint !== null && {
-        refreshToken: { id: refresh_id, fingerprint: refresh_fingerprint },
-      }),
+      refresh_fingerprint !== null && { refreshToken: { id: refresh_id, fingerprint: refresh_fingerprint } }),
   }));
 }
 

@@ -25,10 +25,7 @@ const DESCRIPTIONS: Readonly<Record<keyof JobOptions, Declared>> = {
     helpText: `How many hosts at a time, at most ${MAX_FORKS}; 0 for the default of Ansible.`,
     max: MAX_FORKS,
   },
-  limit: {
-    helpText: 'A host pattern; empty for all hosts of the inventory.',
-    check: limitProblem,
-  },
+  limit: { helpText: 'A host pattern; empty for all hosts of the inventory.', check: limitProblem },
   verbosity: {
     type: 'choice',
     helpText: 'How much Ansible prints.',
@@ -56,19 +53,9 @@ const DESCRIPTIONS: Readonly<Record<keyof JobOptions, Declared>> = {
     maxLength: 1024,
     check: argumentProblem,
   },
-  force_handlers: {
-    type: 'boolean',
-    helpText: 'Run notified handlers even if a task fails.',
-  },
-  become_enabled: {
-    type: 'boolean',
-    label: 'Become',
-    helpText: 'Run all tasks with privilege escalation.',
-  },
-  diff_mode: {
-    type: 'boolean',
-    helpText: 'Print the changes of files and templates.',
-  },
+  force_handlers: { type: 'boolean', helpText: 'Run notified handlers even if a task fails.' },
+  become_enabled: { type: 'boolean', label: 'Become', helpText: 'Run all tasks with privilege escalation.' },
+  diff_mode: { type: 'boolean', helpText: 'Print the changes of files and templates.' },
   allow_simultaneous: {
     type: 'boolean',
     helpText:

@@ -51,19 +51,13 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
     name: 'Job',
     description: 'One job with its status. DELETE removes it with its output, once it has finished.',
     fields: jobFields,
-    handlers: {
-      GET: async (exchange) => shownJob(exchange, await seenJob(exchange)),
-      DELETE: remove,
-    },
+    handlers: { GET: async (exchange) => shownJob(exchange, await seenJob(exchange)), DELETE: remove },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/jobs/:id(^\\d+$)/cancel/',
     name: 'Cancel a job',
     description: 'GET says whether the job can be canceled. POST cancels it.',
-    handlers: {
-      GET: async (exchange) => ({ can_cancel: isActive(await seenJob(exchange)) }),
-      POST: cancel,
-    },
+    handlers: { GET: async (exchange) => ({ can_cancel: isActive(await seenJob(exchange)) }), POST: cancel },
   });
 }
 

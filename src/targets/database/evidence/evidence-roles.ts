@@ -123,11 +123,7 @@ function assignmentOf(kind: RoleAssignment['kind'], row: AssignmentRow): RoleAss
 
 function definitionOf(row: DefinitionRow): RoleDefinition {
   const { id, name } = row;
-  return {
-    id,
-    name,
-    ...makingOf(row),
-  };
+  return { id, name, ...makingOf(row) };
 }
 
 /** Whether a user or team has a role by the newer tables of roles. */

@@ -17,12 +17,7 @@ interface Store {
 const LINKED = 'main_activitystream_';
 
 function store(kind: string, table: string, more: Partial<Pick<Store, 'name' | 'parent'>> = {}): Store {
-  return {
-    table,
-    name: 'name',
-    link: [LINKED + kind, `${kind.replaceAll('_', '')}_id`],
-    ...more,
-  };
+  return { table, name: 'name', link: [LINKED + kind, `${kind.replaceAll('_', '')}_id`], ...more };
 }
 
 const TEMPLATE = { parent: 'main_unifiedjobtemplate' } as const;
