@@ -42,10 +42,7 @@ export const worlds: fc.Arbitrary<World> = fc.record({
     { minLength: USERS, maxLength: USERS },
   ),
   tokens: fc.array(
-    fc.record({
-      owner: fc.nat(USERS - 1),
-      organization: fc.constantFrom(null, ...ORGANIZATIONS),
-    }),
+    fc.record({ owner: fc.nat(USERS - 1), organization: fc.constantFrom(null, ...ORGANIZATIONS) }),
     { minLength: 1, maxLength: 8 },
   ),
 });

@@ -102,7 +102,7 @@ describe('access', () => {
   async function compareTokens(
     client: Client,
     all: World['tokens'],
-    { viewer, rules }: { readonly viewer: number; readonly rules: Rules },
+    { viewer, rules }: { viewer: number; rules: Rules },
   ): Promise<void> {
     const compareOne = async (token: World['tokens'][number], index: number) => {
       const path = `/api/v2/tokens/${FIRST + index}/`;

@@ -137,9 +137,7 @@ describe.each(DATABASES)('the activity stream on %s', (kind) => {
     await admin.delete(`/api/v2/users/${id}/`);
     const { json } = await admin.get(`/api/v2/activity_stream/${made?.id}/`);
     expect(json['related']).toEqual({});
-    expect(json['summary_fields']).toEqual({
-      actor: { id: null, username, first_name: 'P', last_name: '' },
-    });
+    expect(json['summary_fields']).toEqual({ actor: { id: null, username, first_name: 'P', last_name: '' } });
     const ended = await admin.get('/api/v2/activity_stream/?operation=delete&search=last%20words');
     expect(ended.json.results.map((entry) => entry['changes'])).toEqual([
       { description: 'last words', application: null, scope: 'write', id: token.id, token: '************' },

@@ -26,9 +26,7 @@ describe('what decides how a job runs', () => {
 
   let count = 0;
   /** A template with these values. */
-  async function template(
-    values: Record<string, unknown> = {},
-  ): Promise<{ launch: string; url: string; json: Body }> {
+  async function template(values: Record<string, unknown> = {}) {
     const { inventory, project, playbook } = base;
     const body = { name: `template ${count++}`, inventory, project, playbook, ...values };
     const { status, json } = await admin.post('/api/v2/job_templates/', body);

@@ -79,10 +79,7 @@ describe('the variables of a job', () => {
   const launches = () => `${template['url']}launch/`;
 
   /** Runs a job to its end, and returns its explanation and what the program was given. */
-  async function run(
-    url: string,
-    body: Record<string, unknown> = {},
-  ): Promise<{ job: Body; output: string }> {
+  async function run(url: string, body: Record<string, unknown> = {}) {
     const { id } = (await admin.post(url, body)).json;
     const job = await until(
       async () => (await admin.get(`/api/v2/jobs/${id}/`)).json,

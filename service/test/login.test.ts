@@ -29,11 +29,7 @@ describe('session authentication', () => {
       );
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     const common = { level: 'info', time, path: '/api/v2/me/', address: '127.0.0.1' };
-    expect(await lineOf(accepted)).toMatchObject({
-      ...common,
-      status: 200,
-      user: 1,
-    });
+    expect(await lineOf(accepted)).toMatchObject({ ...common, status: 200, user: 1 });
     expect(await lineOf(refused)).toMatchObject({ ...common, status: 401, user: null });
     expect(logged.join('')).not.toContain('page_size');
   });

@@ -49,10 +49,7 @@ const CALLERS = {
 type Caller = (typeof CALLERS)[keyof typeof CALLERS];
 
 describe('each writable route', () => {
-  const { service } = useService(() => ({
-    projects: projectsForRights(),
-    searchPath: '/nonexistent',
-  }));
+  const { service } = useService(() => ({ projects: projectsForRights(), searchPath: '/nonexistent' }));
   let world: RightsWorld;
   let routes: readonly (readonly [method: string, path: string])[];
 

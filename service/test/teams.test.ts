@@ -26,11 +26,7 @@ describe('teams', () => {
     return { id: json.id, client: new Client(service.url, bearer(token.token)) };
   }
 
-  async function organization(): Promise<{
-    readonly id: number;
-    readonly path: string;
-    readonly name: string;
-  }> {
+  async function organization() {
     count += 1;
     const name = `org${count}`;
     const { id } = (await admin.post('/api/v2/organizations/', { name })).json;

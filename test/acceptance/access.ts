@@ -35,9 +35,7 @@ export async function makeAccess(it: Installation, account: Account): Promise<Ac
   const personal = await it.request(
     'tokens/',
     application === null ? asUser(account) : { token: application },
-    {
-      body,
-    },
+    { body },
   );
   const session = await it.logIn(account);
   return {

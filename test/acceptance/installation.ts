@@ -101,9 +101,7 @@ export class Installation {
       throw new TokenctlError(
         'target_unreachable',
         `${requests.url} cannot be reached: ${reasonOf(cause)}.`,
-        {
-          cause,
-        },
+        { cause },
       );
     });
     const { apis, current_version: current } = root.body;

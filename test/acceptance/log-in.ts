@@ -13,7 +13,7 @@ export interface Session {
 export async function logIn(
   requests: Requests,
   path: string,
-  { name, password }: { readonly name: string; readonly password: string },
+  { name, password }: { name: string; password: string },
 ): Promise<Session | null> {
   const page = await requests.send(path, null, { headers: { accept: 'text/html' } });
   const csrfmiddlewaretoken = page.cookies.get('csrftoken') ?? '';

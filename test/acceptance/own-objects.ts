@@ -102,12 +102,7 @@ export async function removeObjects(
 }
 
 /** What a list has whose name begins so; nothing where the list is not served. */
-async function named(
-  it: Installation,
-  path: string,
-  field: string,
-  prefix: string,
-): Promise<readonly { readonly id: number; readonly name: string }[]> {
+async function named(it: Installation, path: string, field: string, prefix: string) {
   const query = `${path}?${field}__startswith=${encodeURIComponent(prefix)}`;
   const { status } = await it.request(`${query}&page_size=1`, it.admin);
   if (status === 404) return [];

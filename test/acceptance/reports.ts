@@ -28,10 +28,7 @@ const WAYS_OF_PATH: Readonly<Record<string, readonly WayIn[]>> = {
 };
 
 /** The ways in that a report calls closed, and those that it calls open, not checked or left to do. */
-function saidOf({ accessPaths }: Report): {
-  readonly closed: readonly WayIn[];
-  readonly warned: readonly WayIn[];
-} {
+function saidOf({ accessPaths }: Report) {
   const waysOf = (paths: readonly Path[]) => paths.flatMap(({ path }) => WAYS_OF_PATH[path] ?? []);
   const closed = waysOf(accessPaths.filter(({ state }) => state === 'closed'));
   // A way in may be closed by one path and open by another, as Basic authentication of a deactivated user.

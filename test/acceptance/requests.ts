@@ -41,10 +41,7 @@ export class Requests {
   constructor({ url, caFile, verifyTls = true }: RestContext) {
     this.url = url.replace(/\/+$/, '');
     this.#agent = new Agent({
-      connect: {
-        rejectUnauthorized: verifyTls,
-        ...(caFile !== undefined && { ca: textOf(caFile) }),
-      },
+      connect: { rejectUnauthorized: verifyTls, ...(caFile !== undefined && { ca: textOf(caFile) }) },
     });
   }
 

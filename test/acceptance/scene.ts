@@ -38,9 +38,7 @@ export async function scene(it: Installation, own: string, fields: object = {}):
 }
 
 /** All access tokens with their owners, as the superuser sees them. */
-async function tokensOf(
-  it: Installation,
-): Promise<readonly { readonly id: number; readonly user: number | null }[]> {
+async function tokensOf(it: Installation) {
   return (await it.all('tokens/?order_by=id')).map(({ id, user }) => ({
     id: Number(id),
     user: typeof user === 'number' ? user : null,

@@ -47,11 +47,7 @@ export function tableNames({ isGateway }: Installation) {
         refresh: 'dab_oauth2_provider_oauth2refreshtoken',
         user: 'aap_gateway_api_user',
       }
-    : {
-        access: 'main_oauth2accesstoken',
-        refresh: 'oauth2_provider_refreshtoken',
-        user: 'auth_user',
-      };
+    : { access: 'main_oauth2accesstoken', refresh: 'oauth2_provider_refreshtoken', user: 'auth_user' };
 }
 
 /** All rows of the tables that say who has access, in one statement. */

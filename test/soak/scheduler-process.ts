@@ -52,7 +52,7 @@ class EndingSchedule extends Schedule {
     return tick.getTime() > end ? new Date(after.getTime() + 86_400_000) : tick;
   }
 
-  override newest({ after, upTo }: { readonly after: Date; readonly upTo: Date }): Date | null {
+  override newest({ after, upTo }: { after: Date; upTo: Date }): Date | null {
     return after.getTime() >= end
       ? null
       : super.newest({ after, upTo: new Date(Math.min(upTo.getTime(), end)) });

@@ -59,11 +59,7 @@ function question<User>(
 }
 
 /** Answers a question by a part of the address. */
-function one<User>(
-  provided: Provided<User>,
-  matches: (user: User) => boolean,
-  form: (user: User) => object,
-): Answer {
+function one<User>(provided: Provided<User>, matches: (user: User) => boolean, form: (user: User) => object) {
   return question(provided, { by: 'id', matches }, (found) => found.map(form)[0]);
 }
 
@@ -243,11 +239,7 @@ const keycloak: Provider = {
   },
 };
 
-const googleForm = (each: Person) => ({
-  id: each.id,
-  primaryEmail: mailOf(each),
-  suspended: !each.isActive,
-});
+const googleForm = (each: Person) => ({ id: each.id, primaryEmail: mailOf(each), suspended: !each.isActive });
 
 const google: Provider = {
   settings(url) {

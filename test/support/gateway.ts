@@ -66,10 +66,10 @@ export class Gateway implements AsyncDisposable {
   }
 
   async addUser(user: {
-    readonly username: string;
-    readonly password: string;
-    readonly isSuperuser?: boolean;
-    readonly isActive?: boolean;
+    username: string;
+    password: string;
+    isSuperuser?: boolean;
+    isActive?: boolean;
   }): Promise<void> {
     await this.database.execute(
       `INSERT INTO ${USERS} (username, password, is_superuser, first_name, last_name, email, is_staff, is_active,
@@ -242,7 +242,7 @@ function serveOAuth2(app: FastifyInstance, database: Database): void {
 async function grant(
   reply: FastifyReply,
   database: Database,
-  { userId, applicationId }: { readonly userId: number; readonly applicationId: number },
+  { userId, applicationId }: { userId: number; applicationId: number },
 ) {
   const { id, value } = await issue(database, { userId, applicationId, scope: 'write', description: '' });
   const refresh = randomBytes(24).toString('base64url');
@@ -323,12 +323,7 @@ const forbid = (reply: FastifyReply) =>
 
 async function issue(
   database: Database,
-  token: {
-    readonly userId: number;
-    readonly scope: string;
-    readonly description: string;
-    readonly applicationId?: number;
-  },
+  token: { userId: number; scope: string; description: string; applicationId?: number },
 ): Promise<{ readonly id: number; readonly value: string }> {
   const value = randomBytes(24).toString('base64url');
   const [row] = await database.query<{ id: number }>(
@@ -342,12 +337,7 @@ async function issue(
 /** Writes an entry of the activity stream about a token. */
 async function record(
   database: Database,
-  entry: {
-    readonly caller: Caller;
-    readonly operation: 'create' | 'delete';
-    readonly tokenId: number;
-    readonly fields: object;
-  },
+  entry: { caller: Caller; operation: 'create' | 'delete'; tokenId: number; fields: object },
 ): Promise<void> {
   const changes = {
     added_fields: {},
@@ -456,15 +446,7 @@ async function pageOf(database: Database, list: List, query: Record<string, stri
   return { count: total?.count, next: rows.length > limit ? '/more' : null, previous: null, results };
 }
 
-function tokenJson({
-  id,
-  created,
-  modified,
-  expires,
-  scope,
-  description,
-  ...row
-}: Record<string, unknown>): object {
+function tokenJson({ id, created, modified, expires, scope, description, ...row }: Record<string, unknown>) {
   return {
     id,
     created,
@@ -486,13 +468,7 @@ function tokenJson({
   };
 }
 
-function userJson({
-  id,
-  username,
-  is_superuser,
-  is_platform_auditor,
-  last_login,
-}: Record<string, unknown>): object {
+function userJson({ id, username, is_superuser, is_platform_auditor, last_login }: Record<string, unknown>) {
   return { id, username, is_superuser, is_platform_auditor, last_login, associated_authenticators: {} };
 }
 

@@ -170,11 +170,7 @@ export function applyConflict(
 /** What an apply must not have. */
 export function invalidPatch(
   object: SecretObject,
-  {
-    manager,
-    namespace,
-    name,
-  }: { readonly manager: string; readonly namespace: string; readonly name: string },
+  { manager, namespace, name }: { manager: string; namespace: string; name: string },
 ): StoreAnswer | null {
   if (manager === '') {
     const text =

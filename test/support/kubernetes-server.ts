@@ -30,8 +30,8 @@ export async function kubernetesServer({
   ca,
   namespaces = ['ci'],
 }: {
-  readonly ca: ReturnType<typeof ownCa>;
-  readonly namespaces?: readonly string[];
+  ca: ReturnType<typeof ownCa>;
+  namespaces?: readonly string[];
 }) {
   const cluster = new Cluster(namespaces);
   const { cert, key } = ca.issue('kube-apiserver');
@@ -130,11 +130,7 @@ class Cluster {
 
   #refused(
     user: string,
-    {
-      verb,
-      namespace,
-      name,
-    }: { readonly verb: string; readonly namespace: string; readonly name: string | undefined },
+    { verb, namespace, name }: { verb: string; namespace: string; name: string | undefined },
   ): StoreAnswer | null {
     const isAllowed = (this.rules.get(user) ?? []).some(
       (rule) =>
@@ -176,7 +172,7 @@ class Cluster {
 
   #apply(
     request: StoreRequest,
-    { namespace, name, user }: { readonly namespace: string; readonly name: string; readonly user: string },
+    { namespace, name, user }: { namespace: string; name: string; user: string },
   ): StoreAnswer {
     if (request.headers['content-type'] !== 'application/apply-patch+yaml') {
       return status(415, 'UnsupportedMediaType', 'the body of the request was in an unknown format');
@@ -258,11 +254,7 @@ class Cluster {
   /** Server-side apply; null where it was done. */
   #merge(
     secret: StoredSecret,
-    {
-      manager,
-      isForced,
-      applied,
-    }: { readonly manager: string; readonly isForced: boolean; readonly applied: Fields },
+    { manager, isForced, applied }: { manager: string; isForced: boolean; applied: Fields },
   ): StoreAnswer | null {
     const name = secret.name;
     const own = managerOf(secret, manager, 'Apply');

@@ -23,7 +23,7 @@ export function result(
   id: number,
   kind: 'bind' | 'done' | 'extended',
   status = 0,
-  { text = '', cookie }: { readonly text?: string; readonly cookie?: string | undefined } = {},
+  { text = '', cookie }: { text?: string; cookie?: string | undefined } = {},
 ): Buffer {
   return message(
     id,

@@ -46,7 +46,7 @@ export async function mailServer(
 /** What is said to a line: nothing while a message comes. */
 function dialogue(
   lines: string[],
-  { refusals, mails }: { readonly refusals: Readonly<Record<string, string>>; readonly mails: TakenMail[] },
+  { refusals, mails }: { refusals: Readonly<Record<string, string>>; mails: TakenMail[] },
 ): (line: string) => string {
   let message: string[] | null = null;
   let to = '';

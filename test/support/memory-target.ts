@@ -502,11 +502,7 @@ export function databaseDescription(): TargetDescription {
     identity: { id: null, username: 'tokenctl', isSuperuser: false, isSystemAuditor: false },
     credential: 'database_role',
     transport: 'tls',
-    capabilities: {
-      ...capabilities,
-      lastUsed: true,
-      batchSize: 5000,
-    },
+    capabilities: { ...capabilities, lastUsed: true, batchSize: 5000 },
   });
 }
 

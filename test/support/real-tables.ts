@@ -94,11 +94,7 @@ export async function loadRealTables(peer: Peer, server = inject('postgresUrl'))
     database,
     filling: JSON.parse(readFileSync(join(FOLDER, `${peer}.fill.json`), 'utf8')) as Filling,
     async open({ url: as = url, ...options } = {}) {
-      const target = await openDatabaseTarget({
-        context: 'test',
-        connection: new Secret(as),
-        ...options,
-      });
+      const target = await openDatabaseTarget({ context: 'test', connection: new Secret(as), ...options });
       targets.push(target);
       return target;
     },

@@ -83,12 +83,8 @@ export function recordedEffect(run: ManagementRun, times: Times): Effect {
 
 /** The effect of a drop-in. */
 export function ownEffect(
-  {
-    code,
-    stdout,
-    stderr,
-  }: { readonly code: number | null; readonly stdout: string; readonly stderr: string },
-  { changes, times }: { readonly changes: ReadonlyMap<string, TableChange>; readonly times: Times },
+  { code, stdout, stderr }: { code: number | null; stdout: string; stderr: string },
+  { changes, times }: { changes: ReadonlyMap<string, TableChange>; times: Times },
 ): Effect {
   const isCreated = stderr.startsWith('The token is in ');
   const found = [...changes].map(([table, { added, removed, changed }]) => [
@@ -122,10 +118,7 @@ function linesOf(text: string): string[] {
 
 type Rows = Readonly<Record<string, Readonly<Record<keyof TableChange, readonly Row[]>>>>;
 
-function rowsOf(
-  rows: Rows,
-  { times, isMoved }: { readonly times: Times; readonly isMoved: boolean },
-): Effect['rows'] {
+function rowsOf(rows: Rows, { times, isMoved }: { times: Times; isMoved: boolean }) {
   const comparable = (texts: readonly string[]) => times.comparable(texts, isMoved).toSorted();
   return Object.fromEntries(
     Object.entries(rows).map(([table, { added, removed, changed }]) => [

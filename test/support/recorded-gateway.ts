@@ -157,7 +157,7 @@ export class RecordedGateway implements AsyncDisposable {
   /** Makes and deletes tokens and changes settings, as a superuser. */
   async #write(
     request: IncomingMessage,
-    { path, userId }: { readonly path: string; readonly userId: number },
+    { path, userId }: { path: string; userId: number },
   ): Promise<readonly [status: number, body: object]> {
     const sent = JSON.parse((await text(request)) || '{}') as Readonly<Record<string, unknown>>;
     if (request.method === 'PUT' && path === 'settings/all') {

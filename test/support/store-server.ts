@@ -25,7 +25,7 @@ export type Incident = StoreAnswer | 'cut before' | 'cut after' | 'cut within' |
 /** A server on a free port of this machine, until the test has finished. */
 export async function storeServer(
   answer: (request: StoreRequest) => StoreAnswer,
-  { tls }: { readonly tls?: ServerOptions | undefined } = {},
+  { tls }: { tls?: ServerOptions | undefined } = {},
 ) {
   const asked: StoreRequest[] = [];
   const at = {

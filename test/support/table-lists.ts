@@ -57,7 +57,7 @@ function conditionOf(columns: TableList['columns'], parameter: string, position:
 
 function comparison(
   column: string,
-  { field, lookup, value }: { readonly field: string; readonly lookup: string; readonly value: string },
+  { field, lookup, value }: { field: string; lookup: string; value: string },
 ): string {
   if (lookup === 'isnull') return `(${column} IS NULL)::text = lower(${value})`;
   if (lookup === 'in') return `${column}::text = ANY(${value})`;

@@ -146,11 +146,7 @@ async function seed(database: Database): Promise<void> {
 
 async function makeTokens(
   database: Database,
-  wanted: {
-    readonly tables: TableNames;
-    readonly count: number;
-    readonly columns: Readonly<Record<string, string>>;
-  },
+  wanted: { tables: TableNames; count: number; columns: Readonly<Record<string, string>> },
 ): Promise<number[]> {
   const { accessTokens, tokenTimestamps } = wanted.tables;
   const values = {
@@ -191,11 +187,7 @@ async function makeRefreshToken(
   return row?.id ?? 0;
 }
 
-async function makeAuthorizationCode(
-  database: Database,
-  layout: (typeof LAYOUTS)[number],
-  minutes: number,
-): Promise<number> {
+async function makeAuthorizationCode(database: Database, layout: (typeof LAYOUTS)[number], minutes: number) {
   const own = layout === 'service' ? { redirect_uri_given: 'true' } : { nonce: "''", claims: "''" };
   const values = {
     code: 'gen_random_uuid()::text',
@@ -220,12 +212,7 @@ async function makeAuthorizationCode(
 
 async function makeSession(
   database: Database,
-  session: {
-    readonly tables: TableNames;
-    readonly key: string;
-    readonly userId: number | null;
-    readonly hours: number;
-  },
+  session: { tables: TableNames; key: string; userId: number | null; hours: number },
 ): Promise<void> {
   await database.execute(
     `INSERT INTO django_session (session_key, session_data, expire_date)

@@ -22,11 +22,9 @@ if (NO_PROXY_SERVER !== null)
   process.stderr.write(`Tests with a real proxy are skipped: ${NO_PROXY_SERVER}.\n`);
 
 /** Starts tinyproxy on a free port, with these lines in its configuration. */
-export async function startTinyproxy(lines: readonly string[] = []): Promise<{
-  readonly port: number;
-  readonly log: () => string;
-  readonly stop: () => Promise<void>;
-}> {
+export async function startTinyproxy(
+  lines: readonly string[] = [],
+): Promise<{ readonly port: number; readonly log: () => string; readonly stop: () => Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'tokenctl-proxy-'));
   const file = join(folder, 'tinyproxy.conf');
   const port = await freePort();

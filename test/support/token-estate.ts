@@ -45,12 +45,7 @@ export async function fillEstate(
 /** Adds the tokens of these ids, as {@link fillEstate} does; their ids and those of what hangs on them are free. */
 export async function addTokens(
   database: Queryable,
-  range: {
-    readonly first: number;
-    readonly last: number;
-    readonly users: number;
-    readonly applications: number;
-  },
+  range: { first: number; last: number; users: number; applications: number },
 ): Promise<void> {
   const { first, last, users, applications } = range;
   await database.execute(

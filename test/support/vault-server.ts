@@ -67,13 +67,7 @@ class Vault {
   deleteVersionAfter: number | undefined;
   readonly #secrets = new Map<string, Version[]>();
 
-  constructor({
-    mount = 'secret',
-    namespaces = [],
-  }: {
-    readonly mount?: string;
-    readonly namespaces?: readonly string[];
-  }) {
+  constructor({ mount = 'secret', namespaces = [] }: { mount?: string; namespaces?: readonly string[] }) {
     this.mount = mount;
     this.namespaces = new Set(['', ...namespaces]);
   }
@@ -167,10 +161,7 @@ class Vault {
   }
 
   /** Refuses a token that is unknown, used up or of another namespace, and what no policy allows. */
-  #denied(
-    request: StoreRequest,
-    { path, namespace }: { readonly path: string; readonly namespace: string },
-  ): StoreAnswer | null {
+  #denied(request: StoreRequest, { path, namespace }: { path: string; namespace: string }) {
     const denied = failure(403, '1 error occurred:\n\t* permission denied\n\n');
     const token = this.tokens.get(tokenOf(request));
     if (token === undefined) return denied;
@@ -238,10 +229,7 @@ class Vault {
     return this.#secrets.get(at)?.at(-1);
   }
 
-  #data(
-    method: string,
-    { at, body, version }: { readonly at: string; readonly body: unknown; readonly version: number },
-  ): StoreAnswer {
+  #data(method: string, { at, body, version }: { at: string; body: unknown; version: number }): StoreAnswer {
     const versions = this.#secrets.get(at) ?? [];
     const number = version === 0 ? versions.length : version;
     const found = versions[number - 1];
@@ -268,11 +256,7 @@ class Vault {
 
   #write(
     method: string,
-    {
-      at,
-      body,
-      versions,
-    }: { readonly at: string; readonly body: unknown; readonly versions: readonly Version[] },
+    { at, body, versions }: { at: string; body: unknown; versions: readonly Version[] },
   ): StoreAnswer {
     const { data, options } = body as { data?: Record<string, unknown>; options?: Record<string, unknown> };
     if (data === undefined || data === null) return failure(400, 'no data provided');

@@ -104,12 +104,7 @@ function encode({ json, form, raw }: Sent): [type: string | undefined, body: str
 
 function exchange(
   base: string,
-  sent: {
-    readonly method: string;
-    readonly path: string;
-    readonly headers: Record<string, string>;
-    readonly body: string | undefined;
-  },
+  sent: { method: string; path: string; headers: Record<string, string>; body: string | undefined },
 ): Promise<Answer> {
   const { method, path, headers, body } = sent;
   const { hostname, port } = new URL(base);

@@ -87,11 +87,7 @@ export function pickledSession(userId: number | null): Buffer {
 export function makeCertificate(
   folder: string,
   names = 'DNS:localhost',
-): {
-  readonly ca: string;
-  readonly cert: string;
-  readonly key: string;
-} {
+): { readonly ca: string; readonly cert: string; readonly key: string } {
   const [ca, cert, key] = ['ca.pem', 'cert.pem', 'key.pem'].map((name) => join(folder, name)) as [
     string,
     string,

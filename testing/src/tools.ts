@@ -58,18 +58,8 @@ const TOOLS: readonly Tool[] = [
   { ...program('bwrap'), projects: ['service', 'soak'], packages: 'bubblewrap' },
   { ...program('haproxy'), projects: ['soak'], packages: 'haproxy' },
   { ...program('samba'), projects: ['soak'], packages: 'samba-ad-dc samba-ad-provision' },
-  {
-    name: 'chromium',
-    projects: ['browser'],
-    packages: 'chromium',
-    isThere: () => findChromium() !== null,
-  },
-  {
-    name: 'firefox',
-    projects: ['browser'],
-    packages: 'firefox-esr',
-    isThere: () => findFirefox() !== null,
-  },
+  { name: 'chromium', projects: ['browser'], packages: 'chromium', isThere: () => findChromium() !== null },
+  { name: 'firefox', projects: ['browser'], packages: 'firefox-esr', isThere: () => findFirefox() !== null },
 ];
 
 /** One line for the tools whose absence skipped tests of these projects, with the command that installs them; none where all are there. */

@@ -119,11 +119,7 @@ describe.skipIf(chromium === null)('every page of the web interface, on the embe
       ...owned('inventory'),
       variables: `text: '${hostile('inventory variables')}'`,
     });
-    await made('hosts', {
-      ...named('host'),
-      inventory,
-      variables: `text: '${hostile('host variables')}'`,
-    });
+    await made('hosts', { ...named('host'), inventory, variables: `text: '${hostile('host variables')}'` });
     // The API refuses braces in the name of a group; these texts have none.
     const { id: group } = await made('groups', {
       ...named('group'),

@@ -38,10 +38,7 @@ describe.skipIf(chromium === null)('in a browser', () => {
   let browser: Browser;
   const servers: LoopbackServer[] = [];
 
-  async function inPage<T>(
-    work: (page: Page) => Promise<T>,
-    options: BrowserContextOptions = {},
-  ): Promise<T> {
+  async function inPage<T>(work: (page: Page) => Promise<T>, options: BrowserContextOptions = {}) {
     const context = await browser.newContext({ viewport: { width: 900, height: 800 }, ...options });
     try {
       return await work(await context.newPage());
@@ -81,10 +78,7 @@ describe.skipIf(chromium === null)('in a browser', () => {
   }
 
   /** From the login page by a provider's button through its pages, and back. */
-  async function logInWith(
-    page: Page,
-    { label, account }: { readonly label: string; readonly account: string },
-  ) {
+  async function logInWith(page: Page, { label, account }: { label: string; account: string }) {
     await page.goto(`${service.url}/api/login/`);
     await page.getByRole('link', { name: `Log in with ${label}` }).click();
     await page.getByLabel('Account').fill(account);

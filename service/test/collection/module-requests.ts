@@ -171,10 +171,7 @@ class Player {
   }
 
   /** The fields that a module sends, but that of the owner. */
-  async #fields(
-    { collection, names = [], texts = [], always = [] }: NamedModule,
-    options: Values,
-  ): Promise<Values> {
+  async #fields({ collection, names = [], texts = [], always = [] }: NamedModule, options: Values) {
     const fields: Record<string, unknown> = Object.fromEntries(always.map((name) => [name, null]));
     for (const [name, value] of Object.entries(options)) {
       if (OWN_OPTIONS.includes(name) || (collection === 'users' && name === 'organization')) continue;
@@ -186,11 +183,7 @@ class Player {
   }
 
   /** Creates a resource, or sends its fields if one of them differs; a change is what the answer shows as different. */
-  async #createOrUpdate(
-    before: Body | null,
-    fields: Values,
-    path: string,
-  ): Promise<{ readonly item: Body; readonly changed: boolean }> {
+  async #createOrUpdate(before: Body | null, fields: Values, path: string) {
     if (before === null) {
       const item = await this.#ok(this.#client.post(`/api/v2/${path}/`, fields), [201]);
       return { item, changed: true };
@@ -201,17 +194,10 @@ class Player {
       return { item: before, changed: false };
     }
     const after = await this.#ok(this.#client.patch(String(before['url']), fields));
-    return {
-      item: after,
-      changed: !compared.every((name) => isDeepStrictEqual(before[name], after[name])),
-    };
+    return { item: after, changed: !compared.every((name) => isDeepStrictEqual(before[name], after[name])) };
   }
 
-  async #setMembers(
-    path: string,
-    wanted: readonly number[],
-    { keeps }: { readonly keeps: boolean },
-  ): Promise<boolean> {
+  async #setMembers(path: string, wanted: readonly number[], { keeps }: { keeps: boolean }) {
     const { results } = await this.#ok(this.#client.get(path));
     const now = results.map(({ id }) => Number(id));
     const added = wanted.filter((id) => !now.includes(id));

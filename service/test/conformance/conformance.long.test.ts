@@ -55,10 +55,7 @@ const FLOWS = [
  * Starts the service as the recorded controller was: its cookie name, its administrator, behind a proxy, and
  * public clients that may do without PKCE.
  */
-function startLikeRecorded(
-  database: { url: Secret } | { folder: null },
-  projects?: string,
-): Promise<RunningService> {
+function startLikeRecorded(database: { url: Secret } | { folder: null }, projects?: string) {
   return startService({
     host: '127.0.0.1',
     port: 0,
@@ -125,10 +122,7 @@ const RECORDINGS = {
 } satisfies Readonly<Record<string, Recording>>;
 
 /** What differs on purpose: as stated for an exchange, else as stated for all redirects. `ISSUER` is the service. */
-function statedDifferences(
-  { exchanges, differences }: Recording,
-  issuer: string,
-): Readonly<Record<string, ChangedRequest>> {
+function statedDifferences({ exchanges, differences }: Recording, issuer: string) {
   const text = readFileSync(differences, 'utf8').replaceAll('ISSUER', encodeURIComponent(issuer));
   const stated = JSON.parse(text) as Readonly<Record<string, ChangedRequest>>;
   const redirects = withIssuer(exchanges, issuer);
@@ -141,11 +135,7 @@ function statedDifferences(
   return { ...redirects, ...Object.fromEntries(answers) };
 }
 
-async function replay(
-  recording: Recording,
-  service: RunningService,
-  databaseUrl: string | null,
-): Promise<readonly string[]> {
+async function replay(recording: Recording, service: RunningService, databaseUrl: string | null) {
   const sql = `${process.execPath} ${path('run-sql.ts')}`;
   const folder = mkdtempSync(join(tmpdir(), 'tokenctl-conformance-'));
   const differences = join(folder, 'differences.json');

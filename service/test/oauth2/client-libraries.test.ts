@@ -118,11 +118,7 @@ describe('client libraries', () => {
   describe('simple-oauth2', () => {
     const options = (client: Registered, authorizationMethod: 'header' | 'body') => ({
       client: { id: client.clientId, secret: client.secret },
-      auth: {
-        tokenHost: server.service.url,
-        tokenPath: '/api/o/token/',
-        revokePath: '/api/o/revoke_token/',
-      },
+      auth: { tokenHost: server.service.url, tokenPath: '/api/o/token/', revokePath: '/api/o/revoke_token/' },
       options: { authorizationMethod },
     });
 

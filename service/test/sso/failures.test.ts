@@ -20,11 +20,7 @@ describe('failed logins', () => {
   };
 
   beforeAll(async () => {
-    service = await startTestService({
-      secretKey: SECRET_KEY,
-      logLevel: 'warn',
-      logTo: log,
-    });
+    service = await startTestService({ secretKey: SECRET_KEY, logLevel: 'warn', logTo: log });
     provider = await startForgingProvider({ hasUserinfo: true });
     await set(service, 'google-oauth2', {
       SOCIAL_AUTH_GOOGLE_OAUTH2_KEY: 'automation',

@@ -18,11 +18,7 @@ describe('a web page that sends the browsers of a network to the addresses of lo
   let provider: ForgingProvider;
 
   beforeAll(async () => {
-    service = await startTestService({
-      secretKey: SECRET_KEY,
-      logLevel: 'warn',
-      logTo: log,
-    });
+    service = await startTestService({ secretKey: SECRET_KEY, logLevel: 'warn', logTo: log });
     provider = await startForgingProvider();
     await set(service, 'google-oauth2', {
       SOCIAL_AUTH_GOOGLE_OAUTH2_KEY: 'automation',
@@ -45,10 +41,7 @@ describe('a web page that sends the browsers of a network to the addresses of lo
     for (let sent = 0; sent < FLOOD; sent += 1) {
       const { status } = await fetch(
         `${service.url}/sso/complete/google-oauth2/?state=${STATE}&code=${sent}`,
-        {
-          redirect: 'manual',
-          headers: sent % 2 === 0 ? { cookie } : {},
-        },
+        { redirect: 'manual', headers: sent % 2 === 0 ? { cookie } : {} },
       );
       expect(status).toBe(302);
       if (sent % 10 !== 0) continue;

@@ -39,9 +39,7 @@ describe('GitHub', () => {
   const logIn = (login: string) => logInThrough(service, { backend: 'github', account: login });
 
   beforeAll(async () => {
-    service = await startTestService({
-      ...{ secretKey: SECRET_KEY, logLevel: 'warn', logTo: log },
-    });
+    service = await startTestService({ ...{ secretKey: SECRET_KEY, logLevel: 'warn', logTo: log } });
     github = await startGithub(
       { clientId: 'gh', clientSecret: 'gh-secret', redirectUri: `${service.url}/sso/complete/github/` },
       ACCOUNTS,

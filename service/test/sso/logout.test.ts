@@ -17,7 +17,7 @@ const SHA256 = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256';
 function queryOf(
   kind: 'SAMLRequest' | 'SAMLResponse',
   xml: string,
-  { key = keys.idp, algorithm = SHA256 }: { readonly key?: KeyPair | null; readonly algorithm?: string } = {},
+  { key = keys.idp, algorithm = SHA256 }: { key?: KeyPair | null; algorithm?: string } = {},
 ): string {
   const message = `${kind}=${encodeURIComponent(deflateRawSync(xml).toString('base64'))}&RelayState=a%20b`;
   if (key === null) return message;

@@ -145,10 +145,7 @@ describe('attacks on OpenID Connect', () => {
 
   it('leave no login that lasts: what is not answered in ten minutes is over', async () => {
     let ahead = 0;
-    const slow = await startTestService({
-      secretKey: SECRET_KEY,
-      now: () => new Date(Date.now() + ahead),
-    });
+    const slow = await startTestService({ secretKey: SECRET_KEY, now: () => new Date(Date.now() + ahead) });
     await set(slow, 'google-oauth2', {
       SOCIAL_AUTH_GOOGLE_OAUTH2_KEY: 'automation',
       SOCIAL_AUTH_GOOGLE_OAUTH2_SECRET: 'secret',

@@ -126,11 +126,7 @@ describe('OpenID Connect', () => {
       },
     });
     const { browser } = await viaGoogle('g-4');
-    expect(await whoIs(service, browser)).toMatchObject({
-      email: '',
-      username: 'user',
-      is_superuser: false,
-    });
+    expect(await whoIs(service, browser)).toMatchObject({ email: '', username: 'user', is_superuser: false });
     await set(service, 'google-oauth2', { SOCIAL_AUTH_GOOGLE_OAUTH2_USER_FLAGS_BY_ATTR: {} });
   });
 

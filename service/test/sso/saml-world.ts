@@ -41,8 +41,8 @@ export async function startSamlService({
   keys,
   options = {},
 }: {
-  readonly keys: SamlKeys;
-  readonly options?: Partial<ServiceOptions>;
+  keys: SamlKeys;
+  options?: Partial<ServiceOptions>;
 }): Promise<RunningService> {
   const secretKey = new Secret('a-key-of-the-tests-a-key-of-the-tests');
   const service = await startTestService({ secretKey, ...options });
@@ -74,11 +74,7 @@ export async function idpFor(
 /** Begins a login: the browser, and what the identity provider is asked. */
 export async function beginSamlLogin(
   service: Pick<RunningService, 'url'>,
-  {
-    idp,
-    signed = false,
-    query = '',
-  }: { readonly idp: SamlIdentityProvider; readonly signed?: boolean; readonly query?: string },
+  { idp, signed = false, query = '' }: { idp: SamlIdentityProvider; signed?: boolean; query?: string },
 ): Promise<{ readonly browser: Browser; readonly request: SamlRequest; readonly url: string }> {
   const browser = new Browser();
   const { location } = await browser.open(

@@ -168,11 +168,7 @@ describe.each(DATABASES)('the settings of single sign-on on %s', (kind) => {
 describe('what is wrong with a setting of single sign-on', () => {
   const other = makeKeyPair('other');
   const log = new LogLines();
-  const { service, admin } = useService(() => ({
-    secretKey: SECRET_KEY,
-    logLevel: 'warn',
-    logTo: log,
-  }));
+  const { service, admin } = useService(() => ({ secretKey: SECRET_KEY, logLevel: 'warn', logTo: log }));
   const saml = (body: object) => admin.patch('/api/v2/settings/saml/', body);
   const idps = (entry: object) => saml({ SOCIAL_AUTH_SAML_ENABLED_IDPS: { corp: entry } });
   const GOOD = { entity_id: 'e', url: 'https://i.example', x509cert: keys.certificate };
@@ -476,9 +472,7 @@ describe('the key of secrets', () => {
 
   it('is not a short one', async () => {
     const short = { secretKey: new Secret('short') };
-    await expect(startTestService(short)).rejects.toMatchObject({
-      code: 'configuration',
-    });
+    await expect(startTestService(short)).rejects.toMatchObject({ code: 'configuration' });
   });
 });
 

@@ -11,11 +11,7 @@ import type { AcceptanceSuite } from '../scene.ts';
 import { changes, tableNames, tablesOf } from '../tables.ts';
 
 /** Locks everybody down, tries the ways in of two users, and lifts the lockdown. */
-async function lockDownAll(
-  it: Installation,
-  current: 'rest' | 'db',
-  flags: readonly string[],
-): Promise<void> {
+async function lockDownAll(it: Installation, current: 'rest' | 'db', flags: readonly string[]) {
   const users = [await makeUser(it, `all-${current}-1`), await makeUser(it, `all-${current}-2`)];
   const accesses: Access[] = [];
   for (const user of users) accesses.push(await makeAccess(it, user));

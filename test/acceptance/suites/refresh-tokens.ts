@@ -39,10 +39,7 @@ export const refreshTokens: AcceptanceSuite = {
         withSettings(it, ['OAUTH2_PROVIDER'], async () => {
           const account = await makeUser(it, 'refresher');
           const pair = expectStatus(await passwordGrant(it, account), 200);
-          const refresh = {
-            grant_type: 'refresh_token',
-            refresh_token: String(pair.body['refresh_token']),
-          };
+          const refresh = { grant_type: 'refresh_token', refresh_token: String(pair.body['refresh_token']) };
           await it.sql(
             `UPDATE ${tableNames(it).refresh} SET created = now() - interval '2 hours' WHERE user_id = $1`,
             [account.id],

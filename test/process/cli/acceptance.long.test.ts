@@ -24,10 +24,7 @@ interface Ended {
 /** Starts the acceptance tests as their command does, and sends them a signal once it is time. */
 async function acceptance(
   args: readonly string[],
-  kill?: {
-    readonly signal: NodeJS.Signals;
-    readonly when: (stdout: string) => boolean | Promise<boolean>;
-  },
+  kill?: { signal: NodeJS.Signals; when: (stdout: string) => boolean | Promise<boolean> },
 ): Promise<Ended> {
   const child = spawn(process.execPath, [PROGRAM, ...args], { env: { PATH: process.env['PATH'] ?? '' } });
   let [stdout, stderr] = ['', ''];

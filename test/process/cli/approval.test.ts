@@ -351,9 +351,7 @@ describe('a lockdown', () => {
 
     const approve = ['plan', 'approve', plan, '--yes', '--key-file', path(at, 'bob.key')];
     const whole = readFileSync(plan, 'utf8');
-    forge(plan, ({ scope }) => ({
-      scope: { ...(scope as object), bound: [{ id: 1, name: 'admin' }] },
-    }));
+    forge(plan, ({ scope }) => ({ scope: { ...(scope as object), bound: [{ id: 1, name: 'admin' }] } }));
     expect(refusal(await bob(...approve))).toEqual({ code: 2, error: 'configuration' });
     writeFileSync(plan, whole);
     forge(plan, () => ({ scope: { kind: 'all' } }));

@@ -133,9 +133,9 @@ async function addUser(database: Database): Promise<SeededUser> {
 }
 
 async function addRole(options: {
-  readonly database: Database;
-  readonly url: string;
-  readonly grants: readonly string[];
+  database: Database;
+  url: string;
+  grants: readonly string[];
 }): Promise<string> {
   const { database, url, grants } = options;
   const [role, password] = [`role_${randomBytes(6).toString('hex')}`, randomBytes(8).toString('hex')];

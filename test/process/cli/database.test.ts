@@ -572,10 +572,7 @@ test('a change over REST and in the database of one controller says that it revo
   const { folder, run } = home();
   const made = await fetch(`${service()}/api/v2/users/1/personal_tokens/`, {
     method: 'POST',
-    headers: {
-      authorization: `Basic ${btoa('admin:correct horse')}`,
-      'content-type': 'application/json',
-    },
+    headers: { authorization: `Basic ${btoa('admin:correct horse')}`, 'content-type': 'application/json' },
     body: JSON.stringify({ scope: 'write' }),
   });
   const { token } = (await made.json()) as { token: string };
@@ -610,7 +607,7 @@ test('an organization and a team select the tokens of their users, over REST as 
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return answer.status === 204 ? {} : await answer.json();
   };
-  const idOf = async ({ name }: { readonly name: string }) =>
+  const idOf = async ({ name }: { name: string }) =>
     (await database().query<{ id: number }>('SELECT id FROM auth_user WHERE username = $1', [name]))[0]?.id;
   const organization = (await post('organizations/', { name: 'Eng' })).id;
   await post(`organizations/${organization}/users/`, { id: await idOf(member) });

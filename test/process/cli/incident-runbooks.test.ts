@@ -76,9 +76,7 @@ async function place() {
   });
   await admin.patch(`/api/v2/users/${id}/`, { is_superuser: false });
   const operator = await admin.post('/api/v2/tokens/', { scope: 'write' });
-  await new Client(service.url, basic('bob', password)).post('/api/v2/tokens/', {
-    scope: 'read',
-  });
+  await new Client(service.url, basic('bob', password)).post('/api/v2/tokens/', { scope: 'read' });
   await service.database.execute(
     `INSERT INTO main_oauth2application (client_id, client_type, authorization_grant_type, client_secret, name)
      VALUES ('chat', 'confidential', 'password', 'x', 'chatops')`,

@@ -126,9 +126,7 @@ describe('log export', () => {
     const to = `tcp://127.0.0.1:${at.port}`;
     const running = startTokenctl(
       args('--format', 'jsonl', '--to', to, '--cursor', cursor, '--follow', '--json'),
-      {
-        env: {},
-      },
+      { env: {} },
     );
     const has = (last: number) => at.until((text) => text.includes(`"seq":${last},`));
     await has(2);

@@ -33,7 +33,7 @@ function mailing(server: string, settings: object = {}): Home {
 
 const EVERY_TOKEN = [36_500];
 const notify = (at: Home, ...args: string[]) => at.run(['tokens', 'notify-owners', ...args]);
-const read = ({ stdout }: { readonly stdout: string }) => JSON.parse(stdout) as Printed;
+const read = ({ stdout }: { stdout: string }) => JSON.parse(stdout) as Printed;
 
 /** Makes an organization with a member. */
 async function organizationOf(username: string): Promise<void> {

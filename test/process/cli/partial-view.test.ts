@@ -13,10 +13,7 @@ const CLAIMS = /locked down|verified|nothing to (?:revoke|clean up)|has ended|no
 async function addUser(user: object): Promise<void> {
   const answer = await fetch(`${db.service()}/api/v2/users/`, {
     method: 'POST',
-    headers: {
-      authorization: `Basic ${btoa('admin:correct horse')}`,
-      'content-type': 'application/json',
-    },
+    headers: { authorization: `Basic ${btoa('admin:correct horse')}`, 'content-type': 'application/json' },
     body: JSON.stringify(user),
   });
   expect(answer.status).toBe(201);

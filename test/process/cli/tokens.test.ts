@@ -16,7 +16,7 @@ interface TokenJson {
   readonly lastUsedOn?: string | null;
 }
 
-function withoutTokens({ accessTokens: _, ...user }: { readonly accessTokens?: number }): object {
+function withoutTokens({ accessTokens: _, ...user }: { accessTokens?: number }): object {
   return user;
 }
 

@@ -65,7 +65,7 @@ describeEach(NEWEST)('commands that name sessions, at %s with a cache that does 
         command === 'report' || command === 'lift'
           ? JSON.parse((await run('incident', 'status', '--json')).stdout)
           : {};
-      const found = await run(...args, ...incidents.slice(0, 1).map(({ id }: { readonly id: string }) => id));
+      const found = await run(...args, ...incidents.slice(0, 1).map(({ id }: { id: string }) => id));
       const printed = found.stdout + found.stderr;
       expect([topic, command, found.code, printed]).toEqual([
         ...[topic, command, 5],

@@ -211,10 +211,7 @@ const COMMANDS: Readonly<Record<string, (place: Place) => Promise<void>>> = {
   },
 };
 
-function byNumber(
-  [a = 0]: readonly (number | undefined)[],
-  [b = 0]: readonly (number | undefined)[],
-): number {
+function byNumber([a = 0]: readonly (number | undefined)[], [b = 0]: readonly (number | undefined)[]) {
   return a - b;
 }
 

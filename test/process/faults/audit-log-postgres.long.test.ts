@@ -100,9 +100,7 @@ describe('a process that is killed', () => {
 describe('a connection that is lost', () => {
   test('before the commit: the append fails, and the next one follows from what is there', async () => {
     let kill = false;
-    await using admin = Object.assign(await openOn(url), {
-      [Symbol.asyncDispose]: () => Promise.resolve(),
-    });
+    await using admin = Object.assign(await openOn(url), { [Symbol.asyncDispose]: () => Promise.resolve() });
     const open = async (): Promise<Database> => {
       const database = await openOn(url);
       return {

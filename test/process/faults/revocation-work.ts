@@ -19,9 +19,9 @@ export async function openPlace(place: string): Promise<Target> {
 
 /** Revokes every token, in batches of this size. */
 export async function revokeAll(options: {
-  readonly target: Target;
-  readonly log: AuditLog;
-  readonly batchSize: number;
+  target: Target;
+  log: AuditLog;
+  batchSize: number;
 }): Promise<RevocationReport> {
   const { target } = options;
   const description = await target.describe();

@@ -286,15 +286,7 @@ export class SimulatedController {
   }
 
   /** Gives a user a role, or takes it away, by the address of the role or by that of the user. */
-  setRole(
-    actor: Actor,
-    tie: {
-      readonly role: SimulatedRole;
-      readonly user: number;
-      readonly has: boolean;
-      readonly byUser: boolean;
-    },
-  ): boolean {
+  setRole(actor: Actor, tie: { role: SimulatedRole; user: number; has: boolean; byUser: boolean }): boolean {
     const { role, user, has, byUser } = tie;
     const key = `${role.id}:${user}`;
     if (this.members.has(key) === has) return false;
@@ -447,6 +439,6 @@ function pythonJson(value: unknown): string {
 }
 
 /** What names an object. */
-export function keyOf({ kind, id }: { readonly kind: string; readonly id: number }): string {
+export function keyOf({ kind, id }: { kind: string; id: number }): string {
   return `${kind}:${id}`;
 }

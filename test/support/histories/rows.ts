@@ -17,7 +17,7 @@ const STORES: Readonly<Record<SimulatedObject['kind'], readonly string[]>> = {
 export async function writeRows(
   client: pg.Client,
   real: RealRows,
-  { controller, numbers }: { readonly controller: SimulatedController; readonly numbers: Numbers },
+  { controller, numbers }: { controller: SimulatedController; numbers: Numbers },
 ): Promise<void> {
   const tables = new Map<string, Row[]>();
   const add = (table: string, row: Row) => tables.set(table, [...(tables.get(table) ?? []), row]);

@@ -15,10 +15,7 @@ type Chain = ReadonlyMap<number, number>;
  * The chain that begins with a user. Without those whose passwords were set and who were deleted since: the controller drops the links
  * of their entries, and the investigation can only say who they may be.
  */
-function chainOf(
-  { takeovers, firstStep, controller }: History,
-  subject: number,
-): { readonly chain: Chain; readonly lost: readonly number[] } {
+function chainOf({ takeovers, firstStep, controller }: History, subject: number) {
   const chain = new Map([[subject, firstStep]]);
   const lost: number[] = [];
   const wiped = new Set(controller.wiped.map(({ id }) => id));
@@ -111,7 +108,7 @@ export function differences(
 /** Whether an entry says who had the name of the subject. */
 function isAboutName(
   { object1, operation, changes, about }: SimulatedEntry,
-  { history, subject }: { readonly history: History; readonly subject: number },
+  { history, subject }: { history: History; subject: number },
 ): boolean {
   if (object1 !== 'user' || !Object.hasOwn(changes, 'username')) return false;
   return (

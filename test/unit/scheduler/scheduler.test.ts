@@ -370,10 +370,7 @@ describe('the scheduler', () => {
           scheduledJob(async () => done),
           options(),
         ),
-      ).toMatchObject({
-        state: 'completed',
-        claim: { attempt: 2, kind: 'schedule' },
-      });
+      ).toMatchObject({ state: 'completed', claim: { attempt: 2, kind: 'schedule' } });
     });
 
     it('is not taken over by anybody: whoever asked for it saw it end', async () => {

@@ -65,10 +65,7 @@ const scimReset = ({ uid }: Names) => ({
 });
 const oldDisabled = ({ iss, uid }: Names) => ({
   events: {
-    [EVENTS.accountDisabled]: {
-      subject: { subject_type: 'iss-sub', iss, sub: uid },
-      reason: 'hijacking',
-    },
+    [EVENTS.accountDisabled]: { subject: { subject_type: 'iss-sub', iss, sub: uid }, reason: 'hijacking' },
   },
 });
 const when = { event_timestamp: 1_795_000_000 };

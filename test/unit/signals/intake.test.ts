@@ -29,11 +29,7 @@ afterAll(async () => {
 async function take(
   uri: string,
   subject: string | object,
-  {
-    name = 'managed',
-    body,
-    actions = {},
-  }: { readonly name?: string; readonly body: object; readonly actions?: object },
+  { name = 'managed', body, actions = {} }: { name?: string; body: object; actions?: object },
 ) {
   const common = { issuer: transmitter.issuer, jwks: transmitter.jwks, audience: AUDIENCE };
   const settings = (more: object) =>

@@ -77,12 +77,7 @@ export async function startOpenIdProvider(options: {
 
 function providerOf(
   issuer: string,
-  options: {
-    readonly clients: readonly KnownClient[];
-    readonly accounts: Accounts;
-    readonly path: string;
-    readonly privateKey: KeyObject;
-  },
+  options: { clients: readonly KnownClient[]; accounts: Accounts; path: string; privateKey: KeyObject },
 ): Provider {
   const { clients, accounts, path, privateKey } = options;
   const provider: Provider = new Provider(issuer, {

@@ -137,9 +137,7 @@ export class SamlIdentityProvider {
       { extract: {} },
       'post',
       {},
-      {
-        customTagReplacement: () => ({ id: parts.id, context }),
-      },
+      { customTagReplacement: () => ({ id: parts.id, context }) },
     );
     return made.context;
   }

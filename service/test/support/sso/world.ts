@@ -27,12 +27,7 @@ export function isReturn(url: string): boolean {
 /** Begins a login and answers the provider's page: as far as the address that leads back here. */
 export async function untilReturn(
   service: RunningService,
-  login: {
-    readonly browser?: Browser;
-    readonly backend: string;
-    readonly account: string;
-    readonly query?: string;
-  },
+  login: { browser?: Browser; backend: string; account: string; query?: string },
 ): Promise<{ readonly browser: Browser; readonly back: string }> {
   const { browser = new Browser(), backend, account, query = '' } = login;
   const page = await browser.open(`${service.url}/sso/login/${backend}/${query}`, isReturn);
@@ -66,7 +61,7 @@ export async function whoIs(service: Pick<RunningService, 'url'>, browser: Brows
 /** That a login ended at the error page, for this reason, and that nobody is logged in. */
 export async function expectRefused(
   service: Pick<RunningService, 'url'>,
-  { browser, stop }: { readonly browser: Browser; readonly stop: Stop },
+  { browser, stop }: { browser: Browser; stop: Stop },
   reason: string,
 ): Promise<void> {
   const { pathname, searchParams } = new URL(stop.url);

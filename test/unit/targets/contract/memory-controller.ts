@@ -18,12 +18,7 @@ export class MemoryController implements Administered {
     this.#target = target;
     const leaver = user(3, 'leaver', { isActive: false });
     target.people.splice(0, target.people.length, user(1, 'admin'), user(2, 'alice'), leaver);
-    target.programs.push({
-      ...PIPELINE,
-      clientType: 'public',
-      grantType: 'password',
-      created: new Date(),
-    });
+    target.programs.push({ ...PIPELINE, clientType: 'public', grantType: 'password', created: new Date() });
     // The administrator made the application.
     target.stream.push({
       id: 1,

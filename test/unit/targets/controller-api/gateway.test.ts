@@ -125,9 +125,7 @@ describe('a gateway of another version', () => {
     const auditor = { id: 3, username: 'auditor', is_superuser: false, is_system_auditor: true };
     await using fake = await FakeGateway.start({ 'GET /api/gateway/v1/me/': page([auditor]) });
     const target = openTestTarget(fake.address);
-    expect(await target.describe()).toMatchObject({
-      identity: { isSystemAuditor: true },
-    });
+    expect(await target.describe()).toMatchObject({ identity: { isSystemAuditor: true } });
     await target.close();
   });
 

@@ -101,10 +101,7 @@ describe.each(PEERS)('organizations and teams of %s', (peer) => {
 });
 
 /** The documented rights are enough; without those on the newer tables of roles, nothing is left out in silence. */
-async function expectRights(
-  tables: RealTables,
-  expected: Readonly<Record<string, readonly string[]>>,
-): Promise<void> {
+async function expectRights(tables: RealTables, expected: Readonly<Record<string, readonly string[]>>) {
   const grants = [
     'GRANT SELECT (id, username) ON auth_user TO ROLE',
     ...(DOCUMENTED_GRANTS.get('Reading organizations and teams') ?? []),

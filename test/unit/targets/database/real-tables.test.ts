@@ -41,9 +41,7 @@ function sha256(text: string): string {
 }
 
 /** The ids of the access tokens by their stored value. */
-async function storedTokens({
-  database,
-}: Awaited<ReturnType<typeof loadRealTables>>): Promise<Map<string, number>> {
+async function storedTokens({ database }: Awaited<ReturnType<typeof loadRealTables>>) {
   const [found] = await database.query<{ name: string }>(
     `SELECT coalesce(to_regclass('main_oauth2accesstoken'), to_regclass('dab_oauth2_provider_oauth2accesstoken'))::text AS name`,
   );

@@ -42,10 +42,7 @@ async function redisWith(...[args, options]: Parameters<typeof startRedis>): Pro
   return redis;
 }
 
-function cacheAt(
-  urls: string,
-  tls: Partial<ConstructorParameters<typeof SessionCache>[0]> = {},
-): SessionCache {
+function cacheAt(urls: string, tls: Partial<ConstructorParameters<typeof SessionCache>[0]> = {}) {
   const cache = new SessionCache({
     urls: new Secret(urls),
     keyPrefix: 'gateway',
