@@ -14,12 +14,9 @@ export interface SettingUrl {
 }
 
 /**
- * Reads the URL of a setting. No part of it is in the error: it may hold a password.
- *
- * @param setting.name What the URL is of, as the beginning of a sentence: `The mail server URL`.
- * @param setting.schemes With their colons; any without it.
- * @param setting.hint How to write one.
- * @throws TokenctlError `configuration`
+ * Reads the URL of a setting. Throws `configuration`, without any part of it: it may hold a password.
+ * @param setting `name` begins a sentence (`The mail server URL`), `schemes` have their colons (any without
+ * them), and `hint` says how to write one.
  */
 export function readSettingUrl(
   text: string,
@@ -41,10 +38,8 @@ export function readSettingUrl(
 }
 
 /**
- * Requires that every % begins an escape (RFC 3986 §2.4), and that the escapes are UTF-8. A password with a plain % is the usual
- * cause.
- *
- * @throws TokenctlError `configuration`, with the name of the setting and without the text
+ * Requires that every % begins an escape (RFC 3986 §2.4) of UTF-8: a password with a plain % is the usual
+ * cause. Throws `configuration`, with the name of the setting and without the text.
  */
 export function requireEscapes(text: string, name: string): void {
   try {

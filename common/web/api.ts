@@ -50,7 +50,6 @@ export const CHANGE_WITHOUT_SESSION = 'change-without-session';
  * Sends a request to the API and returns the body of the answer, undefined for an empty one. A change that is
  * refused because the cookie with the CSRF token is missing or out of date is sent once more with a new
  * token.
- *
  * @param path A path of this origin, such as `/api/v2/users/`.
  * @throws ApiError for every answer other than 2xx, and without an answer within a minute.
  */

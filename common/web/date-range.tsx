@@ -39,7 +39,6 @@ export function rangeText(range: DateRange, parameters: Parameters): string | nu
 
 /**
  * A time of the API as the viewer reads it; any other text as it is.
- *
  * @param after How many days later than the last day that is meant its beginning is.
  */
 export function localTime(value: string, after = 0): string {

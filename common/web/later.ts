@@ -6,7 +6,6 @@ const LATER_MS = 1_000;
 /**
  * A part of the page that its first view does not need: loaded a second after the page was shown, or once it
  * is wanted. Null until it is there, and if it cannot be loaded.
- *
  * @param load Imports the file of the part: the same function each time.
  */
 export function useLater<T extends object>(load: () => Promise<T>, isWanted: boolean): T | null {

@@ -14,7 +14,6 @@ const MAX_ATTEMPTS = 3;
 /**
  * The cache of what was read. A list or object is read again when it is shown again, at most every few
  * seconds; an attempt that the server answers with Retry-After is repeated after that time.
- *
  * @param onExpired Called when a read finds no session.
  */
 export function createQueryClient(onExpired: () => void): QueryClient {

@@ -19,11 +19,7 @@ export function changeTheme(): void {
   show();
 }
 
-/**
- * Calls a function whenever the page changes between light and dark.
- *
- * @returns Ends that.
- */
+/** Calls a function whenever the page changes between light and dark; returns what ends that. */
 export function onTheme(change: () => void): () => void {
   listeners.add(change);
   return () => listeners.delete(change);

@@ -69,10 +69,7 @@ export function canSeeToken(user: UserRecord, token: TokenRecord): boolean {
   return canSeeEverything(user) || canChangeToken(user, token);
 }
 
-/**
- * Whether a user may change or delete a token: its owner, a superuser, an admin of its application's
- * organization.
- */
+/** Whether a user may change or delete a token: its owner, a superuser, an admin of its organization. */
 export function canChangeToken(user: UserRecord, token: TokenRecord): boolean {
   if (user.is_superuser || token.user_id === user.id) return true;
   const { application_organization_id: organization } = token;
@@ -91,10 +88,7 @@ export function visibleUsers(user: UserRecord): Sql {
       AND r.organization_id = ANY(${[...user.member_of, ...user.auditor_of]}::integer[]))`;
 }
 
-/**
- * Whether a user may change another: the same user, a superuser, or an admin of all organizations of the
- * other.
- */
+/** Whether a user may change another: the same user, a superuser, or an admin of all their organizations. */
 export function canChangeUser(user: UserRecord, other: UserRecord): boolean {
   if (user.is_superuser || user.id === other.id) return true;
   return administers(user, other);
@@ -153,7 +147,6 @@ export function visibleTeamsOfOthers(user: UserRecord): Sql {
 /**
  * The roles that a user sees, over roles `x`: those of the organizations and teams that the user sees, and of
  * other objects of organizations that the user administers or audits, or in which the user has a role.
- *
  * @param isIn How the rows tell their organization.
  */
 export function visibleRoles(user: UserRecord, isIn = isRoleIn): Sql {
@@ -227,11 +220,7 @@ export function heldOn(
     .map(({ resource_id }) => resource_id);
 }
 
-/**
- * Whether a user has a role on an object: by the object, by its organization, as a superuser or an auditor.
- *
- * @param held What {@link heldRoles} says of the user.
- */
+/** Whether a user has a role on an object: by it, by its organization, as a superuser or an auditor. */
 export function hasRole(
   user: UserRecord,
   held: readonly HeldRole[],
@@ -260,11 +249,7 @@ interface AskedRows {
   readonly role?: RoleName;
 }
 
-/**
- * The objects on which a user has a role.
- *
- * @param held What {@link heldRoles} says of the user.
- */
+/** The objects on which a user has a role; `held` is what {@link heldRoles} says. */
 export function visibleObjects(
   user: UserRecord,
   held: readonly HeldRole[],
@@ -313,7 +298,6 @@ export function canAssignRole(user: UserRecord, other: UserRecord, hasForeignRol
  * Whether a user may create an object of a type: users and organizations only as a superuser, others in an
  * organization that the user administers, or by a role. Organization admins create users in their
  * organizations.
- *
  * @param held What {@link heldRoles} says of the user.
  */
 export function canCreate(user: UserRecord, type: string, held: readonly HeldRole[] = []): boolean {

@@ -18,8 +18,7 @@ export interface Exchange {
 }
 
 /**
- * Handles one method of an endpoint. Returns the body, or undefined for an empty body or if the reply was
- * sent.
+ * Handles one method of an endpoint. Returns the body; undefined for an empty one or if the reply was sent.
  */
 export type Handler = (exchange: Exchange) => Promise<unknown>;
 
@@ -188,10 +187,7 @@ function requireAcceptable(request: FastifyRequest): void {
   }
 }
 
-/**
- * Refuses a `format` that the controller does not have either. `api` is its page for browsers; here it is
- * JSON, too.
- */
+/** Refuses a `format` that the controller has not either. `api` is its page for browsers; here it is JSON. */
 function requireFormat(request: FastifyRequest): void {
   const format = lastValue(new URLSearchParams(parseTarget(request.url).query), 'format');
   if (format !== null && !['', 'json', 'api'].includes(format)) throw notFound();

@@ -101,10 +101,8 @@ export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldR
 };
 
 /**
- * Refuses new values that the caller may not set, although the caller may change the object.
- *
- * @param change The values before and after, by field; those that are equal are not checked.
- * @throws RequestFailure 400 or 403
+ * Refuses new values that the caller may not set, although the caller may change the object. Values that are
+ * equal before and after are not checked. Throws RequestFailure 400 or 403.
  */
 export function requireFieldRights(
   type: string,

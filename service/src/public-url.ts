@@ -11,11 +11,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * The origin of a configured public URL.
- *
- * @throws TokenctlError `usage` for anything but https://HOST[:PORT]; http is for loopback addresses only.
- */
+/** The origin of a public URL. Throws `usage` for anything but https://HOST[:PORT], or http on loopback. */
 export function publicOrigin(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isPlain = url !== null && url.href === `${url.origin}/` && url.hostname !== '';
@@ -31,7 +27,6 @@ export function publicOrigin(text: string): string {
  * site could reach the service under the site's own name (DNS rebinding). An address in the Host header
  * cannot be rebound. A request with two Host headers is refused (RFC 9112 section 3.2): a proxy may have read
  * the other one.
- *
  * @param publicUrl The origin; null to serve loopback names only.
  */
 export function setIssuer(app: FastifyInstance, publicUrl: string | null): void {

@@ -28,11 +28,7 @@ export function limitParameters(app: FastifyInstance): void {
   });
 }
 
-/**
- * Reads forms: an object with a text for each name, or a list of texts for a repeated one.
- *
- * @param refused The error for a form with too many parameters.
- */
+/** Reads forms: a text for each name, or a list for a repeated one; too many parameters are `refused`. */
 export function readForms(app: FastifyInstance, refused: (problem: string) => Error = badRequest): void {
   const type = 'application/x-www-form-urlencoded';
   app.addContentTypeParser<string>(type, { parseAs: 'string' }, (_request, body, done) => {
@@ -98,9 +94,7 @@ function jsonProblem(text: string): string | null {
   return null;
 }
 
-/**
- * The body as an object. Other JSON values are answered with 400 (the controller answers 500 to `null`).
- */
+/** The body as an object. Other JSON values are answered with 400 (the controller answers 500 to `null`). */
 export function jsonObject(request: FastifyRequest): Record<string, unknown> {
   const { body } = request;
   if (body === undefined) {
@@ -136,8 +130,7 @@ export function parseTarget(url: string): Target {
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * The client's network for rate limits, as of the start of the request: a closed connection has no
-     * address.
+     * The client's network for rate limits, as of the request's start: a closed connection has no address.
      */
     network: string;
   }

@@ -43,10 +43,8 @@ const IN_TEAM: Readonly<Partial<Record<RoleName, readonly RoleName[]>>> = {
 };
 
 /**
- * The roles of an object that a role gives, itself included.
- *
- * @param all All roles of the object, in the controller's order.
- * @param given The role, and whether it is one of the object or one of its organization.
+ * The roles of an object that a role gives, itself included, of all its roles in the controller's order. The
+ * role that is given is one of the object, or one of its organization.
  */
 export function rolesGivenBy(
   type: ResourceWithRoles,

@@ -87,7 +87,6 @@ const DRAIN_TIMEOUT_MS = 10_000;
 
 /**
  * Opens and migrates the database, fills it on the first start, and listens.
- *
  * @throws TokenctlError `usage` for an address that needs TLS or a port in use, `busy`,
  * `database_unreachable`, `configuration`.
  */
@@ -231,9 +230,7 @@ const ARRIVAL_MS = 300;
 
 /** The connections of a server, with the number of pending requests on each. */
 interface Connections {
-  /**
-   * Closes each connection once it has no pending request, and all others after `timeoutMs`.
-   */
+  /** Closes each connection once it has no pending request, and all others after `timeoutMs`. */
   drain(timeoutMs: number): void;
 }
 

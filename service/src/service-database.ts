@@ -68,9 +68,8 @@ const PLANNING = { join_collapse_limit: '4', plan_cache_mode: 'force_generic_pla
 export type Place = { readonly url: Secret } | { readonly folder: string | null };
 
 /**
- * Opens the service's database and applies the missing migrations.
- *
- * @throws TokenctlError `configuration` for a database of a newer program, `busy`, `database_unreachable`.
+ * Opens the service's database and applies the missing migrations. Throws `configuration` for a database of a
+ * newer program, `busy`, `database_unreachable`.
  */
 export async function openDatabase(place: Place): Promise<Database> {
   const database = await open(place);
@@ -107,10 +106,8 @@ const ADMIN = 'admin';
 
 /**
  * Fills an empty database in one transaction: the superuser `admin`, the organization `Default`, and demo
- * resources (inventory, host, credentials, project, job template).
- *
- * @param password Returns the superuser's password. Called only for an empty database.
- * @returns Whether it was empty.
+ * resources (inventory, host, credentials, project, job template). Only then it asks for the superuser's
+ * password. Returns whether it was empty.
  */
 export async function prepareFirstStart(
   database: Database,
@@ -171,11 +168,9 @@ async function addDemoResources(
 }
 
 /**
- * Enables local accounts directly in the database, for administrators who are locked out. A service on
- * PostgreSQL applies the change at once. Revoked sessions and tokens stay revoked.
- *
- * @param dryRun Only reads.
- * @returns Whether they were off.
+ * Enables local accounts directly in the database, for administrators who are locked out; `dryRun` only
+ * reads. A service on PostgreSQL applies it at once. Revoked sessions and tokens stay revoked. Returns
+ * whether they were off.
  * @throws TokenctlError `busy` while a service runs on the embedded database, `not_found` if there is no
  * service's database, `database_unreachable`.
  */

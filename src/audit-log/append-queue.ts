@@ -30,7 +30,6 @@ export class AppendQueue {
 
   /**
    * Appends an entry together with all other pending ones.
-   *
    * @throws TokenctlError `audit_unavailable` for data that is not plain JSON, or if the write fails;
    * `intent_closed`.
    */

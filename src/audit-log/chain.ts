@@ -27,7 +27,6 @@ export interface Link {
 /**
  * Makes the next entry of a chain: numbered, with the hash of the line before it, as canonical JSON (RFC
  * 8785). Secrets in its data become `[redacted]`.
- *
  * @throws Error for data that JSON cannot hold: NaN, a lone surrogate, a cycle.
  */
 export function linkEntry(draft: EntryDraft, { head, open, at }: ChainState & { readonly at: Date }): Link {
@@ -49,7 +48,6 @@ export type LinkResult = Link | { readonly error: unknown };
 /**
  * Links several drafts to a chain. A draft that JSON cannot hold is left out, and so is a second outcome of
  * an intent: two processes that reconcile after a crash find the same open intents.
- *
  * @returns One result per draft, in their order, and the state of the chain after them.
  */
 export function linkGroup(
@@ -74,7 +72,6 @@ export function linkGroup(
 
 /**
  * The state of a chain after its last line; null for no line.
- *
  * @param name The name of the log in messages.
  * @throws TokenctlError `audit_unavailable` if the line is not an entry.
  */

@@ -1,10 +1,6 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 
-/**
- * The error for an audit log file that cannot be used.
- *
- * @param action Completes "Could not … the audit log": `write`, `read`, `rotate`.
- */
+/** The error for a file of the log that cannot be used. `action` completes "Could not … the audit log". */
 export function logUnavailable(path: string, action: string, cause: unknown): TokenctlError {
   if (cause instanceof TokenctlError) return cause;
   const code =

@@ -233,7 +233,6 @@ interface AppendResult {
 /**
  * Appends several entries with one write and one sync. The caller holds the lock of the log. An unfinished
  * last line, which a crash left, is removed and noted.
- *
  * @throws The error of the file system. The file then has the same size as before.
  */
 async function appendGroup(options: AppendOptions): Promise<AppendResult> {

@@ -98,7 +98,6 @@ const BLOCK_BYTES = 64 * 1024;
 
 /**
  * Finds an entry by its number with a binary search: about twenty reads for a million entries.
- *
  * @param size The number of bytes to search, up to the end of a complete line.
  * @returns The entry, or null if the file does not have it.
  */
@@ -111,7 +110,6 @@ export async function findEntry(file: FileHandle, size: number, seq: number): Pr
 
 /**
  * Finds the start of a line at or shortly before an entry, with a binary search.
- *
  * @returns The offset of the line, and the number of lines before it; the start of the file if nothing better
  * is found.
  */

@@ -146,10 +146,8 @@ export class LogLock {
   }
 
   /**
-   * Takes the lock.
-   *
-   * @throws TokenctlError `audit_unavailable` if others hold it for too long; the error of the file system if
-   * the lock file cannot be created.
+   * Takes the lock. Throws `audit_unavailable` if others hold it for too long; the error of the file system
+   * if the lock file cannot be created.
    */
   async take(): Promise<FileLock> {
     const path = `${this.#logPath}.lock`;
@@ -202,9 +200,7 @@ export class RunLocks {
   }
 
   /**
-   * Locks a run until disposed of.
-   *
-   * @throws The error of the file system if the lock file cannot be created.
+   * Locks a run until disposed of. Throws the error of the file system if the lock file cannot be created.
    */
   async lock(run: string): Promise<Disposable> {
     if (!UUID.test(run)) throw new Error('The name of a run must be a UUID');

@@ -232,11 +232,7 @@ class PostgresLog implements AuditLog {
   }
 }
 
-/**
- * The error for an audit log in PostgreSQL that cannot be used.
- *
- * @param action Completes "Could not … the audit log": `write`, `read`.
- */
+/** The error for a log in PostgreSQL that cannot be used. `action` completes "Could not … the audit log". */
 function postgresUnavailable(name: string, action: string, cause: unknown): TokenctlError {
   if (cause instanceof TokenctlError && cause.code !== 'database_unreachable') return cause;
   const state = sqlState(cause);

@@ -29,7 +29,6 @@ END $$`,
 
 /**
  * Creates the schema if it is missing.
- *
  * @param timeoutMs How long to wait for another process that creates it. Any statement may take twice that.
  * @throws The error of the database, for example for a missing permission.
  */
@@ -57,7 +56,6 @@ const PAGE_SIZE = 500;
 /**
  * Prepares a transaction for appending: it takes the lock of all appends, with a timeout, sees all entries
  * that were appended before, and is on the disk when it commits, whatever the defaults of the database.
- *
  * @param timeoutMs The timeout for the lock. Any statement may take twice that.
  */
 export async function lockForAppend(transaction: Queryable, timeoutMs: number): Promise<void> {
@@ -133,11 +131,7 @@ interface HeldLock {
 export class PostgresRunLocks {
   readonly #locks = new Map<string, HeldLock>();
 
-  /**
-   * Locks a run until disposed of.
-   *
-   * @throws The error of the database.
-   */
+  /** Locks a run until disposed of. Throws the error of the database. */
   async lock(database: Database, run: string): Promise<Disposable> {
     if (this.#locks.has(run)) throw new Error(`Run ${run} is already locked`);
     this.#locks.set(run, await takeRunLock(database, run));

@@ -55,7 +55,6 @@ export class Segments implements AsyncDisposable {
   /**
    * All lines, oldest first, in blocks as `linesOf` returns them. Archives were complete when they were
    * closed, so the last line of an archive always counts as ended.
-   *
    * @param from The number of an entry. Lines before it may be left out.
    */
   async *blocks(from = 1): AsyncIterable<readonly Line[]> {
@@ -80,9 +79,7 @@ export class Segments implements AsyncDisposable {
   }
 
   /**
-   * The intents that the last entry lists as open.
-   *
-   * @throws TokenctlError `audit_unavailable` if the last line is not an entry.
+   * The intents that the last entry lists as open. Throws `audit_unavailable` if the last line is no entry.
    */
   async openIntents(): Promise<readonly Entry[]> {
     const { current } = this;
@@ -135,7 +132,6 @@ export interface RotateFile {
  * Closes the file of a log under its archive name, and starts a new one whose first entry follows from the
  * last entry of the old file. The caller holds the lock of the log. After a crash at any point the log is
  * complete, and either rotated or not.
- *
  * @throws TokenctlError `log_broken` if the chain of the file is broken; the error of the file system.
  */
 export async function rotateFile({ path, file, state, clock, draft }: RotateFile): Promise<Rotation> {
@@ -206,7 +202,6 @@ export interface PruneArchives {
 /**
  * Removes the oldest archives whose entries are all old enough and have an outcome. First records the removal
  * in an entry, without which verification reports them as missing.
- *
  * @returns Null if no archive is old enough.
  */
 export async function pruneArchives({

@@ -171,11 +171,7 @@ abstract class TokenctlCommand extends Command {
     return this.#confirmation;
   }
 
-  /**
-   * Makes the change that `plan` plans, once it is confirmed.
-   *
-   * @throws TokenctlError `not_confirmed`, `not_approved`, and as the flow and the steps of the change.
-   */
+  /** Makes the change that `plan` plans, once it is confirmed. Throws as the flow and {@link carryOut}. */
   async change<Flags extends PlanFlags & GlobalFlags, Json>(
     flags: Flags,
     plan: (request: ChangeRequest<Flags>) => Promise<Planned<Json>>,
@@ -187,9 +183,8 @@ abstract class TokenctlCommand extends Command {
   }
 
   /**
-   * As {@link TokenctlCommand.change}, in the selected context. With several contexts, the plans are joined into one question. The
-   * gateway and the controller of a platform count as several.
-   *
+   * As {@link TokenctlCommand.change}, in the selected context. With several contexts, the plans are joined
+   * into one question. The gateway and the controller of a platform count as several.
    * @param options As of {@link TokenctlCommand.confirmation}.
    */
   async changeInContexts<Json>(
@@ -288,11 +283,7 @@ abstract class TokenctlCommand extends Command {
   }
 }
 
-/**
- * Checks --reason and --ticket, if the configuration requires them for changes.
- *
- * @throws TokenctlError `usage`
- */
+/** Checks --reason and --ticket, if the configuration requires them for changes. Throws `usage`. */
 export function requireAccount(
   required: { requireReason?: boolean | undefined; requireTicket?: boolean | undefined },
   { reason, ticket }: AccountFlags,

@@ -41,11 +41,7 @@ export const shells = ['bash', 'zsh', 'fish'] as const;
 /** A shell that can complete. */
 export type Shell = (typeof shells)[number];
 
-/**
- * The script that completes tokenctl in a shell: commands, flags, their values, and the contexts of the configuration.
- *
- * @param version The version of tokenctl, which the script names.
- */
+/** The script that completes commands, flags, their values and contexts in a shell; it names the version. */
 export function completionScript(
   shell: Shell,
   { commands, version }: { commands: readonly DescribedCommand[]; version: string },

@@ -61,9 +61,8 @@ const PART_SECTIONS = [
 type PartSection = (typeof PART_SECTIONS)[number];
 
 /**
- * Reads all layers (defaults, file, environment, flags; later ones win), merges them, checks the result against the
- * schema, and freezes it.
- *
+ * Reads all layers (defaults, file, environment, flags; later ones win), merges them, checks the result
+ * against the schema, and freezes it.
  * @param jobKinds What the `jobs` section may hold.
  * @throws TokenctlError `configuration` with each problem and its file and line, variable or flag
  */
@@ -142,9 +141,7 @@ export function withSettings(configuration: Configuration, settings: Partial<Con
 }
 
 /**
- * The path of the configuration file, for a command that writes it.
- *
- * @throws TokenctlError `configuration` if the environment names no folder for it
+ * The configuration file, to be written. Throws `configuration` if the environment names no folder for it.
  */
 export function writableFile({ file }: Configuration): string {
   if (file !== null) return file;
@@ -155,11 +152,7 @@ export function writableFile({ file }: Configuration): string {
   );
 }
 
-/**
- * The path of an audit log that is kept in a file.
- *
- * @throws TokenctlError `configuration` if no setting names it and the environment names no folder for it
- */
+/** The path of an audit log in a file. Throws `configuration` without a setting, or a folder for it. */
 export function auditLogFile({ file }: AuditLogSettings): string {
   if (file !== undefined) return file;
   throw new TokenctlError(
@@ -245,9 +238,8 @@ function deepFreeze<T>(value: T): T {
 }
 
 /**
- * Reads a policy file, which has the shape of the configuration's `policy` section and replaces it.
- *
- * @throws TokenctlError `configuration` if the file cannot be read, or with each problem and its line
+ * Reads a policy file, which has the shape of the configuration's `policy` section and replaces it. Throws
+ * `configuration` if the file cannot be read, or with each problem and its line.
  */
 export function policyFile(flag: string, environment: Environment): PolicySettings {
   const path = absolutePath(flag, process.cwd(), environment);

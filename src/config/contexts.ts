@@ -24,11 +24,10 @@ export type NamedRestContext = RestContext & { readonly name: string };
 export type NamedDatabaseContext = DatabaseContext & { readonly name: string };
 
 /**
- * The context to work in: the current one, or `name`, which can also be one component of a platform (`NAME/gateway`,
- * `NAME/controller`), as results call it.
- *
- * @throws TokenctlError `configuration` if no context is selected, `not_found` if it does not exist, `usage` if the name
- * stands for several contexts
+ * The context to work in: the current one, or `name`, which can also be one component of a platform
+ * (`NAME/gateway`, `NAME/controller`), as results call it.
+ * @throws TokenctlError `configuration` if no context is selected, `not_found` if it does not exist, `usage`
+ * if the name stands for several contexts
  */
 export function contextOf(configuration: Configuration, name = configuration.currentContext): NamedContext {
   if (name === undefined) {
@@ -159,11 +158,10 @@ export function noSuchContext(name: string, known: readonly string[]): TokenctlE
 }
 
 /**
- * The distinct names of the contexts to work in, if a list (`east,west`), a group or `all` selects several. Null if a
- * single context is selected, or none.
- *
- * @throws TokenctlError `not_found` for an unknown name, `usage` for an empty one, `configuration` if `all` is set and
- * there are no contexts
+ * The distinct names of the contexts to work in, if a list (`east,west`), a group or `all` selects several.
+ * Null if a single context is selected, or none.
+ * @throws TokenctlError `not_found` for an unknown name, `usage` for an empty one, `configuration` if `all`
+ * is set and there are no contexts
  */
 export function resolveContexts(configuration: Configuration, all: boolean): readonly string[] | null {
   const { contexts, currentContext } = configuration;
@@ -194,11 +192,7 @@ export type ContextCredential =
   | { readonly kind: 'token'; readonly token: Secret }
   | { readonly kind: 'password'; readonly username: string; readonly password: Secret };
 
-/**
- * Reads the credential of a context.
- *
- * @throws TokenctlError `configuration` if it has none, or if the secret cannot be read safely
- */
+/** Reads the credential of a context. Throws `configuration` if it has none, or it cannot be read safely. */
 export function credentialOf(context: NamedRestContext, environment: Environment): ContextCredential {
   const { name, url, token, username, password } = context;
   if (token !== undefined && 'file' in token && isLoggedOut(name, token.file))

@@ -25,9 +25,8 @@ import {
 import { plainIssue } from './setting-errors.ts';
 
 /**
- * Checks that a context can be added under this name.
- *
- * @throws TokenctlError `usage` if the name is invalid, reserved, a group's, or taken and `replace` is not set
+ * Checks that a context can be added under this name. Throws `usage` if the name is invalid, reserved, a
+ * group's, or taken and `replace` is not set.
  */
 export function requireFreeName(configuration: Configuration, name: string, replace: boolean): void {
   if (name === ENVIRONMENT_CONTEXT) {
@@ -55,11 +54,7 @@ export function requireFreeName(configuration: Configuration, name: string, repl
   }
 }
 
-/**
- * Checks the groups that a new context is to be added to.
- *
- * @throws TokenctlError `usage` if one is the name of a context or not a valid name
- */
+/** Checks the groups of a new context. Throws `usage` if one is the name of a context or not a valid name. */
 export function requireGroupNames(
   { contexts }: Pick<Configuration, 'contexts'>,
   { context, groups }: { context: string; groups: readonly string[] },
@@ -81,11 +76,7 @@ export function requireGroupNames(
 /** A context as flags give it: unchecked. */
 export type ContextDraft = { readonly [setting in keyof RestContext]?: unknown };
 
-/**
- * Checks a context before it is written.
- *
- * @throws TokenctlError `usage` that lists the invalid settings
- */
+/** Checks a context before it is written. Throws `usage` that lists the invalid settings. */
 export function checkedContext(name: string, draft: ContextDraft): NamedContext {
   const checked = contextSchema.safeParse(draft, { error: plainIssue });
   if (checked.success) return { ...checked.data, name };
@@ -94,9 +85,8 @@ export function checkedContext(name: string, draft: ContextDraft): NamedContext 
 }
 
 /**
- * Writes a context to the configuration file, whose comments are kept, and adds it to groups. A context that it replaces hands
- * on its rule of two persons. The first context of the
- * file becomes the current one.
+ * Writes a context to the configuration file, whose comments are kept, and adds it to groups. A context that
+ * it replaces hands on its rule of two persons. The first context of the file becomes the current one.
  */
 export function addContext(
   file: string,
@@ -127,11 +117,7 @@ function addToGroup(document: Document, { group, name }: { group: string; name: 
   else if (!members.items.some((item) => isScalar(item) && item.value === name)) members.add(name);
 }
 
-/**
- * Makes a context of the file the current one.
- *
- * @throws TokenctlError `not_found` if the file has no such context
- */
+/** Makes a context of the file the current one. Throws `not_found` if the file has no such context. */
 export function useContext(configuration: Configuration, name: string): void {
   contextInFile(configuration, name);
   editFile(writableFile(configuration), (document) => document.set('currentContext', name));
@@ -143,11 +129,7 @@ interface RemovedContext {
   readonly wasCurrent: boolean;
 }
 
-/**
- * Checks that a context can be removed.
- *
- * @throws TokenctlError as `removeContext` does
- */
+/** Checks that a context can be removed. Throws as `removeContext` does. */
 export function requireRemovable(configuration: Configuration, name: string): NamedContext {
   const context = contextInFile(configuration, name);
   requireUnused(configuration, [name, ...emptiedGroups(configuration, name)]);
@@ -202,11 +184,7 @@ export function renameContext(configuration: Configuration, name: string, to: st
   });
 }
 
-/**
- * Names the context of the database of a context in the configuration file.
- *
- * @throws TokenctlError `not_found` if the file does not have both
- */
+/** Names the context of its database in a context. Throws `not_found` if the file does not have both. */
 export function linkDatabase(configuration: Configuration, name: string, database: string): void {
   for (const each of [name, database]) contextInFile(configuration, each);
   editFile(writableFile(configuration), (document) =>
@@ -260,9 +238,8 @@ function requireUnused({ contexts, jobs }: Configuration, names: readonly string
 }
 
 /**
- * Edits the configuration file, which keeps its mode; a new one is of mode 0600, or that of the machine 0644: its service is
- * another user, and secrets are in files of their own.
- *
+ * Edits the configuration file, which keeps its mode; a new one is of mode 0600, or that of the machine 0644:
+ * its service is another user, and secrets are in files of their own.
  * @throws TokenctlError `configuration` if it cannot be read or written
  */
 export function editFile(file: string, edit: (document: Document) => void): void {

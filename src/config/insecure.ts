@@ -13,9 +13,8 @@ function insecurity({ url, verifyTls }: NamedRestContext): string | null {
 }
 
 /**
- * The warning about a context whose credential others on the way can read; null for any other. A context has to allow it.
- * `CONTROLLER_VERIFY_SSL=false` allows it for the context of the environment.
- *
+ * The warning about a context whose credential others on the way can read; null for any other. A context has
+ * to allow it. `CONTROLLER_VERIFY_SSL=false` allows it for the context of the environment.
  * @throws TokenctlError `configuration` if the context does not allow it.
  */
 export function insecureWarning(context: NamedContext): string | null {

@@ -183,9 +183,7 @@ export function configurationFile(
 }
 
 /**
- * Reads the configuration file as a layer. Paths in it are relative to its folder.
- *
- * @throws TokenctlError `configuration` where it cannot be read or is not YAML
+ * Reads the configuration file as a layer; paths in it are relative to its folder. Throws `configuration`.
  */
 export function fileLayer(file: ConfigurationFile, environment: Environment): Layer {
   const text = readConfiguration(file);
@@ -231,10 +229,8 @@ const MAX_ALIASES = 1_000;
 const MAX_DEPTH = 50;
 
 /**
- * Parses YAML.
- *
- * @throws TokenctlError `configuration` with the line of what is not well-formed, or for values that are nested or copied
- * too often.
+ * Parses YAML. Throws `configuration` with the line of what is not well-formed, or for values that are nested
+ * or copied too often.
  */
 export function parseConfiguration(text: string, path: string): ParsedFile {
   const lines = new LineCounter();

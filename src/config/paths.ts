@@ -22,8 +22,7 @@ export function stateFolderIfKnown(environment: Environment): string | null {
 
 /**
  * The folder for what must outlive a run but is no configuration: the audit log, the job ledger, incidents.
- *
- * @throws TokenctlError `configuration` if the environment names neither XDG_STATE_HOME nor HOME
+ * Throws `configuration` if the environment names neither XDG_STATE_HOME nor HOME.
  */
 export function stateFolder(environment: Environment): string {
   const folder = stateFolderIfKnown(environment);
@@ -66,9 +65,8 @@ function programFolder(environment: Environment, variable: string, inHome: strin
 }
 
 /**
- * Writes a file that only its owner can read, unless `mode` says more. It replaces an existing file in one step, so that a reader always finds
- * the old content or the new. A symbolic link is kept.
- *
+ * Writes a file that only its owner can read, unless `mode` says more. It replaces an existing file in one
+ * step, so that a reader always finds the old content or the new. A symbolic link is kept.
  * @throws TokenctlError `configuration` where it cannot be written
  */
 export function replaceFile(path: string, content: string, mode = 0o600): void {

@@ -13,9 +13,8 @@ const MORE_THAN_GROUP_READ = 0o037;
 const ROOT = 0;
 
 /**
- * Reads a secret from where the configuration says it is. A line feed at its end is not part of it.
- *
- * @throws TokenctlError `configuration` if it is missing, or if others can read its file
+ * Reads a secret from where the configuration says it is. A line feed at its end is not part of it. Throws
+ * `configuration` if it is missing, or if others can read its file.
  */
 export function readSecret(reference: SecretReference, environment: Environment): Secret {
   return 'env' in reference ? secretOf(environment, reference.env) : secretIn(reference.file, environment);
@@ -44,11 +43,7 @@ function secretIn(path: string, environment: Environment): Secret {
   return secretFrom(readSecretFile(path, environment), `The secret file ${path}`);
 }
 
-/**
- * Reads the text of a secret file.
- *
- * @throws TokenctlError `configuration` if it is missing, is not a file, or if others can read it
- */
+/** The text of a secret file. Throws `configuration` if it is missing, not a file, or readable by others. */
 export function readSecretFile(path: string, environment: Environment): string {
   const descriptor = openSecret(path);
   try {
@@ -70,9 +65,8 @@ export function readSecretFile(path: string, environment: Environment): string {
 }
 
 /**
- * The text of a secret file, which other systems write with a byte order mark or in another encoding.
- *
- * @throws TokenctlError `configuration` for an encoding other than UTF-8: read as UTF-8 it would be a wrong secret
+ * The text of a secret file, which other systems write with a byte order mark or in another encoding. Throws
+ * `configuration` for an encoding other than UTF-8: read as UTF-8 it would be a wrong secret.
  */
 function textOf(bytes: Buffer, path: string): string {
   const [first, second] = bytes;
@@ -132,10 +126,8 @@ export function storedSecretPath({
 }
 
 /**
- * Keeps a secret of a context in a file of its own, which only the owner can read, beside the
- * configuration file. An earlier secret of that context is replaced in one step.
- *
- * @returns the file's path
+ * Keeps a secret of a context in a file of its own, which only the owner can read, beside the configuration
+ * file, and returns its path. An earlier secret of that context is replaced in one step.
  */
 export function storeSecret(secret: Secret, place: Parameters<typeof storedSecretPath>[0]): string {
   const path = storedSecretPath(place);
@@ -150,9 +142,8 @@ export function databaseName(database: DatabaseSetting): string {
 }
 
 /**
- * Reads how a database is reached from where the configuration says it is: a URL or `service=NAME`, which
- * may hold a password and so travels as a secret.
- *
+ * Reads how a database is reached from where the configuration says it is: a URL or `service=NAME`, which may
+ * hold a password and so travels as a secret.
  * @throws TokenctlError `configuration` if it is missing, or if others can read its file
  */
 export function databaseConnection(database: DatabaseSetting, environment: Environment): Secret {

@@ -120,11 +120,7 @@ export function storeFor(settings: StoreSettings, consumer: string): StoreSettin
   }
 }
 
-/**
- * The settings of a store.
- *
- * @throws TokenctlError `not_found`
- */
+/** The settings of a store. Throws `not_found`. */
 export function storeSettings(name: string, stores: Readonly<Record<string, StoreSettings>>): StoreSettings {
   const found = Object.hasOwn(stores, name) ? stores[name] : undefined;
   if (found !== undefined) return found;

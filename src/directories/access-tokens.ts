@@ -39,9 +39,8 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
 const ASSERTION_S = 300;
 
 /**
- * Gets an access token by client credentials, as the value of an Authorization header.
- *
- * @throws TokenctlError `credentials_refused`, `target_unreachable`, `configuration` for a key that is none
+ * Gets an access token by client credentials, as the value of an Authorization header. Throws
+ * `credentials_refused`, `target_unreachable`, `configuration` for a key that is none.
  */
 export async function clientCredentialsToken(client: ClientCredentials): Promise<Secret> {
   const library = await import('openid-client');
@@ -56,11 +55,7 @@ export async function clientCredentialsToken(client: ClientCredentials): Promise
   );
 }
 
-/**
- * Gets an access token by a signed assertion, as the value of an Authorization header.
- *
- * @throws TokenctlError as {@link clientCredentialsToken}
- */
+/** Gets an access token by a signed assertion, as the value of an Authorization header. */
 export async function serviceAccountToken(account: ServiceAccount): Promise<Secret> {
   const library = await import('openid-client');
   const { email, subject, scope, tokenUrl, keyId, name } = account;

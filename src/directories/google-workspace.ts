@@ -26,11 +26,9 @@ const QUERY = {
 };
 
 /**
- * Reads the users of a Google Workspace account (`users.list` of the Admin SDK): suspended and archived ones are disabled. Deleted
- * users are not in the list. Google does not announce how many there are.
- *
- * @param options.customer The account: `my_customer` is that of the administrator.
- * @throws TokenctlError as {@link readWholeList}.
+ * Reads the users of a Google Workspace account (`users.list` of the Admin SDK; `my_customer` is that of the
+ * administrator): suspended and archived ones are disabled. Deleted users are not in the list. Google does
+ * not announce how many there are. Throws as {@link readWholeList}.
  */
 export async function readGoogleUsers(
   client: ProviderClient,

@@ -21,10 +21,9 @@ const listResponse = z.array(keycloakUser);
 const PAGE_SIZE = 500;
 
 /**
- * Reads the users of a realm (`GET /admin/realms/{realm}/users` of Keycloak's admin REST API): a user whose `enabled` is false is
- * disabled. `users/count` announces how many there are. The client's service account needs the role `view-users` of
- * `realm-management`: with less, Keycloak leaves users out of both.
- *
+ * Reads the users of a realm (`GET /admin/realms/{realm}/users` of Keycloak's admin REST API): a user whose
+ * `enabled` is false is disabled. `users/count` announces how many there are. The client's service account
+ * needs the role `view-users` of `realm-management`: with less, Keycloak leaves users out of both.
  * @throws TokenctlError as {@link readWholeList}.
  */
 export async function readKeycloakUsers(

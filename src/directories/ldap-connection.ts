@@ -94,11 +94,7 @@ export class LdapConnection {
     server.signal?.addEventListener('abort', this.#abort);
   }
 
-  /**
-   * Connects, encrypted.
-   *
-   * @throws TokenctlError `target_unreachable`, `configuration` for an address that is not encrypted, `interrupted`
-   */
+  /** Connects, encrypted. Throws `target_unreachable`, `configuration` without encryption, `interrupted`. */
   static async open(server: LdapServer): Promise<LdapConnection> {
     const { url, startTls, signal, name } = server;
     requireEncryption(server);
@@ -120,9 +116,7 @@ export class LdapConnection {
   }
 
   /**
-   * Binds with a name and a password (RFC 4513 §5.1.3).
-   *
-   * @throws TokenctlError `credentials_refused`, and as every request
+   * Binds with a name and a password (RFC 4513 §5.1.3). Throws `credentials_refused`, and as every request.
    */
   async bind(dn: string, password: Secret): Promise<void> {
     const messageId = this.#send((id) => new BindRequest({ messageId: id, dn, password: password.reveal() }));
@@ -172,11 +166,7 @@ export class LdapConnection {
     }
   }
 
-  /**
-   * One entry by its name; null where there is none.
-   *
-   * @throws TokenctlError as {@link search}.
-   */
+  /** One entry by its name; null where there is none. Throws as {@link search}. */
   async entry(dn: string, attributes: readonly string[]): Promise<SearchEntry | null> {
     try {
       const found = this.search({ base: dn, scope: 'base', filter: ANY_ENTRY, attributes });

@@ -25,10 +25,7 @@ export class LdapFrames {
   }
 
   /**
-   * Adds what arrived.
-   *
-   * @returns The messages that are whole now.
-   * @throws Error for what is no message, and for one that is too long.
+   * Adds what arrived; returns the messages that are whole now. Throws for what is no message, or too long.
    */
   take(data: Buffer): Buffer[] {
     this.#chunks.push(data);
@@ -56,10 +53,8 @@ function lengthOf(data: Buffer): number {
 }
 
 /**
- * Reads the header of the element at an offset.
- *
- * @returns null if the data ends within the header
- * @throws Error for a length that LDAP does not allow (RFC 4511 §5.1: the definite form only)
+ * The header of the element at an offset; null if the data ends within it. Throws for a length that LDAP does
+ * not allow (RFC 4511 §5.1: the definite form only).
  */
 export function extentAt(data: Buffer, offset: number): Extent | null {
   const first = data[offset + 1];

@@ -23,10 +23,9 @@ const GROUPS_AT_ONCE = 50;
 const IN_CHAIN = '1.2.840.113556.1.4.1941';
 
 /**
- * Asks Active Directory who is in groups or in groups within them. Only the groups are found by the chain: a server follows it anew
- * for each entry, which takes Samba over a minute for 20,000 users. The groups themselves are read as well: the account may not read
- * `memberOf` of every user.
- *
+ * Asks Active Directory who is in groups or in groups within them. Only the groups are found by the chain: a
+ * server follows it anew for each entry, which takes Samba over a minute for 20,000 users. The groups
+ * themselves are read as well: the account may not read `memberOf` of every user.
  * @param options.matching The users that match one of some filters.
  * @throws TokenctlError `target_misbehaved` for a group that does not exist, and for groups without any user.
  */
@@ -101,15 +100,14 @@ interface GroupUsers {
 }
 
 /**
- * Finds out who is in groups or in groups within them, by following the members that are no users. A group that is its own member
- * does no harm.
+ * Finds out who is in groups or in groups within them, by following the members that are no users. A group
+ * that is its own member does no harm.
  *
- * A POSIX group lists the `uid` of its members, and has those whose `gidNumber` is its own as well (RFC 2307 §3): the controller counts
- * both (`PosixGroupType` of django-auth-ldap).
- *
+ * A POSIX group lists the `uid` of its members, and has those whose `gidNumber` is its own as well (RFC 2307
+ * §3): the controller counts both (`PosixGroupType` of django-auth-ldap).
  * @returns The numbers of the users.
- * @throws TokenctlError `target_misbehaved` for a group that does not exist, and for groups without any user; `unsupported` for too
- * many members that are not among the users.
+ * @throws TokenctlError `target_misbehaved` for a group that does not exist, and for groups without any user;
+ * `unsupported` for too many members that are not among the users.
  */
 export async function walkGroups(
   connection: LdapConnection,

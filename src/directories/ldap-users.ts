@@ -138,11 +138,7 @@ function filtersFor({ kind, value }: Identifier, source: LdapSource): readonly F
   ];
 }
 
-/**
- * Reads a filter (RFC 4515).
- *
- * @throws TokenctlError `configuration`
- */
+/** Reads a filter (RFC 4515). Throws `configuration`. */
 export function readFilter(text: string, setting: string): Filter {
   try {
     return FilterParser.parseString(text);

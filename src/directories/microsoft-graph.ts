@@ -23,10 +23,9 @@ const QUERY = new URLSearchParams({ ...SELECT, $top: '999', $count: 'true' });
 const HEADERS = { ConsistencyLevel: 'eventual' };
 
 /**
- * Reads the users of a Microsoft Entra tenant (`GET /users` of Microsoft Graph 1.0): a user whose `accountEnabled` is false is
- * disabled. The application needs the permission User.Read.All. The number of users is announced, since the header
- * ConsistencyLevel asks for it.
- *
+ * Reads the users of a Microsoft Entra tenant (`GET /users` of Microsoft Graph 1.0): a user whose
+ * `accountEnabled` is false is disabled. The application needs the permission User.Read.All. The number of
+ * users is announced, since the header ConsistencyLevel asks for it.
  * @throws TokenctlError as {@link readWholeList}; `target_misbehaved` also if `accountEnabled` is missing.
  */
 export async function readGraphUsers(client: ProviderClient): Promise<DirectoryUsers> {

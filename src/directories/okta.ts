@@ -34,10 +34,8 @@ const LISTS = [
 ];
 
 /**
- * Reads the users of an Okta organization (`GET /api/v1/users`): suspended and deactivated ones are disabled. Okta does not
- * announce how many there are.
- *
- * @throws TokenctlError as {@link readWholeList}.
+ * Reads the users of an Okta organization (`GET /api/v1/users`): suspended and deactivated ones are disabled.
+ * Okta does not announce how many there are. Throws as {@link readWholeList}.
  */
 export async function readOktaUsers(client: ProviderClient): Promise<DirectoryUsers> {
   return await readWholeList(client, async function* () {

@@ -74,10 +74,9 @@ export class ProviderClient {
 
   /**
    * Requests one page.
-   *
    * @param address Relative to the base address, or the absolute address of the next page.
-   * @throws TokenctlError `credentials_refused`, `permission_refused`, `target_unreachable`, `target_misbehaved`, and `interrupted`
-   * when the signal ends the reading.
+   * @throws TokenctlError `credentials_refused`, `permission_refused`, `target_unreachable`,
+   * `target_misbehaved`, and `interrupted` when the signal ends the reading.
    */
   async get(address: string, headers: Readonly<Record<string, string>> = {}): Promise<ProviderAnswer> {
     const url = URL.parse(address, this.#options.url);
@@ -204,11 +203,7 @@ export function isAnswer(error: unknown, statuses: readonly number[]): boolean {
   return error instanceof TokenctlError && statuses.includes(Number(error.details?.['status']));
 }
 
-/**
- * Checks that credentials travel encrypted.
- *
- * @throws TokenctlError `configuration`
- */
+/** Checks that credentials travel encrypted. Throws `configuration`. */
 export function requireEncrypted(url: URL): void {
   if (isProtected(url)) return;
   throw new TokenctlError('configuration', `The address of ${url.host} must begin with https://`, {

@@ -64,10 +64,8 @@ async function readPages(client: ProviderClient, pages: AsyncIterable<ProviderPa
 }
 
 /**
- * Follows addresses of next pages.
- *
- * @param read Reads the page of an address, and names the next one; null for the last page.
- * @throws TokenctlError `target_misbehaved` for an address that comes back.
+ * Follows addresses of next pages; `read` names the next one, null after the last page. Throws
+ * `target_misbehaved` for an address that comes back.
  */
 export async function* followPages(
   client: ProviderClient,
@@ -87,9 +85,8 @@ export async function* followPages(
 }
 
 /**
- * Requests one page, and reads it by its schema.
- *
- * @throws TokenctlError `target_misbehaved`, naming the member that differs and whose it is; and what the client throws.
+ * Requests one page, and reads it by its schema. Throws `target_misbehaved`, naming the member that differs
+ * and whose it is; and what the client throws.
  */
 export async function readPage<Schema extends z.ZodType>(
   client: ProviderClient,
@@ -122,11 +119,7 @@ function ownerOf(body: unknown, path: readonly PropertyKey[]): string {
 /** What asks a provider for the users with one value. */
 export type FindUsers = (client: ProviderClient, asked: Identifier) => Promise<readonly DirectoryUser[]>;
 
-/**
- * Requests one user by a part of an address.
- *
- * @returns The user; none where the provider answers that there is none.
- */
+/** Requests one user by a part of an address; none where the provider answers that there is none. */
 export async function findByPath<Schema extends z.ZodType>(
   client: ProviderClient,
   [users, value]: readonly [string, string],
@@ -157,9 +150,8 @@ export async function findByPath<Schema extends z.ZodType>(
 const CONCURRENCY = 4;
 
 /**
- * Asks a provider one question after another. A refused question does not end the others; what every question would meet does.
- *
- * @throws TokenctlError `interrupted`
+ * Asks a provider one question after another. A refused question does not end the others; what every question
+ * would meet does. Throws `interrupted`.
  */
 export async function askEach(
   client: ProviderClient,

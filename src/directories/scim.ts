@@ -44,9 +44,8 @@ const ATTRIBUTES = 'userName,externalId,active,emails';
 const HEADERS = { accept: 'application/scim+json, application/json' };
 
 /**
- * Reads the users of a SCIM 2.0 service provider, active or not: a user whose `active` is false is disabled. Reads pages by
- * index (RFC 7644 §3.4.2.4) or by cursor (RFC 9865).
- *
+ * Reads the users of a SCIM 2.0 service provider, active or not: a user whose `active` is false is disabled.
+ * Reads pages by index (RFC 7644 §3.4.2.4) or by cursor (RFC 9865).
  * @throws TokenctlError as {@link readWholeList}.
  */
 export async function readScimUsers(

@@ -37,7 +37,6 @@ const MESSAGE_TIMEOUT_MS = 60_000;
 /**
  * Sends each notice as an e-mail by SMTP (RFC 5321). The Message-ID derives from the notice's id, so that
  * mail programs show a notice that is sent twice only once.
- *
  * @throws TokenctlError `configuration` for an invalid server URL.
  */
 export function openEmail(options: EmailOptions): Notifier {
@@ -64,8 +63,7 @@ export function openEmail(options: EmailOptions): Notifier {
 
 /**
  * Sends each mail to its one recipient, whose address is an envelope address and never parsed as a list.
- *
- * @throws TokenctlError `configuration` for an invalid server URL.
+ * Throws `configuration` for an invalid server URL.
  */
 export function openMailer(options: MailerOptions): Mailer {
   const { from } = options;

@@ -36,7 +36,6 @@ const PAUSES_MS: readonly number[] = [500, 2_000, 5_000];
  * Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`: HMAC-SHA256 of `id.timestamp.body`, in
  * Base64 after `v1,`). Any 2xx accepts the notice. Broken connections, 429 and 5xx are retried; redirects are
  * not followed. Takes less than a minute in all.
- *
  * @throws TokenctlError `configuration` for an invalid URL.
  */
 export function openWebhook(options: WebhookOptions): Notifier {

@@ -211,11 +211,7 @@ const MARK_TONES: ReadonlyMap<string, Tone> = new Map([
 /** The narrowest column of marks, so that lists under each other line up. */
 const MARKS = 10;
 
-/**
- * A document for a terminal, a blank line between its parts.
- *
- * @returns Finished lines of any length, the last one with its line feed; empty for an empty document.
- */
+/** A document for a terminal, a blank line between its parts: finished lines of any length, or nothing. */
 export function documentText(document: Document, paint: Paint = unpainted): string {
   return partsOf(document)
     .map((part, index, all) => {

@@ -55,10 +55,8 @@ td.text{min-width:12em;overflow-wrap:break-word}.nb{white-space:nowrap}
 `;
 
 /**
- * The beginning of a page without scripts or network access, up to its content, which `PAGE_END` ends.
- *
- * @param title Plain text.
- * @param style Rules in addition to those of all pages.
+ * The beginning of a page without scripts or network access, which `PAGE_END` ends. The title is plain text;
+ * `style` adds to the rules of all pages.
  */
 export function pageStart(title: string, style = ''): string {
   return `<!doctype html>

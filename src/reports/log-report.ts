@@ -94,7 +94,6 @@ const states: Readonly<Record<RunAccount['state'], string>> = {
 
 /**
  * A run as a sentence: who did what where, how it ended, how long it took, and the ticket or the reason.
- *
  * @param options.state False leaves out how it ended.
  * @param options.whole The reason as well as the ticket.
  */

@@ -31,11 +31,7 @@ const MODES = { private: 0o600, public: 0o666 } as const;
 /** Who may read a file. One that is replaced keeps its mode. */
 export type FileReaders = keyof typeof MODES;
 
-/**
- * Tests, before anything is read, that a file does not exist or may be replaced.
- *
- * @throws TokenctlError `usage`
- */
+/** Tests, before anything is read, that a file does not exist or may be replaced. Throws `usage`. */
 export function requireNewOrReplaced(path: string, replace: boolean): void {
   if (replace || lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
   throw new TokenctlError('usage', `The file ${path} exists, and is not overwritten`, {
@@ -45,7 +41,6 @@ export function requireNewOrReplaced(path: string, replace: boolean): void {
 
 /**
  * Begins a file next to its final path, so that readers find either the old file or the complete new one.
- *
  * @param what How the file is called in errors: `The report`.
  * @throws TokenctlError `configuration` where it cannot be written
  */
@@ -94,7 +89,6 @@ export function pendingFile(path: string, what: string, readers: FileReaders = '
 
 /**
  * Writes a document to a file as it comes, in place of what may be there.
- *
  * @throws TokenctlError `configuration` where it cannot be written, and whatever the document throws; the
  * file is as it was then.
  */
@@ -118,7 +112,6 @@ const HEADING = '# tokenctl baseline 1';
 /**
  * Reads a baseline: under its heading a finding a line, as `never-used token:17`; what begins with `#` is a
  * remark.
- *
  * @param keepsKeys As of `Baseline`.
  * @throws TokenctlError `configuration` if it cannot be read or is not a baseline
  */
@@ -137,12 +130,7 @@ export async function readBaseline(path: string, keepsKeys = false): Promise<Bas
   }
 }
 
-/**
- * The baseline of these lines.
- *
- * @param options.name Names it in errors.
- * @throws TokenctlError `configuration` if it is not one, and whatever the lines throw
- */
+/** The baseline of these lines, which errors call `name`. Throws `configuration` if it is not one. */
 export async function parseBaseline(
   lines: AsyncIterable<string> | Iterable<string>,
   { name, keepsKeys }: { name: string; keepsKeys: boolean },

@@ -215,9 +215,7 @@ interface RunNowOptions extends ExecutionOptions {
 
 /**
  * Runs a job now, under the same claim as its ticks. A tick that waits for its retry, or was left by a killed
- * process, is run instead of a new one.
- *
- * @throws TokenctlError `already_running` if the job is already running, or a tick is kept.
+ * process, is run instead of a new one. Throws `already_running` if the job is running, or a tick is kept.
  */
 export async function runNow(job: ScheduledJob, options: RunNowOptions): Promise<RunEnded> {
   const { store, clock } = options;

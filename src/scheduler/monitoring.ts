@@ -32,7 +32,6 @@ interface HealthServer {
 /**
  * Serves `/healthz` (should the process be restarted), `/readyz` (can it run jobs) and `/metrics`, without
  * authentication and without secrets.
- *
  * @throws TokenctlError `usage` if the port is in use or the address is not available.
  */
 export async function serveHealth(

@@ -99,9 +99,7 @@ function invalid({ expression, timeZone }: ScheduleOptions, cause: unknown): Tok
 
 const DAY_MS = 86_400_000;
 
-/**
- * The wall clock of a time zone. A reading is its local time, in milliseconds as if it were UTC.
- */
+/** The wall clock of a time zone. A reading is its local time, in milliseconds as if it were UTC. */
 class WallClock {
   readonly #format: Intl.DateTimeFormat;
 
@@ -137,9 +135,7 @@ class WallClock {
     );
   }
 
-  /**
-   * The first instant with this reading; if the clock was set forward past it, the instant of the change.
-   */
+  /** The first instant with this reading; if the clock was set forward past it, the instant of the change. */
   firstInstant(reading: number): number {
     const before = this.ahead(reading - DAY_MS);
     const after = this.ahead(reading + DAY_MS);

@@ -37,11 +37,7 @@ export class Scheduler {
     return [...this.#loops.values()].map(({ job }) => job);
   }
 
-  /**
-   * Replaces the jobs. Unchanged jobs and runs in progress continue.
-   *
-   * @throws TokenctlError `database_unreachable`; nothing is replaced then.
-   */
+  /** Replaces the jobs. Unchanged jobs and runs in progress continue. Nothing is replaced if it throws. */
   async replace(jobs: readonly ScheduledJob[]): Promise<void> {
     const { store, clock } = this.#options;
     await store.register(

@@ -47,10 +47,8 @@ export const serverLimits = {
 } as const;
 
 /**
- * Limits connections, and the requests being answered. A request counts once its body is there: whoever sends slowly holds a
- * connection, and no more.
- *
- * @param refuse Answers a request that is not taken.
+ * Limits connections, and the requests being answered. A request counts once its body is there: whoever sends
+ * slowly holds a connection, and no more. `refuse` answers one that is not taken.
  */
 export function limitRequests(
   app: FastifyInstance,

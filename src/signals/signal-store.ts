@@ -23,20 +23,12 @@ import type {
 import { signalStates } from '../operations/ports/signals.ts';
 import { signalsSchema } from './signal-tables.ts';
 
-/**
- * Opens the queue in an SQLite file, for any number of processes on one machine.
- *
- * @throws TokenctlError as {@link openStateFile}.
- */
+/** Opens the queue in an SQLite file, for processes on one machine. Throws as {@link openStateFile}. */
 export async function openSignalFile(path: string): Promise<SignalStore> {
   return new StoredSignals(await openStateFile(path, signalsSchema));
 }
 
-/**
- * Opens the queue in PostgreSQL, for replicas on several machines, in the schema `tokenctl_signals`.
- *
- * @throws TokenctlError as {@link openStateDatabase}.
- */
+/** Opens the queue in PostgreSQL (`tokenctl_signals`), for replicas. Throws as {@link openStateDatabase}. */
 export async function openSignalDatabase(options: StateDatabaseOptions): Promise<SignalStore> {
   return new StoredSignals(await openStateDatabase(options, signalsSchema));
 }

@@ -21,11 +21,7 @@ const PLUGIN_TIMEOUT_MS = 30_000;
 /** The variables of the environment. */
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/**
- * Reads how a pod reaches its cluster: its service account.
- *
- * @throws TokenctlError `configuration` outside of a cluster
- */
+/** Reads how a pod reaches its cluster: its service account. Throws `configuration` outside of a cluster. */
 export function accessInCluster(name: string, environment: Variables, folder = ACCOUNT): ClusterAccess {
   const [host, port] = [environment['KUBERNETES_SERVICE_HOST'], environment['KUBERNETES_SERVICE_PORT']];
   if (!host || !port) {

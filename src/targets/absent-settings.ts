@@ -17,9 +17,8 @@ const ALTERNATIVES: Partial<Record<Name, string>> = {
 };
 
 /**
- * Refuses a change of settings that a target does not have, which read as null. Null in a change means no change.
- *
- * @throws TokenctlError `unsupported` with a hint where to set it instead.
+ * Refuses a change of settings that a target does not have, which read as null. Null in a change means no
+ * change. Throws `unsupported` with a hint where to set it instead.
  */
 export function refuseAbsent(
   change: Partial<AuthenticationSettings>,

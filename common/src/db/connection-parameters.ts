@@ -88,10 +88,8 @@ const RESTRICTED_VARIABLES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Resolves the parameters of a connection: from the URL or keywords, then the service (named there or in
- * PGSERVICE), then the PG* variables, then libpq's defaults. The password may also come from `~/.pgpass`.
- *
- * @throws TokenctlError `configuration`
+ * The parameters of a connection: of the URL or keywords, then the service (named there or in PGSERVICE),
+ * then the PG* variables, then libpq's defaults; the password also of `~/.pgpass`. Throws `configuration`.
  */
 export function readConnection(connection: Secret, environment: Environment): ConnectionParameters {
   const given = readConnectionString(connection);
@@ -256,11 +254,9 @@ const PLAIN: TlsAttempt = { transport: 'plain', ssl: false };
 
 /**
  * The ways to try, one after the other, with libpq's meaning of `sslmode`
- * (https://www.postgresql.org/docs/current/libpq-ssl.html): pg 8 by itself takes `require` for
- * `verify-full`, and never goes on without TLS.
- *
- * @param host The name that the certificate must be for.
- * @throws TokenctlError `configuration` where a certificate is missing or cannot be read.
+ * (https://www.postgresql.org/docs/current/libpq-ssl.html): pg 8 by itself takes `require` for `verify-full`,
+ * and never goes on without TLS. The certificate must be for `host`. Throws `configuration` where one is
+ * missing or cannot be read.
  */
 export function tlsAttempts(parameters: TlsParameters, host: string): readonly TlsAttempt[] {
   const { mode, rootCertificate } = parameters;

@@ -13,7 +13,6 @@ export type Keywords = ReadonlyMap<string, string>;
 /**
  * Parses a connection string: a `postgresql://` URL, or libpq's `keyword=value` form
  * (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING).
- *
  * @throws TokenctlError `configuration`. The message repeats nothing of the text, which may hold a password.
  */
 export function readConnectionString(connection: Secret): Keywords {
@@ -84,11 +83,7 @@ function unreadableKeywords(): TokenctlError {
   });
 }
 
-/**
- * Servers of which libpq would take the first that answers, or that `target_session_attrs` fits.
- *
- * @param where What names them.
- */
+/** Several servers, of which libpq would take the first that answers, or that `target_session_attrs` fits. */
 export function severalHosts(where: string): TokenctlError {
   return new TokenctlError('configuration', `Several database hosts in ${where} are not supported`, {
     hint: `${ONE_SERVER} Add a context for each other server.`,
@@ -111,7 +106,6 @@ const SYSTEM_FOLDER = '/etc/postgresql-common';
  * The connection parameters of a service, from the user's file (PGSERVICEFILE, `~/.pg_service.conf`) or the
  * system's (`pg_service.conf` in PGSYSCONFDIR)
  * (https://www.postgresql.org/docs/current/libpq-pgservice.html).
- *
  * @throws TokenctlError `configuration` if neither has the service, or its entry is invalid.
  */
 export function readService(name: string, environment: Environment): Keywords {
@@ -175,7 +169,6 @@ interface PasswordKey {
 /**
  * Finds the password for a connection in a file like `~/.pgpass`
  * (https://www.postgresql.org/docs/current/libpq-pgpass.html): the first matching line counts.
- *
  * @returns Null if no entry matches. As in libpq, a file that is missing or that others can read is ignored.
  */
 export function passwordFrom(file: string, key: PasswordKey): string | null {

@@ -4,18 +4,12 @@ type Row = Record<string, unknown>;
 /** What statements can be run on: a database, or one transaction of it. */
 export interface Queryable {
   /**
-   * Runs one statement with `$1` parameters.
-   *
-   * @param prepared A name for the statement where it is run very often: PostgreSQL then parses and plans it
-   *   once a connection. One name stands for one text, so that there are few of them.
-   * @returns Its rows.
+   * Runs one statement with `$1` parameters, and returns its rows.
+   * @param prepared A name where it is run very often: PostgreSQL then parses and plans it once a connection.
+   * One name stands for one text, so that there are few of them.
    */
   query<R extends object = Row>(sql: string, values?: readonly unknown[], prepared?: string): Promise<R[]>;
-  /**
-   * Runs one statement for its effect.
-   *
-   * @returns How many rows it touched.
-   */
+  /** Runs one statement for its effect. Returns how many rows it touched. */
   execute(sql: string, values?: readonly unknown[]): Promise<number>;
 }
 
@@ -24,10 +18,8 @@ export interface Database extends Queryable {
   readonly kind: 'postgresql' | 'embedded';
   /**
    * Runs `work` in one transaction: committed when it returns, rolled back when it throws.
-   *
    * @param options `responseTimeout`: how long a server may take to answer one statement, in milliseconds,
-   * where that differs
-   *   from other transactions.
+   * where that differs from other transactions.
    */
   transaction<T>(
     work: (transaction: Queryable) => Promise<T>,
@@ -55,7 +47,6 @@ export const ADVISORY_LOCKS = {
 
 /**
  * Takes a lock until the end of the transaction.
- *
  * @param timeoutMs How long it waits for the lock, and each later statement for another one (SQLSTATE 55P03).
  * Any statement may take twice that (57014).
  */

@@ -25,10 +25,9 @@ function queryable(connection: Connection): Queryable {
  * need be and locked against a second process: two of them would lose rows without a word. Nothing is
  * fsynced: it is for trying, for tests and for small installations. The folder gets mode 0700, and the
  * database files mode 0600.
- *
  * @param folder Where its files live; null keeps everything in memory.
- * @throws TokenctlError `busy` where another process has it open, `database_unreachable` where it cannot
- *   be opened, `configuration` for a folder with other files, or one that other users can write to.
+ * @throws TokenctlError `busy` where another process has it open, `database_unreachable` where it cannot be
+ * opened, `configuration` for a folder with other files, or one that other users can write to.
  */
 export async function openEmbedded(folder: string | null): Promise<Database> {
   const { PGlite } = await import('@electric-sql/pglite');

@@ -4,11 +4,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Creates a folder and its parents with mode 0700. With `recursive`, Node.js never returns if the file system
- * reports ENOENT for a folder whose parent exists, as `/proc` does.
- *
- * @returns The topmost new folder, or undefined if all existed.
- * @throws The file system's error.
+ * Creates a folder and its parents with mode 0700, and returns the topmost new one; undefined if all existed.
+ * With `recursive`, Node.js never returns where the file system reports ENOENT for a folder whose parent
+ * exists, as `/proc` does.
  */
 export async function makeFolder(path: string): Promise<string | undefined> {
   try {
@@ -36,14 +34,10 @@ export interface FileLock extends Disposable {
 const SQLITE_BUSY = 5;
 
 /**
- * Takes an exclusive lock on a file. The file is created if it does not exist, and stays empty.
- *
- * Node.js has no file locks, and a lock folder or pid file outlives a killed process. An exclusive
+ * Takes an exclusive lock on a file, which is created if it does not exist, and stays empty; null if it is
+ * held. Node.js has no file locks, and a lock folder or pid file outlives a killed process. An exclusive
  * transaction of SQLite is a lock of the operating system: it always ends with the process, and works between
  * processes and within one.
- *
- * @returns The lock, or null if it is held already.
- * @throws The file system's error if the file cannot be created or written.
  */
 export function tryLock(path: string): FileLock | null {
   const database = new DatabaseSync(path, { timeout: 0 });
@@ -63,12 +57,7 @@ export function tryLock(path: string): FileLock | null {
   return { release, [Symbol.dispose]: release };
 }
 
-/**
- * The same, waiting until the lock is free.
- *
- * @param patience For how long, in milliseconds.
- * @returns The lock, or null where it was not free in time.
- */
+/** The same, waiting for at most `patience` milliseconds; null where it was not free in time. */
 export async function lock(path: string, patience: number): Promise<FileLock | null> {
   const until = performance.now() + patience;
   for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {

@@ -13,11 +13,9 @@ export interface Migration {
 export const MIGRATION = { responseTimeout: 86_400_000 } as const;
 
 /**
- * Brings a database to the newest of the given migrations: all that are missing, in order, in one
- * transaction under an advisory lock, so that several processes may start at once.
- *
- * @returns How many were applied.
- * @throws TokenctlError `configuration` where the database is newer than the program.
+ * Brings a database to the newest of the given migrations, in one transaction under an advisory lock, so that
+ * several processes may start at once; returns how many were applied. Throws `configuration` where the
+ * database is newer than the program.
  */
 export function migrate(database: Database, migrations: readonly Migration[]): Promise<number> {
   return database.transaction(async (transaction) => {
@@ -33,11 +31,7 @@ export async function lockMigrations(transaction: Queryable): Promise<void> {
   await transaction.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.serviceMigration]);
 }
 
-/**
- * The part of {@link migrate} after taking the lock, for callers that must check the database first.
- *
- * @throws TokenctlError `configuration` where the database is newer than the program.
- */
+/** The part of {@link migrate} after taking the lock, for callers that must check the database first. */
 export async function applyMissing(
   transaction: Queryable,
   migrations: readonly Migration[],

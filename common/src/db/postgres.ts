@@ -67,11 +67,7 @@ const types: pg.CustomTypesConfig = {
         )) as pg.CustomTypesConfig['getTypeParser'],
 };
 
-/**
- * Opens the pool in the first way of encrypting, or not, that the server takes, and tries a connection.
- *
- * @throws TokenctlError as `openPostgres` does.
- */
+/** Opens the pool in the first way of encrypting, or not, that the server takes, and tries a connection. */
 async function openPool(options: PostgresOptions, parameters: ConnectionParameters) {
   const isLocal = parameters.host.startsWith('/');
   const attempts = isLocal
@@ -343,10 +339,8 @@ function isLost(error: unknown): boolean {
 /**
  * Opens a PostgreSQL database and tests the connection. The URL, the PG* variables, services and `~/.pgpass`
  * work as in libpq.
- *
- * @throws TokenctlError `database_unreachable` if it does not respond or refuses, `credentials_refused` if it
- * requires a
- *   password and none is given, `configuration` for an invalid connection.
+ * @throws TokenctlError `database_unreachable`, `credentials_refused` without the password that it requires,
+ * `configuration`.
  */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresDatabase> {
   const parameters = readConnection(options.url, options.environment ?? process.env);

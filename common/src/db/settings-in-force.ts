@@ -22,10 +22,9 @@ export function settingsIn(options: string | undefined): SessionSettings {
 }
 
 /**
- * Makes sure that settings are in force. A pooler may have ignored them when the connection was made (PgBouncer:
- * `ignore_startup_parameters`): then they are set again, and read by another statement, which a pooler that shares connections may
- * send to another one.
- *
+ * Makes sure that settings are in force. A pooler may have ignored them when the connection was made
+ * (PgBouncer: `ignore_startup_parameters`): then they are set again, and read by another statement, which a
+ * pooler that shares connections may send to another one.
  * @throws TokenctlError `configuration` if one is not in force, and what the server throws
  */
 export async function requireInForce(

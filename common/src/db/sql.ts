@@ -125,11 +125,7 @@ export function joined(
 
 const NAME = /^[a-z_][a-z0-9_]*$/;
 
-/**
- * The name of a table or a column, with its alias before a dot.
- *
- * @throws Error unless it is one of letters, digits and `_`, as all names of this program are.
- */
+/** The name of a table or a column, with its alias before a dot. Throws unless of letters, digits and `_`. */
 export function identifier(text: string): Sql {
   const parts = text.split('.');
   if (!parts.every((part) => NAME.test(part))) throw new Error(`no name in SQL: ${JSON.stringify(text)}`);
@@ -137,10 +133,8 @@ export function identifier(text: string): Sql {
 }
 
 /**
- * A word or a whole number of this program as text of the statement: where a parameter would keep PostgreSQL from planning
- * a prepared statement once.
- *
- * @throws Error for any other text or number.
+ * A word or a whole number of this program as text of the statement, where a parameter would keep PostgreSQL
+ * from planning a prepared statement once. Throws for any other.
  */
 export function literal(value: string | number): Sql {
   const isPlain = typeof value === 'number' ? Number.isSafeInteger(value) : /^[\w ]*$/.test(value);

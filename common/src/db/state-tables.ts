@@ -25,11 +25,7 @@ export interface StateSchema {
   /** The page of the documentation with the rights that a database role needs. */
   readonly docs: string;
   readonly lock: Extract<keyof typeof ADVISORY_LOCKS, `${string}Schema`>;
-  /**
-   * Creates the tables, or migrates them, in an exclusive transaction.
-   *
-   * @throws TokenctlError `configuration` if they are newer than the program.
-   */
+  /** Creates or migrates the tables in an exclusive transaction. Throws `configuration` if they are newer. */
   create(
     queryable: Queryable,
     options: { readonly exist: boolean; readonly indexStatement: (index: StateIndex) => string },
@@ -39,11 +35,7 @@ export interface StateSchema {
 export interface StateTables {
   /** The database's own time in milliseconds since 1970, as an SQL expression. */
   readonly now: Sql;
-  /**
-   * Runs `work` in one transaction. What it commits is on stable storage.
-   *
-   * @throws TokenctlError `database_unreachable`.
-   */
+  /** Runs `work` in one transaction. What it commits is on stable storage. Throws `database_unreachable`. */
   transaction<T>(work: (queryable: Queryable) => Promise<T>): Promise<T>;
   /** Waits for other transactions that call this, until the end of this one. SQLite has one writer at a time anyway. */
   takeTurn(queryable: Queryable): Promise<void>;
@@ -56,11 +48,10 @@ const FILE_TIMEOUT_MS = 15_000;
 const SQLITE_BUSY = 5;
 
 /**
- * Opens tables in an SQLite file, for any number of processes on one machine. Creates the file and its folder if they are
- * missing. SQLite's locks end with the process that holds them.
- *
- * @throws TokenctlError `database_unreachable` if the file cannot be opened or holds something else,
- * `configuration` if it is newer than the program.
+ * Opens tables in an SQLite file, for any number of processes on one machine; makes the file and its folder
+ * if need be. SQLite's locks end with the process that holds them.
+ * @throws TokenctlError `database_unreachable` if it cannot be opened or is something else, `configuration`
+ * if it is newer.
  */
 export async function openStateFile(path: string, schema: StateSchema): Promise<StateTables> {
   const database = await open(path, schema);
@@ -180,10 +171,9 @@ export interface StateDatabaseOptions {
 }
 
 /**
- * Opens tables in PostgreSQL, for replicas on several machines. Creates the schema if it is missing.
- *
- * @throws TokenctlError `database_unreachable`, `configuration` if the tables are newer than the program,
- * `permission_refused` if the role may not create the schema, `busy` if another process does not finish creating it.
+ * Opens tables in PostgreSQL, for replicas on several machines; creates the schema if it is missing.
+ * @throws TokenctlError `database_unreachable`, `configuration` if they are newer, `permission_refused` if
+ * the role may not create the schema, `busy` if another process does not finish creating it.
  */
 export async function openStateDatabase(
   { database, timeoutMs = DATABASE_TIMEOUT_MS }: StateDatabaseOptions,

@@ -41,11 +41,7 @@ export class BuiltFiles {
     );
   }
 
-  /**
-   * A file by its name, in the smallest form that the client takes; null if there is none.
-   *
-   * @param accepted The value of `Accept-Encoding`, if the client sent one.
-   */
+  /** A file by its name, in the smallest form that `Accept-Encoding` allows; null if there is none. */
   find(name: string, accepted: string | string[] | undefined): BuiltFile | null {
     const plain = this.#files.get(name);
     const type = TYPES[extname(name)];

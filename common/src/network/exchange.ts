@@ -20,11 +20,10 @@ export class OverlongResponse extends Error {
 }
 
 /**
- * `fetch` for all that is not the target: reads the response whole, follows no redirect, and goes through the proxy. Without a
- * dispatcher, it reaches https addresses only, and http addresses of this machine.
- *
- * @throws OverlongResponse; TokenctlError `target_unreachable` if the proxy is what fails; Error for an address that is not
- * protected, and as `fetch` does.
+ * `fetch` for all that is not the target: reads the response whole, follows no redirect, and goes through the
+ * proxy. Without a dispatcher, it reaches https addresses only, and http addresses of this machine.
+ * @throws OverlongResponse; TokenctlError `target_unreachable` if the proxy is what fails; Error for an
+ * address that is not protected, and as `fetch` does.
  */
 export async function exchange(address: string | URL, request: BoundedRequest): Promise<Response> {
   const { maxBytes, cut = false, dispatcher, ca, ...options } = request;

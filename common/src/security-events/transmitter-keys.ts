@@ -92,11 +92,7 @@ export class TransmitterKeys {
   }
 }
 
-/**
- * Reads a file of keys once, before tokens arrive.
- *
- * @throws TokenctlError `configuration` if it has no keys that can be read; nothing of it is quoted.
- */
+/** Reads a file of keys once, before tokens arrive. Throws `configuration`, which quotes nothing of it. */
 export async function requireKeysIn(path: string): Promise<void> {
   try {
     createLocalJWKSet(keysIn(await readFile(path, 'utf8')).keys);

@@ -47,7 +47,6 @@ export interface Expected {
 
 /**
  * Verifies a security event token (RFC 8417): type, signature, algorithm, issuer, audience and age.
- *
  * @param maxAge How old it may be, in seconds: transmitters redeliver what was not acknowledged.
  * @throws SignalRefusal for one that is invalid, {@link KeysUnavailable} where that cannot be told
  */
@@ -212,11 +211,7 @@ function refusalOf(error: unknown, now = new Date()): unknown {
   return error;
 }
 
-/**
- * The issuer that a token names, before anything of it is verified: for finding the keys only.
- *
- * @throws SignalRefusal `invalid_request` for what is no JWT
- */
+/** The issuer that a token names, before anything is verified: for finding the keys. Throws SignalRefusal. */
 export function unverifiedIssuer(token: string): string {
   const [, payload = ''] = token.split('.', 3);
   if (token.length > MAX_TOKEN_LENGTH) throw invalid('it is too long');

@@ -60,11 +60,7 @@ export interface DecidingEvent {
   readonly doubt: string | null;
 }
 
-/**
- * What to do for a token: the strongest of the actions that its events are mapped to.
- *
- * @returns null if no event is about a user
- */
+/** What to do for a token: the strongest of the actions for its events; null if none is about a user. */
 export function decidingEvent(
   events: readonly SignalEvent[],
   actions: Readonly<Record<SignalKind, SignalAction | ConditionalAction>>,

@@ -150,9 +150,8 @@ const MAX_EVENTS = 10;
 const MAX_ID_LENGTH = 256;
 
 /**
- * Reads the claims of a verified security event token. Who it is about is in `sub_id` (Shared Signals 1.0) or, in older
- * drafts, in the `subject` of the event; where the two differ, a person has to decide.
- *
+ * Reads the claims of a verified security event token. Who it is about is in `sub_id` (Shared Signals 1.0)
+ * or, in older drafts, in the `subject` of the event; where the two differ, a person has to decide.
  * @throws SignalRefusal `invalid_request`
  */
 export function readSecurityEvent(claims: Readonly<Record<string, unknown>>): SecurityEvent {
@@ -176,11 +175,7 @@ export function readSecurityEvent(claims: Readonly<Record<string, unknown>>): Se
   return { issuer: iss, id: eventId(jti), issued: new Date(iat * 1000), events: read };
 }
 
-/**
- * The `jti` of a token, by which it is told from all others of its issuer.
- *
- * @throws SignalRefusal `invalid_request` without one
- */
+/** The `jti`, by which a token is told from all others of its issuer. Throws SignalRefusal without one. */
 export function eventId(jti: unknown): string {
   if (typeof jti !== 'string' || jti === '') throw invalid('the claim jti is missing');
   if (jti.length > MAX_ID_LENGTH || !/^[\x20-\x7e]+$/.test(jti)) throw invalid('the claim jti is invalid');

@@ -60,9 +60,8 @@ export function parseSubject(value: unknown): SubjectIdentifier {
 }
 
 /**
- * The subject of a Global Token Revocation: `sub_id`, or `subject` as in the first drafts, which Okta and Auth0 send.
- *
- * @throws SignalRefusal `invalid_request` for one that names no user, and where the two differ
+ * The subject of a Global Token Revocation: `sub_id`, or `subject` as in the first drafts, which Okta and
+ * Auth0 send. Throws SignalRefusal for one that names no user, and where the two differ.
  */
 export function revocationSubject(body: unknown): SubjectIdentifier {
   const { sub_id: id, subject: old } = typeof body === 'object' && body !== null ? (body as Members) : {};
@@ -131,11 +130,7 @@ export function subjectText(subject: SubjectIdentifier): string {
   }
 }
 
-/**
- * The address of an `acct:` URI (RFC 7565): `alice@example.org`.
- *
- * @throws SignalRefusal `invalid_request` where it has none
- */
+/** The address of an `acct:` URI (RFC 7565): `alice@example.org`. Throws SignalRefusal where it has none. */
 export function accountAddress(uri: string): string {
   const [, user, host] = /^acct:([^@\s]+)@([^@\s/?#]+)$/i.exec(uri) ?? [];
   if (user === undefined || host === undefined) throw malformed('an account needs the form acct:user@host');

@@ -36,9 +36,8 @@ export function isSafe(method: string): boolean {
 /**
  * Authenticates a request by bearer token, session or Basic, in this order (the controller's precedence; an
  * invalid bearer token falls back to the session). Returns null for every failure.
- *
  * @throws RequestFailure 400 for a token in the query string (RFC 9700 §4.3.2), 403 for a session's unsafe
- *   request without its CSRF token.
+ * request without its CSRF token.
  */
 export async function authenticate(
   service: ServiceContext,
@@ -137,10 +136,8 @@ export interface Credentials {
 
 /**
  * The active user with this name and password, or null. Unknown names and wrong passwords take the same time.
- *
  * @throws RequestFailure 429 after too many wrong passwords from this network or for this name, or from this
- * browser, or
- *   if too many passwords are being verified.
+ * browser, or if too many passwords are being verified.
  */
 export async function userWithPassword(
   service: ServiceContext,

@@ -20,7 +20,6 @@ export async function hashPassword(password: string, iterations = PASSWORD_ITERA
 /**
  * Whether a password matches the stored hash. A missing user (null), an unusable hash (starts with `!`) and a
  * wrong password take the same time, also for a hash with fewer iterations than usual.
- *
  * @param usual The iterations of new hashes, for a missing user and an unusable hash.
  */
 export async function verifyPassword(
@@ -105,10 +104,8 @@ export class CredentialCache {
   /**
    * Runs a check of a password. Requests that present the same password meanwhile wait for its result: a
    * client with many requests at a time is checked once, and counts as one attempt.
-   *
    * @param presented What distinguishes the checks besides the password. The same for names that exist and
-   * others: how
-   *   many attempts count must not tell them apart.
+   * others: how many attempts count must not tell them apart.
    */
   shared(presented: readonly string[], password: string, check: () => Promise<boolean>): Promise<boolean> {
     const entry = this.#digest(JSON.stringify(presented), password);

@@ -74,10 +74,9 @@ type Start = 'started' | 'deactivated' | 'ended';
 /**
  * Logs a user in, in one transaction: creates a session with a new id (against session fixation), ends the
  * oldest sessions beyond SESSIONS_PER_USER and records the login.
- *
  * @param exchange With the user as read when the password was verified.
- * @returns `deactivated` if the password was changed or the user deactivated in the meantime, `ended` if the identity
- *   provider ended the session or the user's access since it confirmed the login.
+ * @returns `deactivated` if the password was changed or the user deactivated in the meantime, `ended` if the
+ * identity provider ended the session or the user's access since it confirmed the login.
  */
 async function startSession(
   service: ServiceContext,
@@ -234,7 +233,6 @@ const MAX_PATH_LENGTH = 8_000;
 
 /**
  * The path to open after a login, with its query: a path of this service, else null.
- *
  * @param origins Those of this service, under which the path may be given as a whole address.
  */
 export function localPath(next: unknown, origins: readonly string[] = []): string | null {
@@ -258,9 +256,8 @@ const UNUSUAL = /[\x00-\x1f\x7f\\]/;
 /**
  * Starts the session of an authenticated user and redirects the browser, with the headers and cookies of
  * section 5.1 of the specification.
- *
- * @returns Without a response, `deactivated` if the user was deactivated or the password changed in the meantime, and `ended`
- *   if the identity provider ended the session or the user's access meanwhile.
+ * @returns Without a response, `deactivated` if the user was deactivated or the password changed in the
+ * meantime, and `ended` if the identity provider ended the session or the user's access meanwhile.
  */
 export async function finishLogin(
   service: ServiceContext,

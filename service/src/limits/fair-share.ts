@@ -39,7 +39,6 @@ export class FairShare {
 
   /**
    * Runs work of a user in its turn.
-   *
    * @param left Aborted with the failure to throw when the client leaves; this ends the wait.
    * @param work Its signal is aborted with the failure to throw when the client leaves, or the service stops.
    * @throws RequestFailure 429 if too much of this user's is waiting, or for too long; 503 once stopped; the
@@ -59,12 +58,7 @@ export class FairShare {
     }
   }
 
-  /**
-   * Waits for a turn of a user.
-   *
-   * @returns Ends the turn.
-   * @throws RequestFailure as {@link run} does.
-   */
+  /** Waits for a turn of a user; returns what ends it. Throws as {@link run}. */
   async enter(user: User, left: AbortSignal): Promise<() => void> {
     const hasWaited = await this.#turn(user, left);
     // Those that waited begin one by one: what arrived meanwhile is read in between.

@@ -58,7 +58,6 @@ export class HashQueue {
 
   /**
    * Computes a hash in its turn.
-   *
    * @param isFree Whether the result does not count against source and account: a correct password.
    * @throws RequestFailure 429 if too much is waiting, or for too long.
    */

@@ -213,11 +213,7 @@ export class Buckets {
     return this.#allowance.burst - this.#level(digest(key)).left;
   }
 
-  /**
-   * Takes one, or the rest: further attempts do not extend the wait.
-   *
-   * @returns The amount taken, for a refund.
-   */
+  /** Takes one, or the rest: further attempts do not extend the wait. Returns the amount, for a refund. */
   take(key: string): number {
     const name = digest(key);
     const { left, at } = this.#level(name);

@@ -51,9 +51,7 @@ export interface Field {
   readonly choices?: readonly (readonly [string | number, string])[];
 }
 
-/**
- * A related resource, for `relation__field` and `relation__search`, with its own relations.
- */
+/** A related resource, for `relation__field` and `relation__search`, with its own relations. */
 export interface Relation {
   /** Where there may be several related objects: their rows, and which of them are related to a row of the list. */
   readonly many?: { readonly from: Sql; readonly on: Sql };

@@ -55,7 +55,6 @@ export interface Filters {
  * `not__`, `or__` and `chain__` before; combined with AND, the `or__` ones with OR. Field names come from the
  * declared set only; values are parameters. Searches of texts and large numbers of filters become a scan,
  * whose time is limited.
- *
  * @throws RequestFailure 400 for an unknown field or lookup, a value of the wrong type, or too many of them;
  * 403 for a secret.
  */

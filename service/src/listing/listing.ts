@@ -60,11 +60,9 @@ export type Page<T = unknown> =
 /**
  * Answers a list request: filters, order and page from the query string. It runs in the caller's share of the
  * database.
- *
  * @param url The request's own where not given.
  * @throws RequestFailure 404 for a page that does not exist, 400 and 403 as {@link compileFilters}, 503 for
- * filters that take
- *   too long, 429 if too many requests of the caller are in progress.
+ * filters that take too long, 429 if too many requests of the caller are in progress.
  */
 export async function list<R extends object, T = unknown>(
   exchange: Exchange,
@@ -237,7 +235,6 @@ async function countRows(database: Queryable, counting: Sql): Promise<number> {
  * Applies the filters of a query string to one resource, as the controller does: `visible` names it. `search`
  * and pages do not apply. Call it only for a resource that the caller may see: the answer tells whether a
  * filter holds.
- *
  * @throws RequestFailure 404 if a filter does not hold, 400 and 403 as {@link compileFilters}.
  */
 export async function requireMatch(

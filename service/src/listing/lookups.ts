@@ -41,11 +41,7 @@ const MAX_VALUES = 2000;
 /** Above all numbers of the database: what is compared with more is compared with this. */
 const MAX_COMPARED = 999_999_999_999_999;
 
-/**
- * Reads one lookup.
- *
- * @throws RequestFailure 400 where the lookup does not exist or the value is not of the field's type.
- */
+/** Reads one lookup. Throws 400 where it does not exist, or the value is not of the field's type. */
 export function readLookup(request: LookupRequest): Lookup {
   const { lookup, value, name } = request;
   const quick = (holds: Lookup['holds']): Lookup => ({ request, isQuick: true, expression: null, holds });

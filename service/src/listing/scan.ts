@@ -45,7 +45,6 @@ const FIRST_STEP_CHARACTERS = 2_000;
  * that it takes {@link STEP_MS}, and pauses after each for as long as it took: others are served meanwhile,
  * and at most half the time is used. This is a time limit that the embedded database obeys too, which knows
  * no `statement_timeout`.
- *
  * @param signal Ends the scan after its current step.
  * @throws RequestFailure 503 after {@link MAX_SCAN_MS}; the reason of the signal.
  */
@@ -172,7 +171,6 @@ const MAX_INSTRUCTIONS = 250;
  * controller uses, can take minutes to compile an expression of a few hundred characters, and the embedded
  * database serves no one meanwhile. The dot matches line breaks too, and `^` and `$` only the ends of the
  * text, as in PostgreSQL.
- *
  * @param name The query parameter, for messages.
  * @throws RequestFailure 400 for an invalid or too large expression.
  */

@@ -36,9 +36,7 @@ export class UnanswerableRequest extends Error {
 
 /**
  * Reads where the answer goes: only to a registered redirect URI. Anything else would be an open redirector
- * (RFC 6749 §10.15).
- *
- * @throws UnanswerableRequest
+ * (RFC 6749 §10.15). Throws UnanswerableRequest.
  */
 export async function readAnswerAddress(
   service: ServiceContext,
@@ -66,11 +64,7 @@ export async function readAnswerAddress(
   };
 }
 
-/**
- * Reads the rest of an authorization request.
- *
- * @throws OAuthError that goes to the client (RFC 6749 §4.1.2.1)
- */
+/** Reads the rest of an authorization request. Throws OAuthError for the client (RFC 6749 §4.1.2.1). */
 export function readAuthorizationRequest(
   service: ServiceContext,
   sent: SentParameters,
@@ -108,10 +102,9 @@ const LOOPBACK_PORT = /^(http:\/\/(?:127\.0\.0\.1|\[::1\])):\d{1,5}(?=[/?]|$)/;
 const PLAIN_HOST = /^[a-z0-9.-]+$/i;
 
 /**
- * The redirect URI of the answer: the requested one if it is registered, compared character by character
- * (RFC 9700 §2.1), or the only registered one if the request names none. A public client on the user's own
- * machine may use any port (RFC 8252 §7.3).
- *
+ * The redirect URI of the answer: the requested one if it is registered, compared character by character (RFC
+ * 9700 §2.1), or the only registered one if the request names none. A public client on the user's own machine
+ * may use any port (RFC 8252 §7.3).
  * @returns Null if there is no valid redirect URI; nothing must be redirected then.
  */
 function redirectUriOf(client: ClientRecord, asked: string | undefined): string | null {
@@ -152,11 +145,9 @@ interface CodeChallenge {
 const CHALLENGE = /^[A-Za-z0-9\-._~]{43,128}$/;
 
 /**
- * The code challenge of an authorization request (RFC 7636 §4.3).
- *
- * @param mandatory Whether the request must have one.
- * @throws OAuthError `invalid_request` if it is missing or malformed, for an unknown method, or a method
- * alone
+ * The code challenge of an authorization request (RFC 7636 §4.3), which has to have one if `mandatory`.
+ * Throws OAuthError `invalid_request` if it is missing or malformed, for an unknown method, or a method
+ * alone.
  */
 function readChallenge(parameters: Parameters, mandatory: boolean): CodeChallenge {
   const codeChallenge = parameters.get('code_challenge');
@@ -177,7 +168,6 @@ function readChallenge(parameters: Parameters, mandatory: boolean): CodeChalleng
 /**
  * Checks the code verifier of a token request (RFC 7636 §4.6). A verifier for a code without a challenge
  * shows that an attacker removed the challenge (PKCE downgrade, RFC 9700 §4.8.2).
- *
  * @throws OAuthError `invalid_request` if it is missing, `invalid_grant` if it is wrong or unexpected
  */
 export function checkVerifier(parameters: Parameters, challenge: CodeChallenge): void {
@@ -199,8 +189,6 @@ export function checkVerifier(parameters: Parameters, challenge: CodeChallenge):
 /**
  * The client that a login may redirect to: the one whose authorization request the login interrupted.
  * Browsers apply the `form-action` of the login page to all redirects after it.
- *
- * @param next The path that follows the login.
  * @returns The Content-Security-Policy source of a registered redirect URI, or null.
  */
 export async function loginFormAction(service: ServiceContext, next: string): Promise<string | null> {

@@ -103,7 +103,6 @@ interface ClientCredentials {
  * Authenticates the client of a request: a confidential client by its secret, in the Authorization header or
  * in the body; a public one by its client_id in the body (RFC 6749 §2.3.1 and §3.2.1). Every failure takes
  * the same time and has the same answer.
- *
  * @throws OAuthError `invalid_client`; `invalid_request` for two methods at once (§2.3)
  */
 export async function authenticateClient(

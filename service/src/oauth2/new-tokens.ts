@@ -63,10 +63,8 @@ export function newAccessToken(facts: TokenFacts): { pair: NewPair; response: To
 }
 
 /**
- * Refuses tokens to a user of an identity provider unless ALLOW_OAUTH2_FOR_EXTERNAL_USERS is on
- * (specification, section 5.3).
- *
- * @throws GrantRefused
+ * Refuses tokens (GrantRefused) to a user of an identity provider unless ALLOW_OAUTH2_FOR_EXTERNAL_USERS is
+ * on (specification, section 5.3).
  */
 export function refuseExternalUser(settings: Settings, isExternal: boolean): void {
   if (!isExternal || settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS) return;

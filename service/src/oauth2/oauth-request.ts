@@ -21,11 +21,7 @@ export function queryParameters(request: FastifyRequest): SentParameters {
   return readParameters(parseTarget(request.url).query);
 }
 
-/**
- * The parameters in a query string.
- *
- * @throws RequestFailure 400 for too many of them.
- */
+/** The parameters in a query string. Throws RequestFailure 400 for too many of them. */
 export function readParameters(query: string): SentParameters {
   const problem = parametersProblem('The query string', query);
   if (problem !== null) throw badRequest(problem);
@@ -47,7 +43,6 @@ export function formParameters(request: FastifyRequest): SentParameters {
  * The parameters of a request to the token, revocation or introspection endpoint: a form in the body, and
  * none in the query string, which proxies log (RFC 6749 §2.3.1). A repeated parameter must not have different
  * values (§3.2). The same value twice is taken: client libraries add `client_id` to a body that has it.
- *
  * @throws OAuthError `invalid_request`
  */
 export function endpointParameters(request: FastifyRequest): Parameters {
@@ -63,11 +58,7 @@ export function endpointParameters(request: FastifyRequest): Parameters {
   return values;
 }
 
-/**
- * A required parameter.
- *
- * @throws OAuthError `invalid_request`
- */
+/** A required parameter. Throws OAuthError `invalid_request`. */
 export function required(parameters: Parameters, name: string): string {
   const value = parameters.get(name);
   if (value === undefined) throw new OAuthError('invalid_request', `Request is missing ${name} parameter.`);
@@ -97,9 +88,7 @@ export const SCOPES = ['read', 'write'] as const;
 const MAX_SCOPE_WORDS = 100;
 
 /**
- * The requested scope. Words may be repeated, as on the controller; a blank scope is refused.
- *
- * @throws OAuthError `invalid_scope`
+ * The requested scope; words may be repeated, as on the controller. Throws `invalid_scope` for a blank one.
  */
 export function requestedScope(scope: string | undefined): string {
   if (scope === undefined) return DEFAULT_SCOPE;
@@ -154,9 +143,7 @@ export class OAuthError extends Error {
   }
 }
 
-/**
- * A refused grant that the controller answers with 403 and a sentence instead of a JSON error.
- */
+/** A refused grant that the controller answers with 403 and a sentence instead of a JSON error. */
 export class GrantRefused extends Error {
   override readonly name = 'GrantRefused';
 }

@@ -39,11 +39,7 @@ const REASONS: Readonly<Record<SsoReason, readonly [status: number, said: string
   deactivated: [403, 'Your account here is deactivated.', ADMINISTRATOR],
 };
 
-/**
- * Where a login that failed for this reason ends.
- *
- * @param id The request's id, which the page shows: the log has the cause under it.
- */
+/** Where a login that failed for this reason ends. The page shows the request's id: the log has the cause. */
 export function errorPath(reason: SsoReason, id: string): string {
   return `/sso/error/?reason=${reason}&request=${encodeURIComponent(id)}`;
 }

@@ -170,7 +170,6 @@ export interface Start {
 
 /**
  * Prepares the start of `ansible-playbook` for a job. Its environment is built from nothing.
- *
  * @param job.files A private folder with the job's files, which the sandbox can read and not change.
  * @throws JobProblem if playbooks are not run here, or the sandbox cannot have Ansible or the project.
  */

@@ -231,10 +231,8 @@ const ENDED_EARLY: Readonly<Record<StopReason, readonly [JobStatus, explanation:
 };
 
 /**
- * The final status of a job, with an explanation if the status alone is not enough.
- *
- * @param end How the process ended; null if none was started.
- * @param stop Aborted with a {@link StopReason} if the job was stopped.
+ * The final status of a job, with an explanation if the status alone is not enough. `end` is null if no
+ * process was started; `stop` is aborted with a {@link StopReason}.
  */
 function outcomeOf(
   end: PlaybookEnd | null,

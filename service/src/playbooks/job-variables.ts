@@ -13,9 +13,8 @@ import {
 import { VariablesPace } from './variables-pace.ts';
 
 /**
- * The extra variables of a job, for Ansible.
- *
- * @throws JobProblem if some may not be passed on: they may have been stored before that was checked.
+ * The extra variables of a job, for Ansible. Throws JobProblem if some may not be passed on: they may have
+ * been stored before that was checked.
  */
 export function renderExtraVariables(text: string, access: JobAccess): string {
   return ansibleJson(allowedVariables('the job', extraVariables(text), access));

@@ -15,10 +15,8 @@ export function playbookProblem(playbook: string): string | null {
 }
 
 /**
- * The real paths of a playbook and its project folder.
- *
- * @param projects The folder with the folders of all projects.
- * @throws JobProblem if one does not exist, or if the playbook is outside the project.
+ * The real paths of a playbook and of its project, which is in the folder of all projects. Throws JobProblem
+ * if one does not exist, or if the playbook is outside the project.
  */
 export async function findPlaybook(
   projects: string,

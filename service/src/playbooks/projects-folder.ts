@@ -37,10 +37,8 @@ interface ProjectsFolder {
 }
 
 /**
- * Opens the projects folder (the given one, `projects` in the data folder, or a temporary one) and creates
- * the demo project in it.
- *
- * @throws TokenctlError `configuration` if it is not writable.
+ * Opens the projects folder (the given one, `projects` in the data folder, or a temporary one) with the demo
+ * project in it. Throws `configuration` if it is not writable.
  */
 export async function openProjects(given: {
   projects?: string | undefined;
@@ -84,7 +82,6 @@ const PLAY = /^\s*-?\s*['"]?(?:hosts|(?:ansible\.builtin\.)?import_playbook)['"]
 /**
  * The paths of the playbooks in the folder of a project, sorted: files in YAML with a play in their first 64
  * KiB. Looks at 2,000 files at most; symbolic links are not followed.
- *
  * @param folder The name of the folder; empty for none.
  */
 export async function playbooksIn(projects: string, folder: string): Promise<readonly string[]> {

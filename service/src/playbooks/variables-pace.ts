@@ -15,11 +15,7 @@ export class VariablesPace {
   #left = MAX_LENGTH;
   #slice = 0;
 
-  /**
-   * Waits until a text may be read.
-   *
-   * @returns Why it may not, instead: all texts together are too long.
-   */
+  /** Waits until a text may be read. Returns why it may not, instead: all texts together are too long. */
   async next({ length }: string): Promise<string | null> {
     this.#left -= length;
     if (this.#left < 0) return 'The variables of this inventory are too long to be read at once';

@@ -9,9 +9,8 @@ const MAX_VALUES = 100_000;
 const MAX_DEPTH = 100;
 
 /**
- * Reads variables: a mapping in JSON or YAML, empty for an empty text. As Ansible does, JSON is tried first, and YAML is read in
- * version 1.1, where `yes` is true and `<<` merges. Takes linear time.
- *
+ * Reads variables: a mapping in JSON or YAML, empty for an empty text. As Ansible does, JSON is tried first,
+ * and YAML is read in version 1.1, where `yes` is true and `<<` merges. Takes linear time.
  * @returns Why they are invalid instead, as a text.
  */
 export function readVariables(text: string): Variables | string {

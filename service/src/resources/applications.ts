@@ -207,9 +207,8 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
 }
 
 /**
- * Checks an application, and makes its client id and its secret, of which the digest is stored. One that changes from
- * public to confidential gets a new secret: the one from its creation was never shown.
- *
+ * Checks an application, and makes its client id and its secret, of which the digest is stored. One that
+ * changes from public to confidential gets a new secret: the one from its creation was never shown.
  * @throws RequestFailure 400 by field; 403 for an organization that the caller does not administer.
  */
 async function prepare(exchange: Exchange, transaction: Queryable, wanted: Wanted<ApplicationRecord>) {

@@ -193,7 +193,6 @@ async function logUserChange(
 
 /**
  * The new password, checked against the settings; errors are added to `problems`.
- *
  * @param given Empty if the body has none.
  * @returns Null to keep the password: the body has none, or the mask that the API shows.
  */
@@ -220,7 +219,6 @@ interface LockedUser {
 /**
  * Locks a user and the caller who is about to change it, and reads both again. The caller may have been
  * deactivated or lost a privilege since the request began.
- *
  * @throws RequestFailure 401 if the caller was deleted or deactivated, 404 if the user was deleted.
  */
 export async function lockUser(

@@ -23,7 +23,6 @@ interface BodyReading<T> {
  * Reads the declared fields of a JSON body, each by its type, as the controller does. Unknown fields and
  * read-only ones are ignored; fields that the service does not carry out are refused unless they have their
  * default.
- *
  * @returns The value of every name in `current`.
  */
 export function readFields<T extends object>(

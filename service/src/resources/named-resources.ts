@@ -85,11 +85,7 @@ function blank<R extends ResourceRow>(kind: Kind<R>): ResourceValues {
 }
 
 /**
- * POST: adds a resource.
- *
- * @param given What the path says.
- * @param also What else happens in the transaction.
- * @throws RequestFailure 400 by field, 403
+ * POST: adds a resource, with what the path gives; `also` is in the transaction. Throws 400 by field, 403.
  */
 export async function create<R extends ResourceRow>(
   exchange: Exchange,
@@ -173,12 +169,7 @@ async function remove<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>):
   return kind.deletedLater ? exchange.reply.code(202).send() : undefined;
 }
 
-/**
- * Deletes a resource.
- *
- * @param removing What is done first.
- * @throws RequestFailure 403, 404, 409
- */
+/** Deletes a resource, once `removing` is done. Throws RequestFailure 403, 404, 409. */
 export async function removeResource<R extends ResourceRow>(
   exchange: Exchange,
   transaction: Queryable,
@@ -260,9 +251,8 @@ export function refuse(problems: Problems): void {
 }
 
 /**
- * Checks the organization or the inventory that a resource is to belong to: the caller may change what belongs to it.
- *
- * @throws RequestFailure 400 by field, with all problems so far, and 403
+ * Checks that the caller may change what belongs to the organization or the inventory that a resource is to
+ * belong to. Throws RequestFailure 400 by field, with all problems so far, and 403.
  */
 export async function withOwner<R extends ResourceRow>(
   kind: Kind<R>,

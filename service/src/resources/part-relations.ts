@@ -24,7 +24,6 @@ function seenPart(user: UserRecord, held: readonly HeldRole[], type: SharedType,
 
 /**
  * A relation to an object of which callers know the number and the name.
- *
  * @param seen The alias of the same object if the caller sees it, for its description and its own relations.
  */
 export function knownRelation(

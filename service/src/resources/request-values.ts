@@ -27,12 +27,9 @@ export function namedSegment(names: readonly string[]): string {
 }
 
 /**
- * The names in a named URL. They are read from the undecoded target: after decoding, a plus sign in a name
- * would look like a separator.
- *
- * @param url The request's target; its fourth segment (`/api/v2/<collection>/<names>/`) is read.
- * @returns Null if the encoding of the segment is invalid, or a name has a NUL, which no text of the database
- * has.
+ * The names in a named URL, in its fourth segment (`/api/v2/<collection>/<names>/`). They are read from the
+ * undecoded target: after decoding, a plus sign in a name would look like a separator.
+ * @returns Null if its encoding is invalid, or a name has a NUL, which no text of the database has.
  */
 export function namesIn(url: string): readonly string[] | null {
   const segment = parseTarget(url).path.split('/')[4] ?? '';

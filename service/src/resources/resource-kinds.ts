@@ -292,10 +292,7 @@ export const CREDENTIAL: Kind<ResourceRecord> = {
 const FETCH =
   'fetch projects: put the playbooks into a folder of the projects folder, and give it as local_path';
 
-/**
- * Projects: each is a folder with playbooks on the machine of the service, as a manual project of the
- * controller.
- */
+/** Projects: each is a folder with playbooks on the service's machine, as the controller's manual ones. */
 export const PROJECT: Kind<ResourceRecord> = {
   type: 'project',
   path: '/api/v2/projects/',

@@ -9,10 +9,8 @@ import type { Makers, ResourceValues } from '../store/resources.ts';
 export const MASK = '************';
 
 /**
- * The fields that every resource begins with; a resource overrides those that differ.
- *
- * @param resource Its type in the API, its name in a sentence, its table's alias in SQL, and what its summary
- * holds.
+ * The fields that every resource begins with; a resource overrides those that differ. The type is that of the
+ * API, the name stands in sentences, and the summary says what `summary_fields` holds.
  */
 export function leadingFields(resource: {
   type: string;
@@ -119,9 +117,7 @@ export function makersJson(record: Makers): {
 }
 
 /**
- * Adds an entry on a change by the caller to the activity stream, in the transaction of the change.
- *
- * @param entry What changed; `at` is now unless it is given.
+ * Adds an entry on a change by the caller to the activity stream, in its transaction; `at` is now by default.
  */
 export function logChange(
   { service, caller }: Exchange,

@@ -12,7 +12,6 @@ import { roleOfField } from './role-texts.ts';
 
 /**
  * Lists the resources that meet a condition, or are among these ids.
- *
  * @param visible Those that the caller sees here, if not all that the caller sees elsewhere.
  */
 export async function listKind<R extends ResourceRow>(

@@ -152,7 +152,6 @@ async function importIdps(body: Readonly<Record<string, unknown>>): Promise<Reco
 /**
  * Refuses settings of single sign-on that do not exist, or not in this category: a login would not be what
  * they say.
- *
  * @returns The names of other settings that are ignored, as on the controller; at most ten, and printable.
  * @throws RequestFailure 400 by key.
  */

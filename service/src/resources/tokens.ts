@@ -157,7 +157,6 @@ interface Asked {
 /**
  * POST on a list of tokens: creates a token for the caller, whatever user the path names, as on the
  * controller. A token for an application comes with a refresh token.
- *
  * @param kind `personal` ignores an application in the body, `authorized` requires one.
  * @param forApplication The application that the path names, instead of the one in the body; the caller may
  * see it.

@@ -94,12 +94,7 @@ function sampleTeams(users: number): readonly SampleTeam[] {
   ];
 }
 
-/**
- * Makes a sample estate: the same for the same seed, size and time.
- *
- * @param size How many users and tokens.
- * @param now The time from which ages are counted back.
- */
+/** Makes a sample estate: the same for the same seed, size and time, from which ages are counted back. */
 export function sampleEstate(
   size: { readonly users: number; readonly tokens: number },
   { now, seed = 'estate' }: { now: Date; seed?: string },

@@ -21,7 +21,6 @@ interface WantedSettings {
 /**
  * Writes the settings in a request body, all or none, each with its entry in the activity stream. Other
  * settings stay as they are. Unknown and read-only keys are ignored, as on the controller.
- *
  * @throws RequestFailure 400 by key.
  */
 export function changeSettings(exchange: Exchange, change: WantedSettings): Promise<void> {

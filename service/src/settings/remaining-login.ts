@@ -68,7 +68,6 @@ export async function isSuperuserLeft(service: Service, transaction: Queryable):
 /**
  * The same as a check. To be called after everything that can take the last superuser away: changes of
  * settings and users.
- *
  * @throws RequestFailure 400, which rolls the change back and names the way to make it.
  */
 export async function requireSuperuserLogin(service: Service, transaction: Queryable): Promise<void> {
@@ -116,9 +115,7 @@ export async function reportLoginProblems(
 }
 
 /**
- * Checks that the certificate of the service provider belongs to its private key.
- *
- * @throws RequestFailure 400.
+ * Checks that the certificate of the service provider belongs to its private key. Throws RequestFailure 400.
  */
 export async function requireKeyPair(service: Service, transaction: Queryable): Promise<void> {
   const settings = await ssoSettings(service, transaction);

@@ -65,7 +65,6 @@ const MIN_KEY_LENGTH = 32;
  * The key that encrypts secret settings: the given one, or with the embedded database a key that is generated
  * at the first start and kept in the data folder. On PostgreSQL, which replicas share, a key must be given;
  * null without one.
- *
  * @throws TokenctlError `configuration` if the key is too short or its file is unusable.
  */
 export async function secretKey(

@@ -38,11 +38,7 @@ export async function beginGithub(
   return { url: url.href, details: { verifier } };
 }
 
-/**
- * Exchanges the code for an access token.
- *
- * @throws SsoFailure
- */
+/** Exchanges the code for an access token. Throws SsoFailure. */
 export async function completeGithub(
   configuration: GithubConfiguration,
   { state, query, details }: ProviderCallback,
@@ -136,10 +132,8 @@ const TEAMS = z.array(
 /**
  * The user's identity at GitHub. The account's number identifies it, because a user name can pass to another
  * person. Only a verified primary address is used.
- *
  * @throws SsoFailure `not_allowed` if the user is not in the configured organization or team, `unverified` if
- * a response
- *   does not have the documented shape.
+ * a response does not have the documented shape.
  */
 export async function githubIdentity(configuration: GithubConfiguration, ask: AskGithub): Promise<Identity> {
   const user = parse(USER, (await ask('/user')).body);

@@ -23,11 +23,7 @@ import {
 import { mappedAttributes } from './role-mapping.ts';
 import { beginSaml, LOGIN_LIFETIME_MS } from './saml-client.ts';
 
-/**
- * The configuration of a backend.
- *
- * @throws SsoFailure `not_configured`; `misconfigured` if a secret cannot be decrypted.
- */
+/** The configuration of a backend. Throws SsoFailure `not_configured`, `misconfigured` for its secret. */
 export async function requireConfiguration(
   service: ServiceContext,
   backend: Backend,
@@ -40,11 +36,7 @@ export async function requireConfiguration(
     : new SsoFailure('not_configured', 'the provider is not configured');
 }
 
-/**
- * Starts a login: stores its state and redirects the browser to the provider.
- *
- * @throws SsoFailure
- */
+/** Starts a login: stores its state and redirects the browser to the provider. Throws SsoFailure. */
 export async function beginLogin(
   service: ServiceContext,
   exchange: { readonly request: FastifyRequest; readonly reply: FastifyReply },
@@ -109,7 +101,6 @@ export interface Admission {
 /**
  * Completes a login with OAuth2 or OpenID Connect: finds the pending login and asks the provider who the user
  * is.
- *
  * @throws SsoFailure
  */
 export async function completeLogin(
@@ -229,7 +220,6 @@ function cookieName(request: FastifyRequest): string {
 /**
  * The redirect URI of a backend, under the address that this request was sent to. A forged Host header does
  * no harm: providers redirect only to registered URIs.
- *
  * @throws RequestFailure 400 if the Host header is invalid.
  */
 export function callbackUrl(request: FastifyRequest, backend: Backend): string {

@@ -35,7 +35,6 @@ export interface ProviderCallback {
 /**
  * Starts a login with OpenID Connect: the authorization code flow with PKCE, state and nonce (RFC 9700,
  * section 2.1).
- *
  * @throws SsoFailure `unreachable`, `unverified`.
  */
 export async function beginOpenId(
@@ -66,7 +65,6 @@ export async function beginOpenId(
  * Connect Core 1.0, section 3.1.3.7), and the `iss` parameter of the response (RFC 9207). Providers other
  * than Google and Entra may send further claims only from their UserInfo endpoint (section 5.3): it is asked
  * if the ID token has no name of the user or lacks a claim of the maps.
- *
  * @param mapped The claims that the maps look at.
  * @throws SsoFailure
  */
@@ -140,7 +138,6 @@ export function openIdSession(
  *
  * The `hd` claim says which domain an account belongs to. An address does not: it may be that of a private
  * account, except under gmail.com, which is Google's own domain.
- *
  * @throws SsoFailure `not_allowed`.
  */
 export function googleIdentity(
@@ -168,7 +165,6 @@ export function googleIdentity(
  * A tenant's administrator can set any address, name and role. These are trusted only if logins are
  * restricted to one tenant or to a list of tenants. Otherwise only the claims that Entra itself assigns
  * become attributes.
- *
  * @throws SsoFailure `not_allowed`.
  */
 export function azureIdentity(

@@ -72,9 +72,8 @@ export class ProviderEvents {
   }
 
   /**
-   * OpenID Connect Back-Channel Logout 1.0: ends the session that `sid` names, or all that the user started through the
-   * provider; and the user's tokens, if the setting or the token says so.
-   *
+   * OpenID Connect Back-Channel Logout 1.0: ends the session that `sid` names, or all that the user started
+   * through the provider; and the user's tokens, if the setting or the token says so.
    * @throws SignalRefusal, KeysUnavailable
    */
   async logout(token: string): Promise<EventOutcome> {
@@ -132,11 +131,7 @@ export class ProviderEvents {
     });
   }
 
-  /**
-   * Global Token Revocation: ends the sessions and tokens of the user.
-   *
-   * @throws SignalRefusal, KeysUnavailable
-   */
+  /** Global Token Revocation: ends sessions and tokens of the user. Throws SignalRefusal, KeysUnavailable. */
   async revocation(bearer: string, subject: SubjectIdentifier): Promise<EventOutcome> {
     const { configuration, caller } = await this.#verified(bearer, async (sender) => ({
       configuration: sender.configuration,
@@ -186,9 +181,8 @@ export class ProviderEvents {
   }
 
   /**
-   * Carries out an event, unless that was done before. `act` returns null if it is about nobody here.
-   *
-   * @throws SignalRefusal if its `jti` was used for another user or kind: the provider would take that one for ended.
+   * Carries out an event, unless that was done before; `act` returns null if it is about nobody here. Throws
+   * SignalRefusal if its `jti` was used for another user or kind: the provider would take that one for ended.
    */
   async #once(
     event: { kind: SignalKind; issuer: string; id: string; about: readonly unknown[] },
@@ -237,7 +231,6 @@ export class ProviderEvents {
 
   /**
    * Verifies a token with each provider of its issuer: there may be two, for different clients.
-   *
    * @throws SignalRefusal, KeysUnavailable
    */
   async #verified<T>(token: string, verify: (sender: Sender) => Promise<T>): Promise<T> {

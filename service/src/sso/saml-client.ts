@@ -26,7 +26,6 @@ export interface SamlExchange {
 /**
  * Configures the library for one exchange: assertions must be signed, and this service must be their
  * audience.
- *
  * @param remember Called with the id of each request that the library creates.
  * @throws SsoFailure `misconfigured`.
  */
@@ -88,7 +87,6 @@ export function nameIdFormat({ name_id_format, attr_user_permanent_id: attribute
 
 /**
  * Starts a login with SAML: a request with the redirect binding, signed if that is configured.
- *
  * @throws SsoFailure `not_configured`, `misconfigured`.
  */
 export async function beginSaml(
@@ -115,7 +113,6 @@ export function idpOf({ idps }: SamlConfiguration, name: string): SamlIdp {
 /**
  * The metadata of this service in XML (SAML 2.0 Metadata): its assertion consumer and single logout services,
  * that assertions must be signed, and the certificate for signed requests and encrypted assertions.
- *
  * @throws SsoFailure `misconfigured` for a key without a certificate.
  */
 export async function samlMetadata(

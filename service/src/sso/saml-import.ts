@@ -7,7 +7,6 @@ import { child, elements, NAMESPACES, parseXml } from './saml-xml.ts';
 /**
  * Replaces each `metadata_url` of a value of SOCIAL_AUTH_SAML_ENABLED_IDPS that is being written by what it
  * leads to, unless the entry has the values that metadata give, as the one that was read before has.
- *
  * @throws Error that names the entry.
  */
 export async function withFetchedMetadata(value: unknown): Promise<unknown> {
@@ -45,7 +44,6 @@ const REDIRECT = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect';
 /**
  * Reads the metadata of an identity provider (SAML 2.0 Metadata). Its signature is not checked: the
  * administrator decides where it comes from.
- *
  * @param entityId Selects one provider of several; empty where there is only one.
  * @throws Error with what is missing, in a sentence for the administrator.
  */
@@ -148,7 +146,6 @@ REFUSED_ADDRESSES.addAddress('fd00:ec2::254', 'ipv6');
  * most 1 MiB within ten seconds. Any other host name or address that leads to this machine or to the
  * link-local network, where cloud machines serve credentials, is refused; private networks are not, since
  * identity providers are there.
- *
  * @throws Error with the reason, and nothing of what was read.
  */
 async function fetchMetadata(address: string): Promise<string> {

@@ -37,7 +37,6 @@ interface Posted {
 /**
  * Completes a login with SAML. The response must refer to a request of this browser, unless the identity
  * provider may start logins itself (`allow_idp_initiated`).
- *
  * @param admission `admitUnsolicited` is called before the verification of a response without a request.
  * @throws SsoFailure
  */
@@ -178,7 +177,6 @@ interface ExpectedSubject {
 /**
  * Checks the issuer and the recipient of a verified assertion (SAML 2.0 Profiles, section 4.1.4.3). The
  * library checks the signature, audience and times, but not these, and `InResponseTo` only if it is present.
- *
  * @returns The assertion's id, when it expires, and when the session must end (null if it does not say).
  * @throws SsoFailure `unverified`.
  */

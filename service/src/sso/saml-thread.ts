@@ -38,7 +38,6 @@ export class SamlThread {
 
   /**
    * Verifies a response after those before it.
-   *
    * @throws SsoFailure with the reason of the refusal; `unverified` after a timeout.
    * @throws RequestFailure 429 if too many are waiting.
    */

@@ -120,7 +120,6 @@ interface ExpectedEnvelope {
  * Checks what the library leaves unchecked in a response: status, `Destination` and issuer of the envelope
  * (SAML 2.0 Core, section 3.2.2; Profiles, section 4.1.4.2), and that no signature, also inside an encrypted
  * assertion, uses SHA-1.
- *
  * @throws SsoFailure `refused_by_provider` with the status; `unverified`.
  */
 async function checkEnvelope(xml: string, expected: ExpectedEnvelope): Promise<void> {

@@ -11,7 +11,6 @@ export const NAMESPACES = {
 /**
  * Parses XML with the parser of the SAML library, so that both see the same document. Bounds and document
  * types are up to the caller.
- *
  * @returns The root element.
  * @throws Error for XML that is not well formed.
  */

@@ -176,7 +176,6 @@ async function logIn(service: ServiceContext, visit: Visit, completed: Completed
 /**
  * Counts a started login for its network or, once that used up its allowance, for the user who logged in in
  * this browser before. Images in a page of another site do not carry the cookie that tells so (SameSite=Lax).
- *
  * @throws RequestFailure 429
  */
 async function startLogin(

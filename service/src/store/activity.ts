@@ -116,9 +116,8 @@ export interface ActivityRecord extends Person<'actor'>, Person<'about'> {
 }
 
 /**
- * Rows `s` of main_activitystream with the actor `u` and their objects: the token `t` (of the
- * application `ta`), the application `a`, the user `b`, the organization `o`, or
- * resources; at most one of each kind.
+ * Rows `s` of main_activitystream with the actor `u` and their objects: the token `t` (of the application
+ * `ta`), the application `a`, the user `b`, the organization `o`, or resources; at most one of each kind.
  */
 export const ACTIVITY_FROM = sql`main_activitystream s
   LEFT JOIN auth_user u ON u.id = s.actor_id

@@ -84,11 +84,7 @@ export interface ApplicationTokens {
   readonly first: readonly { readonly id: number; readonly scope: string }[];
 }
 
-/**
- * The visible tokens of the given applications, by application id.
- *
- * @param visible Over rows `t` of tokens and `a` of applications.
- */
+/** The visible tokens of the given applications, by application id; `visible` is over tokens `t` and `a`. */
 export async function tokensByApplication(
   database: Queryable,
   applicationIds: readonly number[],

@@ -58,7 +58,6 @@ export async function findCode(database: Queryable, hash: string): Promise<CodeR
 /**
  * Exchanges an authorization code for tokens. Of concurrent calls exactly one succeeds. The code is kept and
  * marked as used, to detect a second use (RFC 6749 §4.1.2).
- *
  * @returns Whether this call exchanged it.
  */
 export async function exchangeCode(database: Queryable, pair: NewPair, codeId: number): Promise<boolean> {

@@ -19,7 +19,6 @@ export interface NewPair {
  * Stores a pair of tokens and its activity entry for the one row of `origin` (user_id, family, and
  * refresh_token_id of the replaced refresh token or null). Without a row it stores nothing: one statement
  * claims a grant and creates its tokens.
- *
  * @param claim What stands after WITH, with `origin`.
  */
 export function storePair(claim: Sql, pair: NewPair): Sql {
@@ -49,9 +48,8 @@ export function storePair(claim: Sql, pair: NewPair): Sql {
 }
 
 /**
- * Issues tokens to a client for an active user whose password hash is still `password` (if given).
- *
- * @returns False if the user was deactivated or the password changed.
+ * Issues tokens to a client for an active user whose password hash is still `password` (if given). Returns
+ * false if the user was deactivated or the password changed.
  */
 export async function issuePair(
   database: Queryable,

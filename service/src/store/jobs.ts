@@ -189,9 +189,7 @@ export function renewJobs(
     RETURNING id, cancel_flag`.rows(database);
 }
 
-/**
- * Fails jobs without a heartbeat for `seconds`, by the database's clock. Returns their number.
- */
+/** Fails jobs without a heartbeat for `seconds`, by the database's clock. Returns their number. */
 export function failLostJobs(
   database: Queryable,
   { seconds, explanation }: { seconds: number; explanation: string },

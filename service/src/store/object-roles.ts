@@ -66,9 +66,7 @@ export function roleIds(type: ResourceWithRoles, id: Sql): Sql {
 }
 
 /**
- * Grants a role of an object to a user or a team, or withdraws it.
- *
- * @returns Whether that changed something.
+ * Grants a role of an object to a user or a team, or withdraws it; returns whether that changed something.
  */
 export function changeGrant(
   transaction: Queryable,

@@ -20,7 +20,6 @@ export interface Ended {
 
 /**
  * Records that an event is carried out, in the transaction that does so.
- *
  * @param event.about What it does to whom: the same id stands for one such thing.
  * @returns `reused` for the id of another event; the transaction has to be rolled back then.
  */
@@ -61,9 +60,8 @@ export function isEnded(
 }
 
 /**
- * Ends sessions that were started through an OpenID provider: the one that it calls `sid`, or all of a user. A session of the
- * user of which no `sid` is known ends as well, since it may be the one that is meant.
- *
+ * Ends sessions that were started through an OpenID provider: the one that it calls `sid`, or all of a user.
+ * A session of the user of which no `sid` is known ends as well, since it may be the one that is meant.
  * @returns How many.
  */
 export function endOpenIdSessions(

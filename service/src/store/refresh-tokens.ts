@@ -57,7 +57,6 @@ export async function findRefreshToken(
  * Replaces a refresh token and its access token by a new pair (rotation, RFC 9700 §4.14.2). Of concurrent
  * calls exactly one succeeds. Locks the access token before the refresh token, as all revocations do, to
  * avoid deadlocks.
- *
  * @returns Whether this call replaced it. False if it was used or its access token was revoked before.
  */
 export async function rotateRefreshToken(

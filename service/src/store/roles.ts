@@ -64,7 +64,6 @@ async function applyChange(transaction: Queryable, change: RoleChange) {
 /**
  * Grants a role to a user or withdraws it, with an entry in the activity stream. Does nothing if the user has
  * the role already, or does not have it.
- *
  * @param by The user who changes the role; null for the mapping of an identity provider.
  */
 export async function changeRole(
@@ -208,10 +207,7 @@ export const HELD_FROM = sql`(
   UNION ALL SELECT h.user_id, g.role_id, h.team_id
   FROM service_team_role h JOIN service_role_grant g ON g.team_id = h.team_id) a`;
 
-/**
- * Whether a role is one of an organization's admins, auditors and members, or of a team's, which are kept
- * apart.
- */
+/** Whether a role is one of an organization's admins, auditors and members, or of a team's: kept apart. */
 export function isMembership({ role, resource_type }: Pick<RoleRecord, 'role' | 'resource_type'>): boolean {
   return (
     (resource_type === 'organization' && ['admin', 'auditor', 'member'].includes(role)) ||

@@ -81,10 +81,8 @@ export async function deleteSession(database: Queryable, sessionKey: string): Pr
 }
 
 /**
- * Ends the sessions that a SAML identity provider started for a user; only some of them if their indexes are
- * given.
- *
- * @returns How many.
+ * Ends the sessions that a SAML identity provider started for a user, or those of the given indexes. Returns
+ * how many.
  */
 export function deleteProviderSessions(
   database: Queryable,

@@ -15,9 +15,8 @@ export async function lockSettings(transaction: Queryable): Promise<void> {
 }
 
 /**
- * Writes one setting. The transaction must hold {@link lockSettings}, except on the first start.
- *
- * @returns The row's id and the previous value (undefined without a previous row).
+ * Writes one setting. The transaction must hold {@link lockSettings}, except on the first start. Returns the
+ * row's id and the previous value (undefined without a previous row).
  */
 export async function writeSetting(
   transaction: Queryable,

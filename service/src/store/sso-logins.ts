@@ -33,8 +33,7 @@ export async function insertLogin(database: Queryable, login: PendingLogin): Pro
 }
 
 /**
- * Consumes a pending, unexpired login by state, browser and backend. Each login has one response, on any
- * replica.
+ * Consumes a pending, unexpired login by state, browser and backend. Each has one response, on any replica.
  */
 export function consumeLogin(
   database: Queryable,
@@ -45,11 +44,7 @@ export function consumeLogin(
     RETURNING details, started`.first<Pick<PendingLogin, 'details' | 'started'>>(database);
 }
 
-/**
- * Records a used assertion until it expires.
- *
- * @returns Whether this was the first time.
- */
+/** Records a used assertion until it expires. Returns whether this was the first time. */
 export function recordAssertion(
   database: Queryable,
   assertion: { readonly digest: string; readonly expires: Date },

@@ -124,11 +124,7 @@ export async function updateToken(
     modified = ${change.modified}, updated = ${change.modified} WHERE id = ${change.id}`.execute(transaction);
 }
 
-/**
- * Deletes an access token. Its refresh token remains, as on the controller.
- *
- * @returns Whether it existed.
- */
+/** Deletes an access token. Its refresh token remains, as on the controller. Returns whether it existed. */
 export function deleteToken(transaction: Queryable, id: number): Promise<boolean> {
   return sql`DELETE FROM main_oauth2accesstoken WHERE id = ${id}`.touchesOne(transaction);
 }

@@ -95,11 +95,7 @@ interface NewUser {
   readonly is_active: boolean;
 }
 
-/**
- * Adds a user and the user's profile.
- *
- * @returns The id, or null if the name is taken.
- */
+/** Adds a user and the user's profile. Returns the id, or null if the name is taken. */
 export async function insertUser(transaction: Queryable, user: NewUser): Promise<number | null> {
   const row = await sql`INSERT INTO auth_user
       (username, password, first_name, last_name, email, is_superuser, is_active)
@@ -160,7 +156,6 @@ export async function setSystemAuditor(transaction: Queryable, id: number, is: b
 /**
  * Records a login if the user is still active and has the verified password. The row stays locked until the
  * transaction ends, which serializes logins and password changes of a user.
- *
  * @returns False if the user was deactivated or the password changed.
  */
 export function touchLastLogin(transaction: Queryable, user: UserRecord, at: Date): Promise<boolean> {
@@ -230,11 +225,7 @@ export async function findLinkedUser(database: Queryable, account: AccountName):
   return rows[0]?.user_id ?? null;
 }
 
-/**
- * Links an account to a user.
- *
- * @returns False if the account was already linked to any user.
- */
+/** Links an account to a user. Returns false if the account was already linked to any user. */
 export function linkAccount(
   transaction: Queryable,
   link: AccountName & { readonly userId: number; readonly at: Date },

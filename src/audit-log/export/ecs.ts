@@ -25,11 +25,7 @@ const kinds: Readonly<Record<Act, { readonly category: string; readonly type: re
   other: { category: 'iam', type: ['info'] },
 };
 
-/**
- * Events in the Elastic Common Schema, one JSON object per line.
- *
- * @param options.version The program's version.
- */
+/** Events in the Elastic Common Schema, one JSON object per line. */
 export function ecsFormat({ version }: { version: string }): LogFormat {
   return {
     *records(entry, context) {

@@ -263,7 +263,6 @@ function resultOf({ result, interrupted, stopped, verified, failed }: Entry['dat
 
 /**
  * The events of an entry: one for each token, session or user that it names, and at least one.
- *
  * @param intent The intent that an outcome closes, if it is known. It has the owners of the tokens.
  */
 function* eventsOf(entry: Entry, intent: Entry | undefined): Generator<LogEvent> {

@@ -125,9 +125,7 @@ function framed(records: readonly string[], framing: Framing): Buffer {
 /** The maximum size of a datagram over IPv4, in bytes. */
 const MAX_DATAGRAM_BYTES = 65_507;
 
-/**
- * Sends each record as a datagram (RFC 5426), without acknowledgement: some may be lost.
- */
+/** Sends each record as a datagram (RFC 5426), without acknowledgement: some may be lost. */
 export function datagramSink({ name, host, port }: { name: string; host: string; port: number }): LogSink {
   let socket: UdpSocket | null = null;
   return {

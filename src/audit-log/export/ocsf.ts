@@ -32,11 +32,7 @@ const statuses: Readonly<Record<EventStatus, readonly [number, string]>> = {
 const INFORMATIONAL = [1, 'Informational'] as const;
 const MEDIUM = [3, 'Medium'] as const;
 
-/**
- * OCSF events, one per line: Entity Management (3004), and Authentication (3002), Logoff, for sessions.
- *
- * @param options.version The program's version.
- */
+/** OCSF events, one per line: Entity Management (3004), and Authentication (3002), Logoff, for sessions. */
 export function ocsfFormat({ version }: { version: string }): LogFormat {
   return {
     *records(entry, context) {

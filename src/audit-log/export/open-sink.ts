@@ -34,7 +34,6 @@ const ports: Readonly<Record<string, number>> = { 'tcp:': 601, 'tls:': 6514, 'ud
 /**
  * Opens a sink for exported records. Nothing is connected before the first use. Sending never takes longer
  * than the timeout.
- *
  * @throws TokenctlError `configuration` for an invalid address, or a CA certificate that cannot be read;
  * `unsupported` for the format `jsonl` over UDP.
  */
@@ -88,11 +87,7 @@ function sinkFor(options: OpenSinkOptions & { readonly timeoutMs: number }): Log
   }
 }
 
-/**
- * The format with a given name. Over a connection, CEF is wrapped in syslog messages.
- *
- * @param options.version The program's version.
- */
+/** The format with a given name. Over a connection, CEF is wrapped in syslog messages. */
 export function formatFor(
   format: ExportFormat,
   { to, version }: { to: string | undefined; version: string },

@@ -5,8 +5,6 @@ import { type EventRecord, type EventStatus, recordsOf, truncated } from './even
  * Syslog messages (RFC 5424) without the framing of a connection: the element `origin` as structured data,
  * and the event as a JSON object. Non-ASCII characters are escaped: UTF-8 would need a byte order mark, which
  * JSON parsers reject.
- *
- * @param options.version The program's version.
  */
 export function syslogFormat({ version }: { version: string }): LogFormat {
   const origin = `[origin software="tokenctl" swVersion="${parameter(version)}"]`;

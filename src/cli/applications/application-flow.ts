@@ -138,10 +138,8 @@ interface Named {
 }
 
 /**
- * Plans to delete an application with its tokens. Without tokens, which can be revoked under a plan of
- * their own, one person may delete it.
- *
- * @throws TokenctlError as the operation.
+ * Plans to delete an application with its tokens. Without tokens, which can be revoked under a plan of their
+ * own, one person may delete it.
  */
 export async function deletionFlow({
   runtime,
@@ -208,9 +206,8 @@ function leftText(result: DeletionReport['result'], left: DeletionReport['left']
 
 /**
  * Plans to replace a client secret and to write the new one to a new file, and nowhere else.
- *
- * @throws TokenctlError `usage` for the file, `unsupported` for a public client and over REST, `partly_done` where the secret
- * was replaced and its value is lost; and as the operation.
+ * @throws TokenctlError `usage` for the file, `unsupported` for a public client and over REST, `partly_done`
+ * where the secret was replaced and its value is lost; and as the operation.
  */
 export async function secretFlow(
   request: ChangeRequest<

@@ -50,10 +50,8 @@ export interface LogKeyJson {
 }
 
 /**
- * Signs the log, and writes the checkpoint to a file or prints it. A checkpoint that the file already has must match the
- * log.
- *
- * @throws TokenctlError as `makeCheckpoint`, `configuration`
+ * Signs the log, and writes the checkpoint to a file or prints it. A checkpoint that the file already has
+ * must match the log. Throws as `makeCheckpoint`, `configuration`.
  */
 export async function checkpointFlow(
   runtime: Runtime,
@@ -75,8 +73,7 @@ export async function checkpointFlow(
 
 /**
  * Proves that an entry is in the log. Prints the proof, or writes it and the line of the entry to files.
- *
- * @throws TokenctlError as `proveInclusion`, `configuration`, `usage` for a file that exists
+ * Throws as `proveInclusion`, `configuration`, `usage` for a file that exists.
  */
 export async function proofFlow(
   runtime: Runtime,
@@ -102,11 +99,7 @@ export async function proofFlow(
   return report({ json, document: [lines(`${written}, and the entry to ${output}.entry.`)] });
 }
 
-/**
- * Creates the key that signs checkpoints, or replaces it.
- *
- * @throws TokenctlError as the operations
- */
+/** Creates the key that signs checkpoints, or replaces it. */
 export async function keyFlow(
   runtime: Runtime,
   { name, rotate, output }: KeyFlags,
@@ -160,12 +153,7 @@ function isBeside({ configuration: { auditLog } }: Runtime): boolean {
 
 const BESIDE = warning`Warning: the key is in the folder of the log. A user who can write both can rewrite the log and sign it again: store checkpoints in another place (the job log-checkpoint), or set auditLog.key.`;
 
-/**
- * Reads a small text file, such as a checkpoint.
- *
- * @param what The name of the file in errors: `checkpoint`.
- * @throws TokenctlError `configuration` if it cannot be read
- */
+/** Reads a small text file, which errors call `what`. Throws `configuration` if it cannot be read. */
 export function textFile(path: string, what: string): string {
   const text = textFileIfExists(path, what);
   if (text !== undefined) return text;

@@ -12,9 +12,8 @@ import type { ExportFlags } from './log-flags.ts';
 
 /**
  * Exports the audit log. On stdout, prints only the records; with another sink, reports the counts.
- *
- * @throws TokenctlError as `exportLog`, `configuration`, `unsupported`; `interrupted` if a signal stopped it before the end
- * of the log
+ * @throws TokenctlError as `exportLog`, `configuration`, `unsupported`; `interrupted` if a signal stopped it
+ * before the end of the log
  */
 export async function exportFlow(
   runtime: Runtime,

@@ -59,9 +59,8 @@ export interface RotationJson {
 }
 
 /**
- * Verifies the configured log, and compares it with a checkpoint if one is given. A missing log at the default path counts
- * as empty: it is created by the first change. A log that the user named must exist.
- *
+ * Verifies the configured log, and compares it with a checkpoint if one is given. A missing log at the
+ * default path counts as empty: it is created by the first change. A log that the user named must exist.
  * @throws TokenctlError `audit_unavailable` for a named log that does not exist, and as {@link verifyLog}
  */
 export async function verificationFlow(
@@ -196,11 +195,7 @@ function notChecked(entries: number, covered: number | null): Lines {
   ];
 }
 
-/**
- * What the hashes of a log cannot show.
- *
- * @param covered The entries that a checkpoint covers; null without one.
- */
+/** What the hashes of a log cannot show, where a checkpoint covers these entries; null without one. */
 export function unprovedText(entries: number, covered: number | null): Line {
   if (covered === null)
     return warning`Not checked: whether entries are missing at the end, or all entries were rewritten.`;

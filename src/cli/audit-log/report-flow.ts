@@ -40,9 +40,8 @@ export interface ReportRequest {
 }
 
 /**
- * Reports the changes of a period, as a document that is streamed while the log is read.
- *
- * @throws TokenctlError `usage` for a period that ends before it starts or a file that exists, and as `reportLog`
+ * Reports the changes of a period, as a document that is streamed while the log is read. Throws `usage` for a
+ * period that ends before it starts or a file that exists, and as `reportLog`.
  */
 export async function reportFlow({
   runtime,

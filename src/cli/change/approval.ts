@@ -24,11 +24,7 @@ export function approvalPath(plan: string): string {
 /** An approval is a few lines. */
 const MAX_APPROVAL_BYTES = 65_536;
 
-/**
- * The text of an approval; null if there is no such file.
- *
- * @throws TokenctlError `configuration` if it cannot be read.
- */
+/** The text of an approval; null if there is no such file. Throws `configuration` if it cannot be read. */
 export function readApproval(path: string): string | null {
   try {
     return statSync(path).size > MAX_APPROVAL_BYTES ? '' : readFileSync(path, 'utf8');
@@ -83,10 +79,9 @@ interface GuardedChange extends Guard {
 
 /**
  * Applies the rule of two persons.
- *
  * @returns What the audit log records of it; undefined if one person may do it alone.
- * @throws TokenctlError `not_approved` if an approval is needed and no valid one is found; `usage` for --break-glass
- * without a reason; as {@link requireApproved}
+ * @throws TokenctlError `not_approved` if an approval is needed and no valid one is found; `usage` for
+ * --break-glass without a reason; as {@link requireApproved}
  */
 export async function approvalFor(change: GuardedChange): Promise<RecordedApproval | undefined> {
   const { runtime, flags, saved } = change;
@@ -124,11 +119,7 @@ export async function approvalFor(change: GuardedChange): Promise<RecordedApprov
   });
 }
 
-/**
- * What a dry run says if the change is refused without an approval.
- *
- * @returns Undefined if it would not be refused for that.
- */
+/** What a dry run says if the change is refused without an approval; undefined if it would not be. */
 export async function approvalRefusal(approve: () => Promise<unknown>): Promise<TokenctlError | undefined> {
   const refusal = await approve().then(
     () => undefined,

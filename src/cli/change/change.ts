@@ -230,7 +230,6 @@ function notMore({ code, cause }: Refusal): TokenctlError {
 
 /**
  * Carries a change out to its end.
- *
  * @param confirm Shows the plan, and returns once it is confirmed; by default nobody is asked.
  * @throws TokenctlError `not_confirmed`, and as {@link firstStep} and its steps.
  */
@@ -267,9 +266,7 @@ async function ignoringMissingApproval(approve: () => Promise<unknown>): Promise
 type Words<Text extends string> = Text extends `${infer First} ${infer Rest}` ? First | Words<Rest> : Text;
 
 /**
- * The members of a report that was not made, all null: `--json` has the same members with and without a change.
- *
- * @param names Their names, with spaces between them.
+ * The members of a report that was not made (names with spaces), all null, so that `--json` has them as well.
  */
 export function notMade<const Names extends string>(names: Names): { readonly [Name in Words<Names>]: null } {
   return Object.fromEntries(names.split(' ').map((name) => [name, null])) as {

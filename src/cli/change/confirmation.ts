@@ -14,16 +14,10 @@ export interface Confirmation {
   /** Whether the user will be asked. */
   readonly asks: boolean;
   /**
-   * Checks that the change can be confirmed: without a terminal, --yes or --dry-run is required.
-   *
-   * @throws TokenctlError `usage`
+   * Checks that the change can be confirmed: without a terminal, by --yes or --dry-run only. Throws `usage`.
    */
   requirePossible(): void;
-  /**
-   * Shows the plan and returns once it is confirmed.
-   *
-   * @throws TokenctlError `not_confirmed` for any other answer, `interrupted` on Ctrl-C
-   */
+  /** Shows the plan, and returns once it is confirmed. Throws `not_confirmed`, or `interrupted` on Ctrl-C. */
   confirm(asked: Asked): Promise<void>;
 }
 
@@ -113,11 +107,9 @@ function openTerminal(): number | null {
 }
 
 /**
- * Asks on the terminal (on stderr, so that stdout stays the result's) and returns the answer.
- *
- * @param question printed unchanged
- * @param options.hidden hides the input
- * @throws TokenctlError `interrupted` on Ctrl-C, `not_confirmed` if the input ends without an answer
+ * Asks on the terminal (on stderr, so that stdout stays the result's). The question is printed unchanged;
+ * `hidden` hides the input. Throws `interrupted` on Ctrl-C, `not_confirmed` if the input ends without an
+ * answer.
  */
 export async function ask(
   question: string,

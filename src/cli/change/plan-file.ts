@@ -94,8 +94,7 @@ const file = z.discriminatedUnion('format', [
 
 /**
  * Saves the plan of a revocation to a new file that only its owner can read. Changes nothing at the target.
- *
- * @throws TokenctlError `configuration` for a file that exists or cannot be written, and as {@link savePlan}.
+ * Throws `configuration` for a file that exists or cannot be written, and as {@link savePlan}.
  */
 export async function writePlanFile(
   runtime: Runtime,
@@ -116,11 +115,7 @@ export async function writePlanFile(
   return saved;
 }
 
-/**
- * Saves a lockdown to a new file that only its owner can read.
- *
- * @throws TokenctlError `configuration` for a file that exists or cannot be written.
- */
+/** Saves a lockdown to a new file that only its owner can read. Throws `configuration` if that cannot be. */
 export async function writeLockdownFile(
   runtime: Runtime,
   options: Pick<SavedLockdown, 'scope' | 'measures' | 'lasts' | 'selection'> & {
@@ -169,11 +164,7 @@ function writeNew(path: string, plan: AnyPlan): void {
   }
 }
 
-/**
- * Reads a saved plan of any kind.
- *
- * @throws TokenctlError `configuration` for a file that cannot be read, is no plan, or was changed since.
- */
+/** Reads a saved plan of any kind. Throws `configuration` for what is no plan, or was changed since. */
 export function readAnyPlan(path: string, what = 'The file of --plan'): AnyPlan {
   requireReadable(path, what);
   const saved = statSync(path).size > MAX_BYTES ? undefined : file.safeParse(jsonIn(path)).data;
@@ -206,9 +197,7 @@ function hasNamesOf({ scope, measures }: Pick<SavedLockdown, 'scope' | 'measures
 }
 
 /**
- * Reads the saved plan of a revocation.
- *
- * @throws TokenctlError as {@link readAnyPlan}; `usage` for the plan of a lockdown.
+ * Reads the saved plan of a revocation. Throws as {@link readAnyPlan}; `usage` for the plan of a lockdown.
  */
 export function readPlanFile(path: string): SavedPlan {
   const plan = readAnyPlan(path);

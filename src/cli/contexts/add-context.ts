@@ -31,9 +31,8 @@ export interface ContextRequest {
 }
 
 /**
- * Adds a context to the configuration file. Everything is checked before it asks for a credential, and the credential is
- * stored before the context that refers to it.
- *
+ * Adds a context to the configuration file. Everything is checked before it asks for a credential, and the
+ * credential is stored before the context that refers to it.
  * @throws TokenctlError `usage`, `configuration`
  */
 export async function contextFlow(request: ContextRequest): Promise<Report<AddedContextJson>> {
@@ -108,9 +107,8 @@ export function requireSecure(outline: NamedContext): void {
 }
 
 /**
- * Requires the context of --database-context to be one of a database. The schema checks it too, with the name of the file.
- *
- * @throws TokenctlError `usage`
+ * Requires the context of --database-context to be one of a database. The schema checks it too, with the name
+ * of the file. Throws `usage`.
  */
 export function requireDatabaseContext({ contexts }: Configuration, context: NamedContext): void {
   const name = context.database === undefined ? context.databaseContext : undefined;
@@ -164,11 +162,7 @@ async function takeCredential(request: CredentialRequest): Promise<Credential> {
   return kind === 'token' ? { token: reference } : { password: reference };
 }
 
-/**
- * Rejects credential flags for a database context, whose URL contains the credential.
- *
- * @throws TokenctlError `usage`
- */
+/** Rejects credential flags for a database context, whose URL contains the credential. Throws `usage`. */
 function requireNoCredential(flags: CredentialFlags): void {
   const [given] = givenBy(flags);
   if (given === undefined) return;
@@ -236,8 +230,7 @@ async function referenceFor(
 
 /**
  * The database of the flags; undefined without them. A file is read now, so that its errors are reported now.
- *
- * @throws TokenctlError `configuration` for a missing file, or a file that others can read
+ * Throws `configuration` for a missing file, or a file that others can read.
  */
 function takeDatabase(flags: DatabaseFlags, environment: Environment): DatabaseSetting | undefined {
   const { database, 'database-file': file, 'database-env': env } = flags;

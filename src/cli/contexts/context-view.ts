@@ -208,11 +208,7 @@ export function shownContextResult(
   });
 }
 
-/**
- * The name of the current context, as a command's result.
- *
- * Without one, the command fails with `configuration`, so that scripts notice.
- */
+/** The name of the current context. Without one, it fails with `configuration`, so that scripts notice. */
 export function currentResult(currentContext: string | undefined): Report<CurrentContextJson> {
   return report({
     json: { currentContext: currentContext ?? null },

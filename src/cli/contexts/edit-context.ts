@@ -34,9 +34,8 @@ export interface RenamedContextJson {
 }
 
 /**
- * Removes a context from the configuration file, and the credential that `context add` stored for it. The tokens that `login` made
- * for it are revoked before; it is removed all the same where they cannot be.
- *
+ * Removes a context from the configuration file, and the credential that `context add` stored for it. The
+ * tokens that `login` made for it are revoked before; it is removed all the same where they cannot be.
  * @throws TokenctlError as `removeContext` does; `partly_done` if the credential cannot be deleted.
  */
 export async function removalFlow(

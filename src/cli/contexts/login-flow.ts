@@ -186,11 +186,7 @@ export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson
   }
 }
 
-/**
- * Refuses the flags that name the place of other commands: a login makes its own context.
- *
- * @throws TokenctlError `usage`
- */
+/** Refuses the flags that name the place of other commands: a login makes its own context. Throws `usage`. */
 export function requireNoPlace(flags: {
   readonly context?: string | undefined;
   readonly 'database-file'?: string | undefined;

@@ -25,10 +25,9 @@ export interface EndedTokens {
 }
 
 /**
- * Revokes tokens that logins made, the one of the caller last, recorded as any revocation. A token of another user, or with another
- * description, is left: its id may have been given again by a controller that was set up anew. Where the target fails, the tokens
- * are left, with the reason.
- *
+ * Revokes tokens that logins made, the one of the caller last, recorded as any revocation. A token of another
+ * user, or with another description, is left: its id may have been given again by a controller that was set
+ * up anew. Where the target fails, the tokens are left, with the reason.
  * @throws TokenctlError `audit_unavailable` with nothing changed, `outcome_unrecorded`, `interrupted`
  */
 export async function endTokens(

@@ -20,12 +20,11 @@ const SEE_INCIDENTS = 'The command `incident status --all` lists the incidents.'
 const SEE_HELP = 'Add --help to the command for its usage.';
 
 /**
- * Turns an error of the command framework (an unknown flag, an extra argument, a missing value) into a
- * usage error that suggests the nearest known flag.
+ * Turns an error of the command framework (an unknown flag, an extra argument, a missing value) into a usage
+ * error that suggests the nearest known flag.
  *
- * The framework's messages quote the input, which may contain a secret. Only the names of flags and arguments are used,
- * never a value.
- *
+ * The framework's messages quote the input, which may contain a secret. Only the names of flags and arguments
+ * are used, never a value.
  * @returns undefined for an error that is not about usage
  */
 export function usageMistake(error: CLIError): TokenctlError | undefined {
@@ -117,10 +116,8 @@ type FlagRules = Readonly<
 >;
 
 /**
- * Finds missing required flags, and flags that need or exclude each other. The messages contain flag names only, because a
- * value may be a secret.
- *
- * @param given the values by flag; undefined for a flag that was not given
+ * Finds missing required flags, and flags that need or exclude each other. The messages contain flag names
+ * only, because a value may be a secret. A flag that was not given is undefined.
  */
 function flagConflicts(rules: FlagRules, given: Readonly<Record<string, unknown>>): string[] {
   const isGiven = (name: string) => given[name] !== undefined;
@@ -153,9 +150,7 @@ function flagName(typed: string): string {
 }
 
 /**
- * Explains arguments that the framework treats as an unknown command: a misspelled name, or an extra argument.
- *
- * @returns undefined if the arguments name an existing command
+ * Explains a misspelled command or an extra argument; undefined if the arguments name an existing command.
  */
 export function unknownCommand(argv: readonly string[], config: Config): TokenctlError | undefined {
   const words = wordsBeforeFlags(argv);

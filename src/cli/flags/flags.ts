@@ -191,12 +191,7 @@ export const age = custom<number>({ helpValue: 'AGE', parse: async (input) => pa
 /** A flag that takes a point in time, or an age. */
 export const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
 
-/**
- * Checks that a file can be read.
- *
- * @param what how the error names the file: `The file of --ca-file`
- * @throws TokenctlError `configuration`
- */
+/** Requires that a file can be read. Throws `configuration`, naming it as `what`: `The file of --ca-file`. */
 export function requireReadable(path: string, what: string): void {
   const problem = problemWith(path);
   if (problem !== undefined) {
@@ -301,11 +296,7 @@ type SelectorFlags = Omit<FlagsOf<typeof selectorFlags>, 'finding'> & { readonly
 /** A token that expires later than this never expires, as the rule `never-expires` says. */
 const NEVER_AFTER = NEVER_DAYS * DAY;
 
-/**
- * The selection of the flags.
- *
- * @throws TokenctlError `usage` if no flag is given, or --all with another selection flag
- */
+/** The selection of the flags. Throws `usage` if no flag is given, or --all with another selection flag. */
 export function selectionFrom(flags: SelectorFlags, now: Date): Selection {
   const selection = criteriaOf(flags, () => now);
   validateSelector(selection);
@@ -318,11 +309,7 @@ export function selectionOrAllFrom(flags: SelectorFlags, now: Date): Selection {
   return Object.keys(selection).length === 0 ? { all: true } : selection;
 }
 
-/**
- * The instant that ages count from in the context of a runtime: the controller's, which is asked only if flags have ages.
- *
- * @throws TokenctlError whatever the target throws.
- */
+/** The instant that ages count from: the controller's, which is asked only if flags have ages. */
 export async function instantFor(flags: SelectorFlags, runtime: Runtime): Promise<Date> {
   let isAsked = false;
   criteriaOf(flags, () => {

@@ -27,10 +27,9 @@ const COMMANDS: ReadonlyMap<string, Options> = new Map([
 ]);
 
 /**
- * The arguments of a command that replaces a management command, as its own parser (Python's argparse) reads them: an option
- * may be shortened as long as it is unambiguous among the options of that command, and of a repeated option the last counts.
- * tokenctl's own flags must be written in full.
- *
+ * The arguments of a command that replaces a management command, as its own parser (Python's argparse) reads
+ * them: an option may be shortened as long as it is unambiguous among the options of that command, and of a
+ * repeated option the last counts. tokenctl's own flags must be written in full.
  * @param argv The arguments after the program's name; of any other command they are returned as they are.
  * @throws TokenctlError `usage` for an ambiguous option
  */

@@ -9,9 +9,7 @@ import { type Report, report } from '../../reports/result.ts';
 import { wrapped } from '../../reports/tables/text.ts';
 
 /**
- * The policy of a run: that of `--policy`, else the configuration's, with the limits of flags over it.
- *
- * @throws TokenctlError `configuration`
+ * The policy of a run: of `--policy`, else the configuration's, and limits of flags. Throws `configuration`.
  */
 export function policyOf(
   runtime: Runtime,
@@ -28,11 +26,7 @@ export function policyOf(
 
 const WIDEST = 100;
 
-/**
- * The rule of a name.
- *
- * @throws TokenctlError `usage` for a name that no rule has, with the nearest that one has
- */
+/** The rule of a name. Throws `usage` for a name that no rule has, with the nearest that one has. */
 export function ruleNamed(name: string): RuleName {
   const rule = ruleNames.find((known) => known === name);
   if (rule !== undefined) return rule;

@@ -25,12 +25,7 @@ const TIME = /^([01]?\d|2[0-3]):([0-5]\d)$/;
 /** The days of words, counted from today. */
 const DAYS: Readonly<Record<string, number>> = { today: 0, yesterday: -1 };
 
-/**
- * Parses an age such as `90d` or `1h30m`.
- *
- * @returns milliseconds, above 0
- * @throws TokenctlError `usage`
- */
+/** Parses an age such as `90d` or `1h30m`. Returns milliseconds, above 0. Throws `usage`. */
 export function parseAge(text: string): number {
   const [, ...digits] = AGE.exec(text) ?? [];
   const age = UNITS.reduce((sum, unit, place) => sum + Number(digits[place] ?? 0) * unit, 0);
@@ -45,9 +40,8 @@ export function parseAge(text: string): number {
 }
 
 /**
- * Parses a time: an age such as `30d`, a date (midnight UTC), a date with a time, or what people say (`22:30`, `yesterday`). A time
- * without a zone is in that of this machine.
- *
+ * Parses a time: an age such as `30d`, a date (midnight UTC), a date with a time, or what people say
+ * (`22:30`, `yesterday`). A time without a zone is in that of this machine.
  * @throws TokenctlError `usage`, also for a date that does not exist
  */
 export function parseMoment(text: string): Moment {

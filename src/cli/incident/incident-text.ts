@@ -8,9 +8,8 @@ import { timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
 
 /**
- * What to do about access paths that the same command, run again, would find as they are: those that the context cannot
- * check and users that it cannot deactivate.
- *
+ * What to do about access paths that the same command, run again, would find as they are: those that the
+ * context cannot check and users that it cannot deactivate.
  * @returns Undefined if running the same command again may close a path.
  */
 export function hintForPaths(
@@ -36,11 +35,7 @@ export function hintForPaths(
     : `Run the same command again after ${untilText(until)}, or do what is listed under "Access paths".`;
 }
 
-/**
- * Prints notices on stderr if incidents of the audit log are overdue, one for each context. Changes nothing.
- *
- * @throws TokenctlError as `dueIncidents`.
- */
+/** Prints notices on stderr if incidents of the audit log are overdue, one for each context. */
 export async function tellOfDue(runtime: Runtime): Promise<void> {
   const description = await runtime.description();
   const log = await runtime.auditLog();
@@ -58,11 +53,7 @@ export function dueTexts(due: readonly Pick<DueIncident, 'id' | 'context'>[]): r
   );
 }
 
-/**
- * When a lockdown ends, and what lifts it then: a job of the configuration, or nothing but the command.
- *
- * @param until Null for a lockdown without an end.
- */
+/** When a lockdown ends (null for never), and what lifts it: a job of the configuration, or the command. */
 export async function endText(
   { configuration }: Pick<Runtime, 'configuration'>,
   { context, until }: { context: string; until: Date | null },

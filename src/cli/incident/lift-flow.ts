@@ -64,11 +64,7 @@ export interface LiftRequest extends ChangeRequest<LiftFlags> {
   readonly keeping?: readonly string[];
 }
 
-/**
- * Refuses an incident id together with --due.
- *
- * @throws TokenctlError `usage`
- */
+/** Refuses an incident id together with --due. Throws `usage`. */
 export function requireOneIncident(incident: string | undefined, due: boolean | undefined): void {
   if (incident !== undefined && due === true) {
     throw new TokenctlError('usage', 'Both an incident id and --due are given', {
@@ -88,11 +84,7 @@ function onlyOne(open: readonly string[]): readonly string[] {
 /** The change that a lift is. */
 export type LiftChange = PlannedChange<readonly LiftReport[], LiftJson, Question | null>;
 
-/**
- * Plans a lift.
- *
- * @throws TokenctlError `usage`, and the errors of the operations.
- */
+/** Plans a lift. Throws `usage`, and the errors of the operations. */
 export async function liftFlow(request: LiftRequest): Promise<LiftChange> {
   const { runtime, incident, flags, closes, keeping = [] } = request;
   const reading = await runtime.reading();
@@ -400,11 +392,7 @@ function waitingHint(partly: readonly LiftReport[]): string | undefined {
     : `Run the same command again after ${untilText(until)}, or add --accept-sessions to activate the users now.`;
 }
 
-/**
- * Sets the end time of an incident.
- *
- * @throws TokenctlError whatever the operation throws.
- */
+/** Sets the end time of an incident. */
 export async function extendFlow(request: {
   readonly runtime: Runtime;
   readonly incident: string;

@@ -6,11 +6,7 @@ import { countText } from '../../reports/tables/text.ts';
 import type { LocalFlags } from '../flags/flags.ts';
 import { lockdownForm, scopeFlags } from './incident-flags.ts';
 
-/**
- * The measures of the flags.
- *
- * @throws TokenctlError `usage` for a selection that they are not for.
- */
+/** The measures of the flags. Throws `usage` for a selection that they are not for. */
 export function localMeasures(flags: LocalFlags, kind: LockdownScope['kind']): LocalMeasures {
   const asked = (['reset-password', 'strip-roles', 'end-applications'] as const).filter(
     (name) => flags[name] === true,

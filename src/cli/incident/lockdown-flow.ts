@@ -59,11 +59,7 @@ export interface LockdownRequest extends ChangeRequest<LockdownFlags> {
 /** A lockdown that is planned, and the id of its incident. */
 export type LockdownChange = PlannedChange<Locked, LockdownJson> & { readonly incident: string };
 
-/**
- * Plans a lockdown. There is nothing to do if it is already fully in effect.
- *
- * @throws TokenctlError as the operations do.
- */
+/** Plans a lockdown. There is nothing to do if it is already fully in effect. */
 export async function lockdownFlow(request: LockdownRequest): Promise<LockdownChange> {
   const { runtime, flags, several } = request;
   const { measures, sharedId, proposedId, lasts, saved, turns } = request.order;

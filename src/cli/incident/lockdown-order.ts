@@ -26,11 +26,7 @@ export interface LockdownOrder {
   readonly turns: Map<string, Promise<unknown>>;
 }
 
-/**
- * The lockdown that the flags describe, the same in all contexts.
- *
- * @throws TokenctlError `usage`
- */
+/** The lockdown that the flags describe, the same in all contexts. Throws `usage`. */
 export function lockdownOrder(flags: LockdownFlags): LockdownOrder {
   const common = { sharedId: newIncidentId(), turns: new Map<string, Promise<unknown>>() };
   if (flags.plan !== undefined) {
@@ -46,10 +42,8 @@ export function lockdownOrder(flags: LockdownFlags): LockdownOrder {
 }
 
 /**
- * Who is locked down at a target. The owner of a token decides, also of a deleted one; what a name that was given says as well is a
- * remark.
- *
- * @throws TokenctlError `not_found`, and as the target does.
+ * Who is locked down at a target. The owner of a token decides, also of a deleted one; what a name that was
+ * given says as well is a remark. Throws `not_found`.
  */
 export async function meantScope(
   runtime: Pick<Runtime, 'readTarget' | 'evidence'>,
@@ -84,11 +78,7 @@ export function isOfOneUser(scope: LockdownScope): boolean {
   return scope.kind === 'users' && scope.names.length === 1;
 }
 
-/**
- * The scope of the flags.
- *
- * @throws TokenctlError `usage` without a selection, or with several kinds.
- */
+/** The scope of the flags. Throws `usage` without a selection, or with several kinds. */
 function scopeFrom(flags: LockdownFlags): LockdownScope {
   const { user, token, application, 'identity-provider': provider, all } = flags;
   const scopes: LockdownScope[] = [
@@ -111,10 +101,8 @@ function scopeFrom(flags: LockdownFlags): LockdownScope {
 }
 
 /**
- * The default measures of a scope, overridden by flags. Measures that affect all users are on by default only for --all and
- * --identity-provider.
- *
- * @throws TokenctlError `usage`
+ * The default measures of a scope, overridden by flags. Measures that affect all users are on by default only
+ * for --all and --identity-provider. Throws `usage`.
  */
 function measuresFrom(flags: LockdownFlags, { kind }: LockdownScope): Measures {
   const isOn = (flag: 'basic-auth-off' | 'external-tokens-off' | 'shorten-lifetimes') =>

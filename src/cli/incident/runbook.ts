@@ -21,7 +21,6 @@ export type RunbookJson =
 
 /**
  * The result of `incident runbook`: a runbook, or the list of names.
- *
  * @param root The root directory of the package.
  * @param known What it is filled in with; null leaves it as it is written.
  */
@@ -82,9 +81,7 @@ export interface IncidentStepJson {
 }
 
 /**
- * Ticks a step of a runbook off for an incident, or takes that back.
- *
- * @throws TokenctlError `usage` for a step that the runbook does not have, and as `tickStep`.
+ * Ticks a step of a runbook off, or takes that back. Throws `usage` for an unknown step, and as `tickStep`.
  */
 export async function stepFlow(request: {
   readonly runtime: Runtime;

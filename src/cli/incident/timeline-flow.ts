@@ -27,11 +27,7 @@ export interface TimelineRequest extends Pick<ContextRun, 'runtime' | 'context' 
   readonly flags: FlagsOf<typeof timelineFlags>;
 }
 
-/**
- * Reads a timeline and formats it.
- *
- * @throws TokenctlError `usage`, and the errors of the operation.
- */
+/** Reads a timeline and formats it. Throws `usage`, and the errors of the operation. */
 export async function timelineFlow(request: TimelineRequest): Promise<Report<TimelineJson>> {
   const { runtime, flags, several } = request;
   const { format = 'text' } = flags;

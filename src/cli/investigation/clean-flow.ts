@@ -125,11 +125,7 @@ export interface Cleaned {
   readonly report: CleaningReport;
 }
 
-/**
- * Investigates again, and plans a cleaning or the undoing of one.
- *
- * @throws TokenctlError `usage`, and the errors of the operations.
- */
+/** Investigates again, and plans a cleaning or the undoing of one. Throws `usage`, and as the operations. */
 export async function cleanFlow(request: CleanRequest): Promise<CleaningChange> {
   const { runtime, flags } = request;
   const { from, incident } = flags;

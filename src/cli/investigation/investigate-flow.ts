@@ -22,11 +22,7 @@ export interface InvestigateRequest {
   readonly flags: FlagsOf<typeof investigateFlags>;
 }
 
-/**
- * Investigates, saves the result if asked to, and shows it.
- *
- * @throws TokenctlError `usage`, `not_found`, and the errors of the operation.
- */
+/** Investigates, saves the result if asked to, and shows it. Throws `usage`, `not_found`. */
 export async function investigateFlow(request: InvestigateRequest): Promise<Report<Investigation>> {
   const { runtime, flags } = request;
   const { since, until, out, all = false } = flags;
@@ -89,11 +85,7 @@ async function subjectOf(request: InvestigateRequest) {
     : await subjectOfIncident(runtime, incident, given);
 }
 
-/**
- * The user or application of an incident, unless others are given.
- *
- * @throws TokenctlError `not_found`, `usage` for an incident of several users.
- */
+/** The user or application of an incident, unless given. Throws `not_found`, `usage` for several users. */
 export async function subjectOfIncident(
   runtime: Runtime,
   id: string,
@@ -114,11 +106,7 @@ export async function subjectOfIncident(
   });
 }
 
-/**
- * An incident of the controller of the current context.
- *
- * @throws TokenctlError `not_found`
- */
+/** An incident of the controller of the current context. Throws `not_found`. */
 export async function incidentOf(runtime: Runtime, id: string): Promise<Incident> {
   const histories = await readIncidentHistories(await runtime.auditLog());
   return requireIncident(histories.ofController(await runtime.description()), id).incident;

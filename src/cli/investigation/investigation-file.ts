@@ -74,11 +74,7 @@ const file = z.looseObject({
   limits: z.array(z.looseObject({ text })),
 });
 
-/**
- * Saves an investigation to a new file that only its owner can read.
- *
- * @throws TokenctlError `configuration` for a file that exists or cannot be written.
- */
+/** Saves an investigation to a new file that only its owner can read. Throws `configuration` if it cannot. */
 export function writeInvestigationFile(path: string, investigation: Investigation): void {
   try {
     const text = `${JSON.stringify(investigation, null, 2)}\n`;
@@ -88,11 +84,7 @@ export function writeInvestigationFile(path: string, investigation: Investigatio
   }
 }
 
-/**
- * Tests that an investigation can be saved to a file, without making it.
- *
- * @throws TokenctlError as {@link writeInvestigationFile}.
- */
+/** Tests that an investigation can be saved to a file. Throws as {@link writeInvestigationFile}. */
 export function requireNewFile(path: string): void {
   try {
     accessSync(dirname(path), constants.W_OK);
@@ -113,11 +105,7 @@ function notWritten(path: string, cause: unknown): TokenctlError {
   );
 }
 
-/**
- * Reads a saved investigation.
- *
- * @throws TokenctlError `configuration` for a file that cannot be read, or holds no investigation.
- */
+/** Reads a saved investigation. Throws `configuration` for a file that cannot be read, or holds none. */
 export function readInvestigationFile(path: string): Investigation {
   requireReadable(path, 'The file of --from');
   const saved = statSync(path).size > MAX_BYTES ? undefined : file.safeParse(jsonIn(path)).data;

@@ -22,9 +22,8 @@ export interface IncidentMarkJson {
 }
 
 /**
- * Marks items of an incident's investigations as legitimate, as resolved manually or as reassigned, or takes that back.
- *
- * @throws TokenctlError `usage` for a hand-over without a name or a reason, and as `markItems`.
+ * Marks items of an incident's investigations as legitimate, as resolved manually or as reassigned, or takes
+ * that back. Throws `usage` for a hand-over without a name or a reason, and as `markItems`.
  */
 export async function markFlow(request: {
   runtime: Runtime;

@@ -13,9 +13,8 @@ export interface TheftBeginning {
 }
 
 /**
- * When the theft began: nothing from before is cleaned. As --since says; or else as the saved investigation was asked; or the date in
- * the reason of the incident, which the plan says.
- *
+ * When the theft began: nothing from before is cleaned. As --since says; or else as the saved investigation
+ * was asked; or the date in the reason of the incident, which the plan says.
  * @throws TokenctlError `usage` where none of these says it.
  */
 export async function theftBeginning(

@@ -21,9 +21,8 @@ export interface ServiceSecret {
 }
 
 /**
- * How the service gets the credential of a context. The drop-in replaces the credential that the units name: a unit does not
- * start if its file is missing.
- *
+ * How the service gets the credential of a context. The drop-in replaces the credential that the units name:
+ * a unit does not start if its file is missing.
  * @throws TokenctlError `configuration` if the credential is not in the folder of the machine's secrets
  */
 export function dropInFor(context: NamedContext): ServiceSecret {

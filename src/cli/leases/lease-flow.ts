@@ -38,11 +38,7 @@ export interface LeaseChangeJson {
   readonly ended: readonly EndedLease[] | null;
 }
 
-/**
- * Lists the leases of the controller; those that are open, or all.
- *
- * @throws TokenctlError as the log and the target.
- */
+/** Lists the leases of the controller; those that are open, or all. Throws as the log and the target. */
 export async function leaseListFlow(
   runtime: Runtime,
   { all }: Pick<LeaseFlags, 'all'>,
@@ -89,11 +85,7 @@ function jsonOf(lease: Lease, now: Date): LeaseJson {
   };
 }
 
-/**
- * Plans what the flags ask for: another end of a lease, or the end of one or of all that are due.
- *
- * @throws TokenctlError `not_found`, `usage`, and as the log.
- */
+/** Plans another end of a lease, or the end of one or of all that are due. Throws `not_found`, `usage`. */
 export async function leaseChangeFlow(
   request: ChangeRequest<LeaseFlags>,
 ): Promise<PlannedChange<readonly EndedLease[], LeaseChangeJson>> {

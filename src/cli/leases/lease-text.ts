@@ -60,9 +60,8 @@ function tokenText({ id, token }: Lease): string {
 }
 
 /**
- * The open leases of the audit log. Tells on stderr of those past their end, in any context, and if the log cannot be read.
- *
- * @throws TokenctlError whatever the target throws.
+ * The open leases of the audit log. Tells on stderr of those past their end, in any context, and if the log
+ * cannot be read.
  */
 export async function tellOfDueLeases(runtime: Runtime): Promise<readonly Lease[]> {
   const { file, database } = runtime.configuration.auditLog;

@@ -48,11 +48,10 @@ interface ManagementRevocation
 }
 
 /**
- * Revokes the access tokens of one user or of all users without confirmation, like `awx-manage revoke_oauth2_tokens`; with
- * `all`, refresh tokens first. Prints one line per token.
- *
- * @throws ManagementError for an unknown user, `unsupported` if the target
- * cannot revoke refresh tokens, and the errors of the operations
+ * Revokes the access tokens of one user or of all users without confirmation, like `awx-manage
+ * revoke_oauth2_tokens`; with `all`, refresh tokens first. Prints one line per token.
+ * @throws ManagementError for an unknown user, `unsupported` if the target cannot revoke refresh tokens, and
+ * the errors of the operations
  */
 export async function managementRevocation(request: ManagementRevocation): Promise<Report<RevocationJson>> {
   const { runtime, flags, json } = request;
@@ -169,11 +168,7 @@ function lineWriter() {
   };
 }
 
-/**
- * Requires a user name.
- *
- * @throws ManagementError without one
- */
+/** Requires a user name. Throws ManagementError without one. */
 export function requireUserName(user: string | undefined): string {
   if (user !== undefined && user !== '') return user;
   throw new ManagementError(
@@ -183,9 +178,8 @@ export function requireUserName(user: string | undefined): string {
 }
 
 /**
- * Creates a personal access token with the scope write without confirmation, like `awx-manage create_oauth2_token`. Prints
- * the fingerprint instead of the token, which goes into a new file.
- *
+ * Creates a personal access token with the scope write without confirmation, like `awx-manage
+ * create_oauth2_token`. Prints the fingerprint instead of the token, which goes into a new file.
  * @throws ManagementError for an unknown user, `usage` for the file, and the errors of the operations
  */
 export async function managementCreation({
@@ -233,10 +227,8 @@ function fileFor(user: string): string {
 }
 
 /**
- * Deletes expired tokens without confirmation, like `awx-manage cleanup_tokens`, and prints its two lines on stderr,
- * unless it prints the report with `json`.
- *
- * @throws the errors of the operations
+ * Deletes expired tokens without confirmation, like `awx-manage cleanup_tokens`, and prints its two lines on
+ * stderr, unless it prints the report with `json`.
  */
 export async function managementCleanup({
   runtime,
@@ -277,9 +269,8 @@ function linesFor(deleted: (kind: CleanupKind) => number): readonly string[] {
 }
 
 /**
- * Ends the sessions of one user or of all users without confirmation and without output, like `awx-manage expire_sessions`.
- *
- * @throws ManagementError for an unknown user, and the errors of the operations
+ * Ends the sessions of one user or of all users without confirmation and without output, like `awx-manage
+ * expire_sessions`. Throws ManagementError for an unknown user.
  */
 export async function managementExpiry({
   runtime,
@@ -296,11 +287,7 @@ export async function managementExpiry({
   return await quietly({ runtime, flags }, await sessionExpiryChange(runtime, plan));
 }
 
-/**
- * Replaces the message of one kind of error.
- *
- * @throws ManagementError for this error code, and any other error unchanged
- */
+/** Replaces the message of errors of this code, which become ManagementErrors. */
 export async function inManagementWords<Result>(
   done: Promise<Result>,
   { code, message }: { code: TokenctlErrorCode; message: string },

@@ -25,10 +25,8 @@ interface VersionJson {
 }
 
 /**
- * Does what Django does before a management command runs.
- *
- * @returns The result if the command must not run: with `--version`.
- * @throws ManagementError for both of --no-color and --force-color
+ * Does what Django does before a management command runs; returns the result of `--version`, which runs none.
+ * Throws ManagementError for both of --no-color and --force-color.
  */
 export async function djangoStart(
   version: string,

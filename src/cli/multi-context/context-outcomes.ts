@@ -47,11 +47,10 @@ interface MultiContextRun {
 }
 
 /**
- * The failure that names the contexts in which a command did not complete; undefined if it completed everywhere. It has
- * the error code that all contexts share, otherwise `partly_done`. `interrupted` and `findings` keep their codes, and a bug
- * in one context is a bug. A user
- * or an application that only some contexts have is not a failure.
- *
+ * The failure that names the contexts in which a command did not complete; undefined if it completed
+ * everywhere. It has the error code that all contexts share, otherwise `partly_done`. `interrupted` and
+ * `findings` keep their codes, and a bug in one context is a bug. A user or an application that only some
+ * contexts have is not a failure.
  * @param errors The errors by context.
  */
 export function multiContextFailure(

@@ -52,11 +52,7 @@ function typed(questions: readonly Asked[]): string | undefined {
   return String(answers.reduce((total, answer) => total + Number(answer), 0));
 }
 
-/**
- * Refuses plans that are too large together. One that is too large for its context is too large for all.
- *
- * @throws TokenctlError `plan_too_large`
- */
+/** Refuses plans that are too large together, or one that is too large alone. Throws `plan_too_large`. */
 export function requireAtMost(
   all: readonly AskedContext[],
   { atMost, failed }: { atMost: number | undefined; failed: readonly FailedContext[] },

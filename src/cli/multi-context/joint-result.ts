@@ -37,7 +37,6 @@ function commonError(outcomes: readonly ContextOutcome[]): unknown {
 
 /**
  * Joins the results of several contexts, as the same kind of result that the command returns in one context.
- *
  * @throws The error that all contexts share, or a usage error in any of them, if none has a result.
  */
 export function multiContextResult(run: MultiContextOutcome): Result {

@@ -64,12 +64,11 @@ interface Planning extends Place {
 type Opening = Promise<readonly Planning[]>;
 
 /**
- * Runs a command in several contexts at once. A change is planned in all of them, one question is asked about all of the plans, and then
- * it is made. A failure in one context does not stop the others.
- *
+ * Runs a command in several contexts at once. A change is planned in all of them, one question is asked about
+ * all of the plans, and then it is made. A failure in one context does not stop the others.
  * @returns One result for all contexts; its failure names the contexts in which the command did not complete.
- * @throws TokenctlError `not_confirmed`, `interrupted` or `plan_too_large` if the plans were not confirmed; the common
- * error if no context has a result.
+ * @throws TokenctlError `not_confirmed`, `interrupted` or `plan_too_large` if the plans were not confirmed;
+ * the common error if no context has a result.
  */
 export async function multiContextFlow(request: MultiContextRequest): Promise<Result> {
   const { runtime, contexts, asking, step } = request;
@@ -268,10 +267,8 @@ function outcomeOf({ context, step, error }: Part): ContextOutcome {
 }
 
 /**
- * Rejects an id when a command runs in several contexts: the same id is a different token in each of them.
- *
- * @param flag The flag that takes the id.
- * @throws TokenctlError `usage` with several contexts, or several components of a platform.
+ * Rejects the id of `flag` when a command runs in several contexts, or components of a platform: the same id
+ * is a different token in each of them. Throws `usage`.
  */
 export function requireOneContext(
   { several, context }: { several: boolean; context: string },

@@ -79,10 +79,8 @@ export function jobListing(rows: readonly JobState[]): Listing<JobState, JobJson
 }
 
 /**
- * What was checked, as a command's result.
- *
- * @param about.file The configuration that they are in; null without one.
- * @param about.warnings Of the audit log and of credentials.
+ * What was checked, as a command's result: the file of the configuration, null without one, and warnings of
+ * the audit log and of credentials.
  */
 export function jobCheckResult(
   jobs: readonly CheckedJob[],
@@ -115,11 +113,7 @@ export function jobCheckResult(
   });
 }
 
-/**
- * Runs as a command's result.
- *
- * @param ledger Where they are recorded, for people.
- */
+/** Runs as a command's result; `ledger` says where they are recorded. */
 export function runListing(rows: readonly RunRecord[], ledger: string): Listing<RunRecord, RunRecord> {
   return listing({
     rows,

@@ -16,10 +16,8 @@ export type DocsJson =
     };
 
 /**
- * A page of the documentation that is installed with the program, or the list of them.
- *
- * @param root The root directory of the package.
- * @throws TokenctlError `usage` for a page that there is not.
+ * A page of the documentation that is installed with the program, below its root directory, or the list of
+ * them. Throws `usage` for a page that there is not.
  */
 export async function docsResult(root: string, name: string | undefined): Promise<Report<DocsJson>> {
   const folder = join(root, 'docs');

@@ -13,10 +13,7 @@ interface Presentation {
 }
 
 /**
- * Prints the result of a command on stdout, and its failure, if it has one, on stderr.
- *
- * @returns the exit code
- * @throws TokenctlError `partly_done` if it cannot be written
+ * Prints a result, and its failure on stderr; returns the exit code. Throws `partly_done` where it cannot.
  */
 export async function present(result: Result, { format, recorded }: Presentation): Promise<number> {
   const screen = screenOf(process.stdout);
@@ -85,11 +82,7 @@ async function printListing<Row>(listing: Listing<Row>, { format, screen }: Prin
   if (written === 0) await writeTo(process.stderr, `${listing.none}\n`);
 }
 
-/**
- * Writes texts to stdout in chunks; stops if the reader closes the pipe.
- *
- * @returns the number of characters
- */
+/** Writes texts to stdout in chunks, until the reader closes the pipe; returns the number of characters. */
 async function writeAll(texts: AsyncIterable<string>): Promise<number> {
   let gathered = '';
   let written = 0;

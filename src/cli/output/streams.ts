@@ -34,10 +34,8 @@ export function screenOf(stream: NodeJS.WriteStream): Screen {
 const EMPTY_LINE = '\r\u001b[2K';
 
 /**
- * Writes text to a stream and waits until it is taken, so that a long list does not fill the memory.
- *
- * @returns false if the reader closed the pipe (`tokenctl tokens list | head`): stop writing
- * @throws TokenctlError `partly_done` if the write fails, as on a full disk
+ * Writes text to a stream and waits until it is taken, so that a long list does not fill the memory; false if
+ * the reader closed the pipe. Throws `partly_done` if the write fails, as on a full disk.
  */
 export function writeTo(stream: NodeJS.WritableStream, text: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
@@ -157,10 +155,8 @@ function barText({ done, total }: Progress, length: number): string {
 }
 
 /**
- * Says on stderr what a list or a report leaves out because the account sees only part. A list in JSON is an array and has
- * no place for it. Of a standby, the runtime says it for every command.
- *
- * @throws TokenctlError whatever the target throws.
+ * Says on stderr what a list or a report leaves out because the account sees only part. A list in JSON is an
+ * array and has no place for it. Of a standby, the runtime says it for every command.
  */
 export async function noteLimit(runtime: Runtime): Promise<void> {
   const description = await runtime.description();
@@ -169,10 +165,8 @@ export async function noteLimit(runtime: Runtime): Promise<void> {
 }
 
 /**
- * Says it before the first rows, or after an empty list. A list that cannot be read ends with its error alone, which
- * says what is missing.
- *
- * @throws TokenctlError whatever the rows or the target throw.
+ * Says it before the first rows, or after an empty list. A list that cannot be read ends with its error
+ * alone, which says what is missing.
  */
 export function notingLimit<Row>(runtime: Runtime, rows: AsyncIterable<Row>): Rows<Row> {
   const listed = Rows.of(rows);

@@ -74,9 +74,8 @@ interface ApprovalState {
 }
 
 /**
- * Shows a plan, whether it is approved, and whether the audit log in use has it as applied. Asks no controller.
- *
- * @throws TokenctlError `configuration` for a file that is no plan
+ * Shows a plan, whether it is approved, and whether the audit log in use has it as applied. Asks no
+ * controller. Throws `configuration` for a file that is no plan.
  */
 export async function showPlan(
   { runtime, path }: PlanRequest,
@@ -228,11 +227,10 @@ function measureLines(plan: Extract<AnyPlan, { readonly format: 'tokenctl-lockdo
 }
 
 /**
- * Plans the approval of a plan, signed with the key of the caller: recorded in the audit log, then written to a new file.
- * Changes no controller. Does nothing if there is a valid approval already.
- *
- * @throws TokenctlError `not_approved` for a key or a person that may not approve it, `plan_outdated` for one that was
- * applied, `audit_unavailable`, `configuration`
+ * Plans the approval of a plan, signed with the key of the caller: recorded in the audit log, then written to
+ * a new file. Changes no controller. Does nothing if there is a valid approval already.
+ * @throws TokenctlError `not_approved` for a key or a person that may not approve it, `plan_outdated` for one
+ * that was applied, `audit_unavailable`, `configuration`
  */
 export async function approvePlan(
   request: ChangeRequest<ApproveFlags> & { readonly path: string },
@@ -320,11 +318,7 @@ function ownKey(runtime: Runtime, flag: string | undefined) {
   });
 }
 
-/**
- * Makes the key of an approver.
- *
- * @throws TokenctlError `usage` for a file that exists or a name that keys cannot have
- */
+/** Makes the key of an approver. Throws `usage` for a file that exists or a name that keys cannot have. */
 export function makeApproverKey(flags: { name: string; output: string }): Report<ApproverKeyJson> {
   const { name, output } = flags;
   const key = generateNoteKey(name);

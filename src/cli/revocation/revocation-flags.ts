@@ -61,11 +61,7 @@ export const revokeForm = formOf(revokeFlags, {
   ...guardFields,
 });
 
-/**
- * The tokens that the flags select. `--finding` needs no other flag.
- *
- * @throws TokenctlError `usage`
- */
+/** The tokens that the flags select. `--finding` needs no other flag. Throws `usage`. */
 export function revocationSelection(flags: RevocationFlags, now: Date): Selection {
   return flags.finding === undefined ? selectionFrom(flags, now) : selectionOrAllFrom(flags, now);
 }

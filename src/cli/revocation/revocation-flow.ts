@@ -62,11 +62,7 @@ export interface RevocationRequest extends ChangeRequest<RevocationFlags> {
   readonly selection: Selection | SavedPlan;
 }
 
-/**
- * Plans a revocation.
- *
- * @throws TokenctlError `plan_too_large`, and the errors of the operations.
- */
+/** Plans a revocation. Throws `plan_too_large`, and the errors of the operations. */
 export async function revocationFlow(
   request: RevocationRequest,
 ): Promise<PlannedChange<RevocationReport, RevocationJson>> {

@@ -34,11 +34,7 @@ export interface SessionExpiryJson extends MaybeMade<SessionExpiryReport> {
   readonly plan: SessionExpiryPlan;
 }
 
-/**
- * Requires --user or --all.
- *
- * @throws TokenctlError `usage`
- */
+/** Requires --user or --all. Throws `usage`. */
 export function requireSessions({ user, all }: SessionExpiryFlags): void {
   if (user !== undefined || all === true) return;
   throw new TokenctlError('usage', 'No sessions are selected', {

@@ -52,9 +52,8 @@ export async function lifetimeStatus(runtime: Runtime): Promise<Report<LifetimeJ
 }
 
 /**
- * Plans new lifetimes, by a dry run. Lifetimes without a flag keep their values: a controller
- * stores an incomplete set as it is, and then refuses every refresh.
- *
+ * Plans new lifetimes, by a dry run. Lifetimes without a flag keep their values: a controller stores an
+ * incomplete set as it is, and then refuses every refresh.
  * @throws TokenctlError as the operations do.
  */
 export async function lifetimeFlow({

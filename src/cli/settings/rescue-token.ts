@@ -19,8 +19,7 @@ const CONTEXT = '{context}';
 
 /**
  * The file for a rescue token: null without the flag, and for a caller without a password, who needs none.
- *
- * @throws TokenctlError `usage` for a file that exists or cannot be created, and for one file for several contexts.
+ * Throws `usage` for a file that exists or cannot be created, and for one file for several contexts.
  */
 export async function rescueFileFor(options: {
   runtime: Runtime;
@@ -49,9 +48,8 @@ export function rescuePlanLine(file: string, { identity }: TargetDescription): s
 
 /**
  * Creates a token for the caller in a new file, and tries it: the returned run uses it.
- *
- * @throws TokenctlError as the creation of a token does; `partly_done` if the token was created and does not work: nothing
- * else was changed.
+ * @throws TokenctlError as the creation of a token does; `partly_done` if the token was created and does not
+ * work: nothing else was changed.
  */
 export async function createRescueToken(options: {
   runtime: Runtime;

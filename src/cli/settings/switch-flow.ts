@@ -98,11 +98,7 @@ interface Switched {
   readonly rescue: Rescue | null;
 }
 
-/**
- * Plans a change of a switch by a dry run, which says whether it is needed and allowed.
- *
- * @throws TokenctlError `lockout_refused`, and whatever the operation throws
- */
+/** Plans a change of a switch by a dry run: whether it is needed and allowed. Throws `lockout_refused`. */
 export async function switchFlow<More extends object>(
   request: SwitchRequest<More>,
 ): Promise<SwitchChange<More>> {
@@ -214,11 +210,7 @@ interface Existing {
   readonly tokens: number;
 }
 
-/**
- * Rejects `--revoke-existing` unless tokens are denied.
- *
- * @throws TokenctlError `usage`
- */
+/** Rejects `--revoke-existing` unless tokens are denied. Throws `usage`. */
 export function requireDeny(state: string): void {
   const { off } = externalTokens.words;
   if (state === off) return;

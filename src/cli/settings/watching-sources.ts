@@ -20,9 +20,8 @@ export interface SourceJson {
 }
 
 /**
- * Reads whether a source watches over the tokens of external users. Optional: where the log cannot be read, the lines say so.
- *
- * @throws TokenctlError `interrupted` only, and what opening the target throws.
+ * Reads whether a source watches over the tokens of external users. Optional: where the log cannot be read,
+ * the lines say so. Throws `interrupted`, and as opening the target.
  */
 export async function watchingSources(
   runtime: Runtime,
@@ -33,9 +32,8 @@ export async function watchingSources(
 }
 
 /**
- * What directories last said of one user, by the audit log: none is asked now. A sentence each.
- *
- * @throws TokenctlError `interrupted`, and what reading the user throws.
+ * What directories last said of one user, by the audit log: none is asked now. A sentence each. Throws
+ * `interrupted`, and as reading the user.
  */
 export async function ownerLines(runtime: Runtime, username: string): Promise<readonly string[]> {
   const known = await knownSources(() => runtime.auditLog(), await runtime.description());

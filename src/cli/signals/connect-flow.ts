@@ -248,7 +248,6 @@ function connectionEnding(
 
 /**
  * Plans to delete the stream of a transmitter.
- *
  * @throws TokenctlError `not_found`, and as the transmitter; its act `audit_unavailable`.
  */
 export async function disconnectFlow({

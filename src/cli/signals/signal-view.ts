@@ -65,11 +65,7 @@ export async function withQueue<T>(runtime: Runtime, work: (store: SignalStore) 
   }
 }
 
-/**
- * The signal whose id begins so.
- *
- * @throws TokenctlError `not_found`, `usage` where several begin so
- */
+/** The signal whose id begins so. Throws `not_found`, `usage` where several begin so. */
 export async function signalNamed(store: SignalStore, prefix: string): Promise<Signal> {
   const [signal, other] = await store.find(prefix);
   if (other !== undefined)

@@ -30,9 +30,8 @@ interface TransmitterStatusJson {
 }
 
 /**
- * Reads what is in the queue, and asks the transmitters about their streams.
- *
- * @throws TokenctlError as the queue. A transmitter that does not answer is reported.
+ * Reads what is in the queue, and asks the transmitters about their streams. One that does not answer is
+ * reported. Throws as the queue.
  */
 export async function statusFlow(runtime: Runtime): Promise<Report<SignalsStatusJson>> {
   const { transmitters } = requireSignals(runtime.configuration);

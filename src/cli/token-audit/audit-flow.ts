@@ -231,9 +231,8 @@ interface AuditOf {
 const CONTEXT = '{context}';
 
 /**
- * Reads the policy and the baseline, and looks for a file that would be overwritten, before a controller is asked. Files
- * for each context are tested with their context.
- *
+ * Reads the policy and the baseline, and looks for a file that would be overwritten, before a controller is
+ * asked. Files for each context are tested with their context.
  * @throws TokenctlError `configuration`, `usage`
  */
 export async function requireAuditFiles(runtime: Runtime, flags: AuditFlags): Promise<void> {
@@ -244,9 +243,8 @@ export async function requireAuditFiles(runtime: Runtime, flags: AuditFlags): Pr
 }
 
 /**
- * The flags of an audit for one context: in the names of files `{context}` becomes the context's.
- *
- * @throws TokenctlError `usage` where several contexts would share a file, or a document that holds one.
+ * The flags of an audit for one context: in the names of files `{context}` becomes the context's. Throws
+ * `usage` where several contexts would share a file, or a document that holds one.
  */
 export function filesPerContext<Flags extends AuditFlags>(
   flags: Flags,

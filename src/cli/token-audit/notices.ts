@@ -26,11 +26,7 @@ export interface NoticeJson {
   readonly token: TokenJson;
 }
 
-/**
- * Tests that the files of webhooks can be used, before a controller is asked.
- *
- * @throws TokenctlError `configuration`
- */
+/** Tests that the files of webhooks can be used, before a controller is asked. Throws `configuration`. */
 export async function requireWebhookFiles(runtime: Runtime, flags: NoticeFlags): Promise<void> {
   await webhooksOf(runtime, flags);
 }

@@ -52,9 +52,8 @@ export interface OwnerNoticesJson extends MaybeMade<SentReport> {
 
 /**
  * Plans a mail to each owner.
- *
- * @throws TokenctlError `configuration` without a mail server, `not_found` for an owner of --show who would get no mail,
- * and as the operations do
+ * @throws TokenctlError `configuration` without a mail server, `not_found` for an owner of --show who would
+ * get no mail, and as the operations do
  */
 export async function ownerNoticesFlow({
   runtime,

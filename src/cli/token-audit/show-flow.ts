@@ -31,9 +31,8 @@ export interface ShownTokenJson {
 
 /**
  * Shows a token with its owner and what the policy finds about it alone.
- *
- * @throws TokenctlError `not_found` for a token that is not listed, `permission_refused` for an account that sees only
- * part; and as the policy and the audit do.
+ * @throws TokenctlError `not_found` for a token that is not listed, `permission_refused` for an account that
+ * sees only part; and as the policy and the audit do.
  */
 export async function shownTokenFlow(
   runtime: Runtime,

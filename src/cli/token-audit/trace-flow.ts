@@ -11,11 +11,7 @@ import { type TraceJson, traceResult } from './trace-result.ts';
 /** The most tokens that are traced at a time: each takes some requests, and a reading of the audit log. */
 const MAX_TRACED = 20;
 
-/**
- * Makes sure that tokens are named in one way: by id, or by flags.
- *
- * @throws TokenctlError `usage`
- */
+/** Makes sure that tokens are named in one way: by id, or by flags. Throws `usage`. */
 export function requireOneSelection(tokenId: number | undefined, flags: readonly string[]): void {
   if (tokenId !== undefined && flags.length > 0) {
     throw new TokenctlError('usage', `A token id and --${flags[0] ?? ''} are given`, {
@@ -37,7 +33,6 @@ export async function traceFlow(runtime: Runtime, tokenId: number): Promise<Repo
 
 /**
  * The histories of all selected tokens, as a command's result: JSON is an array.
- *
  * @throws TokenctlError `usage` for more than twenty tokens, and as the selection and `traceToken` do.
  */
 export async function traceSelectedFlow(

@@ -119,7 +119,6 @@ async function plannedEnd(
 
 /**
  * Creates a token and writes its value to a new file.
- *
  * @throws TokenctlError `usage` for the file, `partly_done` where the token exists and its value is lost, and
  * whatever the operation throws
  */

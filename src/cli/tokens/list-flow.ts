@@ -30,9 +30,8 @@ type CountBy = NonNullable<ListFlags['count-by']>;
 const MAX_SORTED = 200_000;
 
 /**
- * Lists tokens as the flags say: as they come, or sorted, or counted.
- *
- * @throws TokenctlError `usage` for unknown columns or too many tokens, and as {@link selectTokens} does.
+ * Lists tokens as the flags say: as they come, or sorted, or counted. Throws `usage` for unknown columns or
+ * too many tokens, and as {@link selectTokens}.
  */
 export async function tokenListFlow(options: {
   runtime: Runtime;

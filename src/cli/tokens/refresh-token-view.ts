@@ -5,9 +5,8 @@ import { type Listing, listing, ownerColumn, timeColumn } from '../../reports/ta
 import { writeNotice } from '../output/streams.ts';
 
 /**
- * The lifetime of refresh tokens, in seconds. Where it cannot be read, says on stderr what that means for a list.
- *
- * @throws TokenctlError whatever the target throws.
+ * The lifetime of refresh tokens, in seconds. Where it cannot be read, says on stderr what that means for a
+ * list.
  */
 export async function refreshLifetime(runtime: Runtime): Promise<number | null> {
   const target = await runtime.target();

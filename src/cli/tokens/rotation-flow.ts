@@ -140,11 +140,7 @@ export async function rotationFlow(
 /** A new token, and what became of the old one. */
 type Rotated = Awaited<ReturnType<typeof revokeOld>>;
 
-/**
- * A token by its id.
- *
- * @throws TokenctlError `not_found`
- */
+/** A token by its id. Throws `not_found`. */
 export async function requireToken(runtime: Runtime, tokenId: number): Promise<Token> {
   const target = await runtime.target();
   for await (const token of target.tokens({ ids: [tokenId] })) return token;

@@ -81,9 +81,8 @@ interface SnapshotRequest {
 }
 
 /**
- * Saves the selected tokens, without their values, to a new file that only its owner can read.
- *
- * @throws TokenctlError `usage` for a file that exists, or more than 200,000 tokens; and as {@link selectTokens}.
+ * Saves the selected tokens, without their values, to a new file that only its owner can read. Throws `usage`
+ * for a file that exists, or more than 200,000 tokens; and as {@link selectTokens}.
  */
 export async function snapshotFlow(
   request: SnapshotRequest & { readonly output: string },
@@ -143,10 +142,9 @@ function snapshotToken(token: Token): SnapshotToken {
 
 /**
  * Compares a snapshot with a later one, or with the tokens as they are now.
- *
  * @param request.idleFor In milliseconds, as of {@link compareTokens}.
- * @throws TokenctlError `configuration` for a file that is no snapshot; `usage` for snapshots of different controllers or
- * selections; and as {@link selectTokens}.
+ * @throws TokenctlError `configuration` for a file that is no snapshot; `usage` for snapshots of different
+ * controllers or selections; and as {@link selectTokens}.
  */
 export async function tokenDiffFlow(
   request: SnapshotRequest & {

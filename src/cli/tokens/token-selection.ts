@@ -13,9 +13,8 @@ interface SelectedTokens {
 }
 
 /**
- * Resolves a selection with `--finding` for commands that only read.
- *
- * @throws TokenctlError as {@link resolveSelection}; `usage` for an unknown rule, `configuration` for an invalid policy.
+ * Resolves a selection with `--finding` for commands that only read. Throws as {@link resolveSelection};
+ * `usage` for an unknown rule, `configuration` for an invalid policy.
  */
 export async function selectTokens(
   runtime: Runtime,
@@ -34,11 +33,7 @@ export async function selectTokens(
   return { selector, tokens: () => findingTokens({ target, selector, policy, rules, clock, openLog }) };
 }
 
-/**
- * The same as a selector, with the ids of the tokens that `--finding` finds.
- *
- * @throws TokenctlError as {@link selectTokens}, and whatever the target throws.
- */
+/** The same as a selector, with the ids of the tokens of `--finding`. Throws as {@link selectTokens}. */
 export async function selectorWithFindings(
   runtime: Runtime,
   selection: Selection,

@@ -164,11 +164,7 @@ export function findingListing(
   });
 }
 
-/**
- * Findings of one rule as rows of a table.
- *
- * @param isSaid Whether the message says no more than the heading above them and the other columns.
- */
+/** Findings of one rule as rows; `isSaid` if the message says no more than the heading and other columns. */
 export function ruleListing(rows: readonly Finding[], isSaid: boolean): Listing<Finding, FindingJson> {
   return listing<Finding, FindingJson>({
     rows,

@@ -115,7 +115,6 @@ function styleOf(standalone: boolean): string {
 
 /**
  * The tree as SVG without scripts or links. All texts are escaped.
- *
  * @param standalone With a namespace, a font and a white ground, for a file of its own.
  */
 export function chainPicture(nodes: readonly ChainNode[], { standalone = false } = {}): string {

@@ -166,7 +166,6 @@ const MOST_OVER = 5;
 
 /**
  * How many items have which fate.
- *
  * @param words.remains What is said of those that remain; left out without it.
  * @param words.over Whether those that are over are told, some by name.
  */

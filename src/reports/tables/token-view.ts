@@ -87,11 +87,7 @@ export function tokenColumn(name: string): Column<ListedToken> {
 /** The names of the columns of a list of tokens, in their usual order. */
 export const tokenColumnNames: readonly string[] = tokenColumns.map(({ name }) => name);
 
-/**
- * Tokens as a command's result.
- *
- * @param names The columns to show, in this order; the usual ones by default.
- */
+/** Tokens as a command's result, with the columns of these names; by default the usual ones. */
 export function tokenListing(
   rows: AsyncIterable<ListedToken>,
   names?: readonly string[],

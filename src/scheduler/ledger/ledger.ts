@@ -28,7 +28,6 @@ import { ledgerSchema } from './ledger-tables.ts';
 /**
  * Opens the ledger in an SQLite file, for any number of processes on one machine. Creates the file and its
  * folder if they are missing.
- *
  * @throws TokenctlError `database_unreachable` if the file cannot be opened or is not a ledger,
  * `configuration` if it is newer than the program.
  */
@@ -39,7 +38,6 @@ export async function openFileLedger(path: string): Promise<JobStore> {
 /**
  * Opens the ledger in PostgreSQL, for replicas on several machines. Creates the schema `tokenctl_scheduler`
  * if it is missing. Leases use the server's clock.
- *
  * @throws TokenctlError `database_unreachable`, `configuration` if the ledger is newer than the program,
  * `permission_refused` if the role may not create the schema, `busy` if another process does not finish
  * creating it.

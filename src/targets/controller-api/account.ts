@@ -17,9 +17,8 @@ const me = z.object({ results: z.tuple([z.unknown()]) });
 const options = z.object({ actions: z.record(z.string(), z.unknown()) });
 
 /**
- * Finds out which version responds, who the caller is there, and what the account may do.
- *
- * @throws TokenctlError `target_misbehaved` if neither a controller nor a gateway responds, and as requests do.
+ * Finds out which version responds, who the caller is there, and what the account may do. Throws
+ * `target_misbehaved` if neither a controller nor a gateway responds.
  */
 export async function describeApi(api: Api, context: string): Promise<TargetDescription> {
   const { dialect, components } = api;
@@ -120,8 +119,7 @@ async function readOrganizations(api: Api, userId: number): Promise<readonly str
 
 /**
  * The caller, with the Date header of the response (RFC 9110 §6.6.1) if there is one, and whose API it is.
- *
- * @throws TokenctlError `target_misbehaved` if the response contains no user, and as requests do.
+ * Throws `target_misbehaved` if the response contains no user.
  */
 export async function readCaller(api: Api): Promise<{
   readonly user: User;

@@ -53,7 +53,6 @@ export interface SettingsDialect {
   readonly read: Reader<AuthenticationSettings>;
   /**
    * The request body for a change.
-   *
    * @param present The settings that the target has, in its own names.
    * @throws TokenctlError `unsupported` for settings that do not exist there.
    */
@@ -120,11 +119,7 @@ export class Api {
     return this.#connection.send({ ...request, path: this.#root + request.path });
   }
 
-  /**
-   * Reads JSON.
-   *
-   * @param what As of {@link parseJson}, whose errors it throws.
-   */
+  /** Reads JSON; `what` as of {@link parseJson}, whose errors it throws. */
   async getJson(path: string, what: string, patience?: Patience): Promise<unknown> {
     return parseJson(await this.send({ method: 'GET', path, ...patience }), this, what);
   }

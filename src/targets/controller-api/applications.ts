@@ -69,11 +69,7 @@ export async function listApplications(
   }
 }
 
-/**
- * One application with its details; null without one, or the caller may not see it.
- *
- * @throws TokenctlError `target_misbehaved` for an invalid response, and as requests do.
- */
+/** One application with its details; null without one, or where the caller may not see it. */
 export async function readApplication(api: Api, applicationId: number): Promise<ApplicationDetails | null> {
   const what = `application ${applicationId}`;
   const response = await api.send({ method: 'GET', path: `applications/${applicationId}/` });
@@ -85,12 +81,7 @@ export async function readApplication(api: Api, applicationId: number): Promise<
   });
 }
 
-/**
- * Deletes an application. The controller deletes its tokens with it [seen on 24.6.1].
- *
- * @returns Whether it was there.
- * @throws TokenctlError as requests do.
- */
+/** Deletes an application, with its tokens [seen on 24.6.1]. Returns whether it was there. */
 export async function deleteApplication(api: Api, applicationId: number): Promise<boolean> {
   const response = await api.send({ method: 'DELETE', path: `applications/${applicationId}/` });
   if (response.status === 404) return false;

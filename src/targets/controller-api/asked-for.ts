@@ -5,10 +5,9 @@ import type { UserSelector } from '../../operations/ports/target-parts.ts';
 import type { Responder } from './responses.ts';
 
 /**
- * Passes on a page of a list of the server, and ends with an error at an item that was not asked for. A proxy that drops
- * the query of requests, or a server that ignores a filter, answers with everything: a revocation for one user would be one for
- * all.
- *
+ * Passes on a page of a list of the server, and ends with an error at an item that was not asked for. A proxy
+ * that drops the query of requests, or a server that ignores a filter, answers with everything: a revocation
+ * for one user would be one for all.
  * @throws TokenctlError `target_misbehaved`.
  */
 export function onlyAskedFor<Item extends { readonly id: number }>(list: {

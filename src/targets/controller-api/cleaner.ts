@@ -12,11 +12,7 @@ import { readDefaults } from './setting-defaults.ts';
 /** What paths of acts begin with: the root of a controller that answers itself. */
 const ROOT = '/api/v2/';
 
-/**
- * Opens the REST API of a controller to clean; nothing is sent yet.
- *
- * @throws TokenctlError `configuration` for an invalid address or credential.
- */
+/** Opens the REST API of a controller to clean; nothing is sent yet. Throws `configuration`. */
 export function openApiCleaner(options: ApiEvidenceOptions): Cleaner & { close(): Promise<void> } {
   const connection = new Connection(options);
   let recognized: Promise<Api> | undefined;

@@ -74,10 +74,9 @@ export interface ControllerApiTarget extends Target {
 }
 
 /**
- * Opens a target over the REST API of a controller (`/api/v2/`), of a platform gateway (`/api/gateway/v1/`) or
- * of the controller behind a gateway (`/api/controller/v2/`). The first request finds out which of them responds;
- * nothing is sent before.
- *
+ * Opens a target over the REST API of a controller (`/api/v2/`), of a platform gateway (`/api/gateway/v1/`)
+ * or of the controller behind a gateway (`/api/controller/v2/`). The first request finds out which of them
+ * responds; nothing is sent before.
  * @throws TokenctlError `configuration` for an invalid address or credential or an unreadable CA file.
  */
 export function openControllerApi(options: ControllerApiOptions): ControllerApiTarget {
@@ -238,9 +237,8 @@ const apiRoot = z.object({
 });
 
 /**
- * Finds out what responds: a standalone controller, or the gateway of a platform, which forwards requests to its
- * controller. `/api/` shows it: either a controller's own version, or the list of a platform's APIs.
- *
+ * Finds out what responds: a standalone controller, or the gateway of a platform, which forwards requests to
+ * its controller. `/api/` shows it: either a controller's own version, or the list of a platform's APIs.
  * @param component Which one to use. By default the gateway if one responds, otherwise the controller.
  * @throws TokenctlError `unsupported` if there is no such component, `target_misbehaved` if neither responds,
  * and as requests do.

@@ -69,11 +69,7 @@ const MAX_WITHOUT_ACTOR = 2000;
 /** The setting that decides whether a controller records activity. */
 const STREAM_SWITCH = 'ACTIVITY_STREAM_ENABLED';
 
-/**
- * Opens the REST API of a controller to investigate; nothing is sent yet. It sends GET requests only.
- *
- * @throws TokenctlError `configuration` for an invalid address or credential.
- */
+/** Opens the REST API of a controller to investigate: GET only, and nothing yet. Throws `configuration`. */
 export function openApiEvidence(options: ApiEvidenceOptions): Evidence & { close(): Promise<void> } {
   const connection = new Connection(options);
   let recognized: Promise<Api> | undefined;

@@ -35,13 +35,12 @@ interface Accepted {
 }
 
 /**
- * Identifies the owners of token values by sending each as a bearer token, one after the other. A controller 24.6.1 answers
- * a request for a missing object with 401, or with 404 and the owner's name, and a request that fails leaves the last use
- * alone. So a token whose owner has no other is identified without a use. For the others, the last uses of the owner's
- * tokens are read first; then a request is sent that sets the last use, and the one token that was not used in the seconds
- * before and is used now is the one that was sent. If several were used in these seconds, or the target records uses less
- * often, all that it may be are returned.
- *
+ * Identifies the owners of token values by sending each as a bearer token, one after the other. A controller
+ * 24.6.1 answers a request for a missing object with 401, or with 404 and the owner's name, and a request
+ * that fails leaves the last use alone. So a token whose owner has no other is identified without a use. For
+ * the others, the last uses of the owner's tokens are read first; then a request is sent that sets the last
+ * use, and the one token that was not used in the seconds before and is used now is the one that was sent. If
+ * several were used in these seconds, or the target records uses less often, all that it may be are returned.
  * @throws TokenctlError as requests do, and whatever `beforeUse` throws.
  */
 export async function* identifyBySending(

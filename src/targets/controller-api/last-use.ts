@@ -20,9 +20,8 @@ const FIRST_USE_S = Date.UTC(2018, 0, 1) / 1000;
 const SECOND_MS = 1000;
 
 /**
- * Reads when tokens were last used, without using them. A controller does not show it, but filters by it: the time
- * is narrowed down to a second by halving the period.
- *
+ * Reads when tokens were last used, without using them. A controller does not show it, but filters by it: the
+ * time is narrowed down to a second by halving the period.
  * @param until A time of the server after all uses that matter.
  * @returns None for more than 200 tokens, and where the target has no such filter.
  * @throws TokenctlError as requests do.

@@ -109,9 +109,8 @@ function countIn(page: unknown): number | null {
 }
 
 /**
- * Asks again how many items there are, after a list that was shorter than announced: others may have deleted some meanwhile.
- * Those that were added after its end do not count.
- *
+ * Asks again how many items there are, after a list that was shorter than announced: others may have deleted
+ * some meanwhile. Those that were added after its end do not count.
  * @throws TokenctlError `target_misbehaved` if more are announced than were listed.
  */
 async function requireNoMore<Item extends { readonly id: number }>(
@@ -138,9 +137,7 @@ async function requireNoMore<Item extends { readonly id: number }>(
 }
 
 /**
- * The newest items of a query, descending by id, at most this many and a page more; and whether these are all.
- *
- * @throws TokenctlError as requests do.
+ * The newest items of a query, descending by id: at most this many and a page more; whether these are all.
  */
 export async function newestItems<Item extends { readonly id: number }>(
   api: Api,
@@ -242,11 +239,7 @@ function requireAnnounced(
   });
 }
 
-/**
- * The first item of a page; null if the page is empty.
- *
- * @throws TokenctlError `target_misbehaved` for an invalid page or first item.
- */
+/** The first item of a page; null if the page is empty. Throws `target_misbehaved` for an invalid one. */
 export function firstItem<Item>(
   body: unknown,
   options: { readonly from: Responder; readonly what: string; readonly read: Reader<Item> },
@@ -301,11 +294,7 @@ export async function* listActivity(api: Api, selector: ActivitySelector): Async
   }
 }
 
-/**
- * The time of the last change that each of these users made: one request per user, a few at a time.
- *
- * @throws TokenctlError as {@link listActivity}.
- */
+/** The time of the last change that each of these users made: one request per user, a few at a time. */
 export async function lastChanges(api: Api, userIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
   const found = new Map<number, Date>();
   const pending = new Set(userIds).values();

@@ -84,7 +84,6 @@ function parseRetryAfter(retryAfter: string, now: number): number {
 
 /**
  * Explains why a controller could not be reached. The message contains the address, never the credential.
- *
  * @param proxy What requests go through, which may be the cause.
  */
 export function networkError(cause: unknown, origin: string, proxy: string | null = null): TokenctlError {

@@ -14,10 +14,8 @@ export function isJson({ headers }: HttpResponse): boolean {
 }
 
 /**
- * The parsed body of a successful JSON response.
- *
- * @param what What was requested, for messages: `the list of tokens`.
- * @throws TokenctlError as {@link responseError}, or `target_misbehaved`.
+ * The parsed body of a successful JSON response to a request for `what`: `the list of tokens`. Throws as
+ * {@link responseError}, or `target_misbehaved`.
  */
 export function parseJson(response: HttpResponse, from: Responder, what: string): unknown {
   if (response.status < 200 || response.status > 299) throw responseError(response, from, what);

@@ -14,10 +14,7 @@ export class ServerClock {
   #most = Number.POSITIVE_INFINITY;
 
   /**
-   * Takes a response into account.
-   *
-   * @param sent When its request was sent, in milliseconds of this machine's clock.
-   * @param received When its head arrived.
+   * Takes a response into account, which was sent and received at these milliseconds of this machine's clock.
    */
   note({ date, age }: IncomingHttpHeaders, sent: number, received: number): void {
     const stated = Date.parse(date ?? '');

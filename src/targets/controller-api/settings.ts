@@ -4,9 +4,7 @@ import type { Api } from './api.ts';
 import { parseJson } from './responses.ts';
 
 /**
- * Reads the authentication settings; superusers and auditors may.
- *
- * @throws TokenctlError `target_misbehaved` for a body without them, and as requests do.
+ * Reads the authentication settings; superusers and auditors may. Throws `target_misbehaved` without them.
  */
 export async function readSettings(api: Api, patience?: Patience): Promise<AuthenticationSettings> {
   const { path } = api.dialect.settings;
@@ -14,9 +12,8 @@ export async function readSettings(api: Api, patience?: Patience): Promise<Authe
 }
 
 /**
- * Changes the given settings and keeps the others; superusers may.
- *
- * @throws TokenctlError `unsupported` for a setting or a value that does not exist there, and as requests do.
+ * Changes the given settings and keeps the others; superusers may. Throws `unsupported` for a setting or a
+ * value that does not exist there.
  */
 export async function writeSettings(
   api: Api,

@@ -76,9 +76,8 @@ const createdToken = z.object({ token: z.string().min(1) });
 
 /**
  * Creates a personal access token for the caller.
- *
- * @throws TokenctlError as requests do; `unsupported` for another user or a lifetime; `permission_refused` with the provider in its details if the
- * caller is an external user and such users may not have tokens.
+ * @throws TokenctlError as requests do; `unsupported` for another user or a lifetime; `permission_refused`
+ * with the provider in its details if the caller is an external user and such users may not have tokens.
  */
 export async function createPersonalToken(api: Api, request: TokenRequest): Promise<CreatedToken> {
   const { scope, description, user } = request;
@@ -177,14 +176,13 @@ export class DeletionLimit {
 }
 
 /**
- * Deletes access tokens, many at a time, and yields the outcome of each. A missing token (404) is unchanged: a retry after a
- * broken connection gets that response when the first attempt succeeded.
- *
+ * Deletes access tokens, many at a time, and yields the outcome of each. A missing token (404) is unchanged:
+ * a retry after a broken connection gets that response when the first attempt succeeded.
  * @param options `signal`: once it is aborted no further request is sent, and those in flight are awaited for
- * {@link GRACE_MS}; a token without a response by then failed with an unknown result, and one that was not begun has no
- * outcome.
- * @throws TokenctlError if no further token can be tried (`credentials_refused`, `target_unreachable`), after all
- * requests in flight have ended.
+ * {@link GRACE_MS}; a token without a response by then failed with an unknown result, and one that was not
+ * begun has no outcome.
+ * @throws TokenctlError if no further token can be tried (`credentials_refused`, `target_unreachable`), after
+ * all requests in flight have ended.
  */
 export async function* deleteTokens(
   api: Api,

@@ -18,9 +18,8 @@ import { listFilter, userQueries } from './queries.ts';
 import { isJson, isUnauthenticated, parseJson, responseError } from './responses.ts';
 
 /**
- * Sets the password of a user. A controller 24.6.1 answers the same for an external account, whose password it leaves as it is
- * [seen]: only {@link acceptsPassword} tells.
- *
+ * Sets the password of a user. A controller 24.6.1 answers the same for an external account, whose password
+ * it leaves as it is [seen]: only {@link acceptsPassword} tells.
  * @throws TokenctlError `unsupported` where the target rejects the password, and as requests do.
  */
 export async function setPassword(api: Api, userId: number, password: Secret): Promise<void> {
@@ -32,11 +31,7 @@ export async function setPassword(api: Api, userId: number, password: Secret): P
   parseJson(response, api, `a new password of user ${userId}`);
 }
 
-/**
- * Sends one request with a name and password.
- *
- * @throws TokenctlError as requests do, unless the answer is that the password is refused.
- */
+/** Whether a request with this name and password is not refused for them. Throws what else it meets. */
 export async function acceptsPassword(
   api: Api,
   { id: userId, username }: UserReference,
@@ -164,11 +159,7 @@ export async function listRoles(api: Api, userId: number): Promise<readonly Held
   }
 }
 
-/**
- * Gives a user a role or flag, or takes it. What is so already stays so.
- *
- * @throws TokenctlError as requests do.
- */
+/** Gives a user a role or flag, or takes it. What is so already stays so. */
 export async function setRole(
   api: Api,
   change: { readonly userId: number; readonly role: HeldRole['role']; readonly held: boolean },
@@ -236,10 +227,8 @@ const ORGANIZATIONS: Listing<z.output<typeof organization>> = {
 };
 
 /**
- * The mail addresses of users, and to which of some organizations they belong. Each organization takes one request for every
- * two hundred members.
- *
- * @throws TokenctlError as requests do.
+ * The mail addresses of users, and to which of some organizations they belong. Each organization takes one
+ * request for every two hundred members.
  */
 export async function readContacts(
   api: Api,
@@ -296,19 +285,17 @@ const IDENTITIES: Listing<UserIdentities> = {
 };
 
 /**
- * Streams how identity providers know the users. A gateway's API names its authenticators by their ids, the local one among them.
- *
- * @throws TokenctlError as requests do.
+ * Streams how identity providers know the users. A gateway's API names its authenticators by their ids, the
+ * local one among them.
  */
 export async function* listIdentities(api: Api): AsyncGenerator<UserIdentities> {
   yield* listItems(api, userQueries({}), IDENTITIES);
 }
 
 /**
- * The users of a mail address or an account. All users are read for an account, until one shows an account of the same provider
- * by which a filter can be tried: no recording has it. Null if no user shows an account, which a caller who may not see them cannot
- * tell from there being none.
- *
+ * The users of a mail address or an account. All users are read for an account, until one shows an account of
+ * the same provider by which a filter can be tried: no recording has it. Null if no user shows an account,
+ * which a caller who may not see them cannot tell from there being none.
  * @throws TokenctlError as requests do.
  */
 export async function identifiedUsers(api: Api, by: UserIdentity): Promise<readonly number[] | null> {

@@ -114,9 +114,8 @@ export function insertTokensDeleted(layout: Layout): Sql {
 }
 
 /**
- * SQL for another CTE of a statement, which records the revocation of refresh tokens. Empty except for a gateway: a controller
- * does not record it. A gateway records neither that the access token is gone.
- *
+ * SQL for another CTE of a statement, which records the revocation of refresh tokens. Empty except for a
+ * gateway: a controller does not record it. A gateway records neither that the access token is gone.
  * @param from Selects rows with the `id` of a refresh token.
  */
 export function refreshTokensRevokedCte(layout: Layout, from: Sql): Sql {

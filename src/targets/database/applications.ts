@@ -101,9 +101,8 @@ const GATEWAY_DELETED = gatewayChanges(
 );
 
 /**
- * Deletes an application with its tokens in one transaction, and records it in the activity stream without an actor. The row is
- * locked first, so that no token can be issued to it meanwhile.
- *
+ * Deletes an application with its tokens in one transaction, and records it in the activity stream without an
+ * actor. The row is locked first, so that no token can be issued to it meanwhile.
  * @returns Whether it was there.
  * @throws TokenctlError `busy` where another transaction holds one of its tokens.
  */
@@ -149,9 +148,8 @@ const ITERATIONS = 600_000;
 const SALT_LENGTH = 22;
 
 /**
- * Gives an application a new client secret, stored as its own program does: encrypted in a controller, hashed in a gateway and
- * in the service. It reads the row again before it commits.
- *
+ * Gives an application a new client secret, stored as its own program does: encrypted in a controller, hashed
+ * in a gateway and in the service. It reads the row again before it commits.
  * @throws TokenctlError as `AccessChanges.replaceClientSecret`.
  */
 export function replaceClientSecret(
@@ -250,9 +248,7 @@ function keysFrom(controllerKey: Secret): Keys {
 }
 
 /**
- * Makes sure that the key is the one that the present secret was encrypted with: anything else would lock the application out.
- *
- * @throws TokenctlError `configuration`
+ * Requires the key that the present secret was encrypted with: anything else would lock the application out.
  */
 function requireKey(stored: string, { signing, encryption }: Keys): void {
   const token = Buffer.from(

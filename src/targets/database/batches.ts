@@ -38,12 +38,11 @@ const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1500;
 
 /**
- * Processes rows in short transactions. Rows that other transactions lock are skipped and retried at the end, with growing
- * pauses and ever smaller batches, so that one row that cannot be processed does not hold up others. When the time
- * for retries is over, they are returned as unprocessed.
- *
- * @returns What was not processed, after yielding what was done, batch by batch. It throws nothing: everything yielded before a
- *   failure is done.
+ * Processes rows in short transactions. Rows that other transactions lock are skipped and retried at the end,
+ * with growing pauses and ever smaller batches, so that one row that cannot be processed does not hold up
+ * others. When the time for retries is over, they are returned as unprocessed.
+ * @returns What was not processed, after yielding what was done, batch by batch. It throws nothing:
+ * everything yielded before a failure is done.
  */
 export async function* processInBatches<Item, Done>(
   work: BatchWork<Item, Done>,

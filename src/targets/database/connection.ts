@@ -25,11 +25,10 @@ interface ConnectionOptions extends PostgresOptions {
 }
 
 /**
- * Opens the database of a controller, of a gateway or of the service, and recognizes its layout. All connections are limited to the
- * schema of its tables.
- *
- * @throws TokenctlError `configuration` for an invalid connection string, `credentials_refused`, `target_unreachable`,
- * and `unsupported` for a database with other tables.
+ * Opens the database of a controller, of a gateway or of the service, and recognizes its layout. All
+ * connections are limited to the schema of its tables.
+ * @throws TokenctlError `configuration` for an invalid connection string, `credentials_refused`,
+ * `target_unreachable`, and `unsupported` for a database with other tables.
  */
 export async function openConnection({ interruption, ...options }: ConnectionOptions): Promise<Connection> {
   let recognized: RecognizedLayout | undefined;
@@ -86,10 +85,8 @@ export class Connection {
   };
 
   /**
-   * Runs queries that only read.
-   *
-   * @param purpose What they are for, if that needs more rights than most.
-   * @throws TokenctlError as {@link explain} returns it.
+   * Runs queries that only read, for a purpose if that needs more rights than most. Throws as {@link
+   * explain}.
    */
   async read<T>(work: (database: Queryable) => Promise<T>, purpose: RightsPurpose = 'read'): Promise<T> {
     try {
@@ -99,12 +96,7 @@ export class Connection {
     }
   }
 
-  /**
-   * Runs queries in one transaction.
-   *
-   * @param purpose What the transaction is for. If rights are missing, the error names those for this purpose.
-   * @throws TokenctlError as {@link explain} returns it.
-   */
+  /** Runs queries in one transaction. Throws as {@link explain}: missing rights are named for the purpose. */
   async write<T>(purpose: RightsPurpose, work: (transaction: Queryable) => Promise<T>): Promise<T> {
     try {
       return await this.database.transaction(work);
@@ -156,9 +148,8 @@ function interruptible(
 const GRACE_MS = 500;
 
 /**
- * Waits for an answer, after an interruption no longer than {@link GRACE_MS}: a silent database would hold the program.
- *
- * @throws TokenctlError `target_unreachable` after that: it is unknown what the database does.
+ * Waits for an answer, after an interruption no longer than {@link GRACE_MS}: a silent database would hold
+ * the program. Throws `target_unreachable` after that: it is unknown what the database does.
  */
 export async function answerOf<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return await answer;

@@ -33,9 +33,8 @@ interface CountedRow {
 }
 
 /**
- * Tells of each access token of a selector which conditions it meets, ascending by id: {@link Target.countTokens}. The database
- * decides the conditions, so that nothing else of a row has to be sent.
- *
+ * Tells of each access token of a selector which conditions it meets, ascending by id: {@link
+ * Target.countTokens}. The database decides the conditions, so that nothing else of a row has to be sent.
  * @returns False for a database of another encoding than UTF-8, which may not know every white space.
  */
 export async function countTokens(

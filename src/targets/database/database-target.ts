@@ -67,11 +67,10 @@ const LOCK_RETRY_MS = 8_000;
 const TRANSACTION_TIMEOUT_MS = 30_000;
 
 /**
- * Opens the database of a controller, of a platform gateway or of the service as a target. It recognizes which one it is
- * by tables and columns.
- *
- * @throws TokenctlError `configuration` for an invalid connection string, `credentials_refused`, `target_unreachable`,
- * and `unsupported` for a database with other tables.
+ * Opens the database of a controller, of a platform gateway or of the service as a target. It recognizes
+ * which one it is by tables and columns.
+ * @throws TokenctlError `configuration` for an invalid connection string, `credentials_refused`,
+ * `target_unreachable`, and `unsupported` for a database with other tables.
  */
 export async function openDatabaseTarget(options: DatabaseTargetOptions): Promise<Target> {
   const { connection: url, environment, context, lockRetryMs = LOCK_RETRY_MS } = options;

@@ -90,9 +90,8 @@ export async function readUsersOfGroup(
 }
 
 /**
- * Refuses tables that are absent, or of which policies hide rows: who is left out of a group would keep its tokens.
- *
- * @returns False if all are absent and may be.
+ * Refuses tables that are absent, or of which policies hide rows: who is left out of a group would keep its
+ * tokens. Returns false if all are absent and may be.
  */
 async function requireReadable(
   connection: Connection,

@@ -56,13 +56,12 @@ export function onlySchema(schema: string): string {
 }
 
 /**
- * Recognizes the layout of a database by the names and columns of its tables, in the schema on the role's search path that has most
- * of them. Only that schema is to be used afterwards: otherwise a table of the same name in an earlier schema would be read and
- * changed.
- *
+ * Recognizes the layout of a database by the names and columns of its tables, in the schema on the role's
+ * search path that has most of them. Only that schema is to be used afterwards: otherwise a table of the same
+ * name in an earlier schema would be read and changed.
  * @param address The address for errors.
- * @throws TokenctlError `unsupported` if no schema has such tables, if two have the same one, and with the name of a table or column
- * that is missing.
+ * @throws TokenctlError `unsupported` if no schema has such tables, if two have the same one, and with the
+ * name of a table or column that is missing.
  */
 export async function recognizeLayout(
   database: Queryable,

@@ -51,9 +51,8 @@ export type ColumnSql<Row> = { readonly [Name in keyof Row & string]: Sql };
 export type ArraysOf<Row> = { readonly [Name in keyof Row]: readonly Row[Name][] | null };
 
 /**
- * Reads many rows, each column of which travels as one JSON array: that takes a third of the time that the driver takes for
- * as many rows. What JSON has no number for (`infinity`) arrives as text.
- *
+ * Reads many rows, each column of which travels as one JSON array: that takes a third of the time that the
+ * driver takes for as many rows. What JSON has no number for (`infinity`) arrives as text.
  * @param from What follows the columns: FROM, WHERE, ORDER BY, LIMIT.
  */
 export async function readArrays<Row extends object>(
@@ -90,11 +89,7 @@ export function rowsOf<Row extends object>([arrays]: readonly ArraysOf<Row>[]): 
   return arrays === undefined ? [] : mapRows(arrays, (row) => ({ ...row }));
 }
 
-/**
- * Makes something of each row.
- *
- * @param of Must not keep the row: it is the same object for all rows, which saves most of the garbage of a large page.
- */
+/** Makes something of each row, which `of` must not keep: it is one object for all rows, to save garbage. */
 export function mapRows<Row extends object, Item>(
   arrays: ArraysOf<Row>,
   of: (row: Readonly<Row>) => Item,
@@ -166,9 +161,7 @@ export interface IdRange {
 }
 
 /**
- * Reads rows of a table ascending by id: the rows of a list of ids in batches, or without a list all rows in pages.
- *
- * @param page Selects a page.
+ * Rows ascending by id: of a list of ids in batches, or without a list all in pages, which `page` selects.
  */
 export function idPages<Row extends { readonly id: number }>(
   table: IdTable,

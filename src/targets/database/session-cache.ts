@@ -112,11 +112,7 @@ export class SessionCache {
     return `The cache at ${empty.join(', ')} has no keys of a gateway with the prefix "${this.#options.keyPrefix}"`;
   }
 
-  /**
-   * Reads every cached session, some at a time.
-   *
-   * @throws TokenctlError `target_unreachable`
-   */
+  /** Reads every cached session, some at a time. Throws `target_unreachable`. */
   async *entries(): AsyncGenerator<readonly CachedSession[], void> {
     const prefix = `${this.#options.keyPrefix}:${ENGINE}`;
     const pattern = `${escapeGlob(prefix)}*`;

@@ -52,12 +52,11 @@ export async function* listSessions(
 }
 
 /**
- * Ends the sessions of a selector, and yields each session that it ended: deletes rows first and cached entries after them,
- * because a gateway fills its cache from the table.
- *
+ * Ends the sessions of a selector, and yields each session that it ended: deletes rows first and cached
+ * entries after them, because a gateway fills its cache from the table.
  * @param lockRetryMs How long to retry sessions that other transactions lock, in milliseconds.
- * @throws TokenctlError `partly_done` if some sessions stayed locked, `target_unreachable` if the cache does not answer, and
- * as queries do.
+ * @throws TokenctlError `partly_done` if some sessions stayed locked, `target_unreachable` if the cache does
+ * not answer, and as queries do.
  */
 export async function* endSessions(
   { connection, cache }: SessionStore,
@@ -89,10 +88,8 @@ export async function* endSessions(
 }
 
 /**
- * Deletes rows, and yields each session that this ended.
- *
- * @param options.endedRows The keys of deleted rows are added to it.
- * @returns How many rows stayed locked.
+ * Deletes rows, and yields each session that this ended, whose keys it adds to `endedRows`. Returns how many
+ * rows stayed locked.
  */
 async function* endRows(
   connection: Connection,
@@ -145,9 +142,8 @@ async function withOwners(
 }
 
 /**
- * Streams the cached sessions of a selector that have no row. One whose owner cannot be read belongs to every selector: its
- * session has ended in the table.
- *
+ * Streams the cached sessions of a selector that have no row. One whose owner cannot be read belongs to every
+ * selector: its session has ended in the table.
  * @param keys Sessions that are included, whatever user owns them.
  */
 async function* cachedOnly(
@@ -183,11 +179,10 @@ function hashedKey(key: string): string {
 }
 
 /**
- * Pages of sessions. Their keys are random, so that new sessions are also among those to read: no more of them are read than
- * there were after the first page, and some that began since.
- *
- * @throws TokenctlError `target_misbehaved` if sessions are created as fast as they are read: a list that was cut off would
- * hide some.
+ * Pages of sessions. Their keys are random, so that new sessions are also among those to read: no more of
+ * them are read than there were after the first page, and some that began since.
+ * @throws TokenctlError `target_misbehaved` if sessions are created as fast as they are read: a list that was
+ * cut off would hide some.
  * @param withUnowned Whether sessions without an owner are included whatever the selector.
  */
 async function* sessionPages(connection: Connection, selector: SessionSelector, withUnowned: boolean) {

@@ -29,11 +29,7 @@ const WRITABLE = {
 
 export const SETTING_NAMES = Object.keys(WRITABLE) as readonly (keyof AuthenticationSettings)[];
 
-/**
- * Refuses a value that the program whose settings they are would refuse too.
- *
- * @throws TokenctlError `unsupported`
- */
+/** Refuses a value that the program whose settings they are would refuse too. Throws `unsupported`. */
 export function requireValid(
   name: keyof AuthenticationSettings,
   value: unknown,
@@ -93,9 +89,8 @@ const ZERO_LIFETIMES: AuthenticationSettings['OAUTH2_PROVIDER'] = {
 
 /**
  * The effective settings: stored values over the defaults.
- *
- * @param missingLifetime The value of a key that a stored OAUTH2_PROVIDER lacks. A controller stores a partial object as it
- * is and reads a missing key as 0; the service uses the default.
+ * @param missingLifetime The value of a key that a stored OAUTH2_PROVIDER lacks. A controller stores a
+ * partial object as it is and reads a missing key as 0; the service uses the default.
  * @param hasExternalUsers Whether the version has users of identity providers, and the setting for them.
  * @returns The settings, or the name of a setting with an invalid stored value.
  */

@@ -195,10 +195,8 @@ async function readMembers(
 }
 
 /**
- * Activates or deactivates a user, and records it in the activity stream without an actor.
- *
- * @returns Whether anything changed.
- * @throws TokenctlError `not_found` for a user that does not exist, `lockout_refused` for a superuser who is to be spared.
+ * Activates or deactivates a user, and records it without an actor; returns whether anything changed. Throws
+ * `not_found`, or `lockout_refused` for a superuser who is to be spared.
  */
 export function setUserActive(
   connection: Connection,

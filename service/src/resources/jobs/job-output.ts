@@ -148,9 +148,7 @@ function eventHead(job: JobRecord, start: number): string {
 
 /**
  * The complete lines of a text from a line on, in parts with their number of lines: together they are the
- * lines, separated by line breaks.
- *
- * @param isEnded Whether a last line without a line break is complete.
+ * lines, separated by line breaks. If it `isEnded`, a last line without a line break is complete.
  */
 async function* completeLines(
   parts: AsyncIterable<string>,

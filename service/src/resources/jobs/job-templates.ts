@@ -125,9 +125,8 @@ export const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
 };
 
 /**
- * Checks what a job template is made of. The caller needs the role use on an inventory, a project or a playbook that it
- * did not have; the organization of the project owns the job template.
- *
+ * Checks what a job template is made of. The caller needs the role use on an inventory, a project or a
+ * playbook that it did not have; the organization of the project owns the job template.
  * @throws RequestFailure 400 and 403
  */
 async function prepare(

@@ -27,8 +27,7 @@ import { JOB_TEMPLATE, may } from './job-templates.ts';
 import { shownJob } from './jobs.ts';
 
 /**
- * What a launch on the controller can override, too, with the defaults of templates. This service never asks
- * for it.
+ * What a launch on the controller can override, too, with the defaults of templates. Never asked for here.
  */
 const NEVER_ASKED: Readonly<Record<string, unknown>> = {
   scm_branch: '',
@@ -158,9 +157,7 @@ async function readLaunch({ service }: Exchange, body: Readonly<Record<string, u
 
 /**
  * What a template lets a launch override, and what is ignored. As on the controller, what is the same as in
- * the template is neither.
- *
- * @param own The template's extra variables.
+ * the template, whose own extra variables are given, is neither.
  */
 function sortOut(
   { others, extra_vars, ...values }: Given,

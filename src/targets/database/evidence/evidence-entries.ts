@@ -95,9 +95,8 @@ const PAGE_ENTRIES = 20_000;
 const PAGE_BYTES = 8 * 1024 ** 2;
 
 /**
- * As {@link readEntries}, in pages. While the caller works on one, the links of the next are read, and the rows of the one after
- * that.
- *
+ * As {@link readEntries}, in pages. While the caller works on one, the links of the next are read, and the
+ * rows of the one after that.
  * @param queryAfter Which entries with a greater id are meant.
  */
 export async function* readEntryPages(

@@ -131,9 +131,8 @@ interface ReadableRow {
 }
 
 /**
- * Those of some tables that a database has.
- *
- * @throws TokenctlError `permission_refused` with the missing grant, where the role may not read all of them.
+ * Those of some tables that a database has. Throws `permission_refused` with the missing grant, where the
+ * role may not read all of them.
  */
 export async function readableTables(
   { reader, address }: Connection,

@@ -80,9 +80,8 @@ const PROBES = 64;
 const CLOCK_MARGIN_MS = 3_600_000;
 
 /**
- * Opens the database of a controller, of a gateway or of the service to investigate. Its sessions can only read.
- *
- * @throws TokenctlError `permission_refused` with the missing grant, and as for a target.
+ * Opens the database of a controller, of a gateway or of the service to investigate. Its sessions can only
+ * read. Throws `permission_refused` with the missing grant, and as for a target.
  */
 export async function openDatabaseEvidence(options: DatabaseEvidenceOptions): Promise<OpenedEvidence> {
   const { connection: url, environment, interruption, namesOnly = false } = options;

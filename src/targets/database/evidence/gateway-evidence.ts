@@ -71,9 +71,7 @@ const ROLE_TABLES = { users, teams: sql`aap_gateway_api_team` } as const;
 type OpenedEvidence = Evidence & { close(): Promise<void> };
 
 /**
- * What a gateway's database keeps of what was done. The connection can only read.
- *
- * @throws TokenctlError `permission_refused` with the missing grant.
+ * What a gateway's database keeps of what was done. Only reads. Throws `permission_refused` with the grant.
  */
 export async function openGatewayEvidence(
   connection: Connection,
@@ -273,7 +271,6 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
 
   /**
    * Entries of a period, ascending by id, up to the last one that there is at the start.
-   *
    * @param actorOf Whose entry it is, by who made its object, where the entry has no actor.
    */
   async *#pages(

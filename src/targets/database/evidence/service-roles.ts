@@ -85,7 +85,6 @@ export async function holdsServiceRole(
 
 /**
  * Takes a role of an object from a user, as the service does, which reads its roles with each request.
- *
  * @param entry The entry that granted it; null where it is not known.
  */
 export async function removeServiceRole(
