@@ -42,7 +42,11 @@ function linesOf(stdout: string, { account }: Scene): readonly string[] {
 }
 
 /** Runs a command for a user of its own, as the management command or as the drop-in. */
-async function effectOf(it: Installation, who: 'theirs' | 'ours', command: readonly string[]) {
+async function effectOf(
+  it: Installation,
+  who: 'theirs' | 'ours',
+  command: readonly string[],
+): Promise<Effect> {
   const each = await scene(it, `${who}-${command.join('-').replace(/\W+/g, '-')}`);
   const args = command.map((arg) => (arg === 'USER' ? each.account.name : arg));
   const ended = who === 'theirs' ? await manage(it.description, ...args) : await dropIn(it, args);
@@ -50,7 +54,10 @@ async function effectOf(it: Installation, who: 'theirs' | 'ours', command: reado
   return { code: ended.code, lines: linesOf(ended.stdout, each), rows: shapeOf(await each.changed()) };
 }
 
-async function dropIn(it: Installation, args: readonly string[]) {
+async function dropIn(
+  it: Installation,
+  args: readonly string[],
+): Promise<{ code: number | null; stdout: string }> {
   const home = homeOf(it, { current: 'db' });
   const file = join(home.folder, 'new.token');
   const isMaking = args[0] === 'create_oauth2_token' && args.includes('--user');
