@@ -13,10 +13,6 @@ prompt. It deletes the same tokens as tokens cleanup without flags.`,
     const early = await djangoStart(this.config.version, { ...flags, 'no-color': false });
     if (early !== null) return early;
     const { managementCleanup } = await import('../src/cli/management/awx-manage.ts');
-    return await managementCleanup({
-      runtime: await this.runtime(flags),
-      flags,
-      json: this.jsonEnabled(),
-    });
+    return await managementCleanup({ runtime: await this.runtime(flags), flags, json: this.jsonEnabled() });
   },
 });

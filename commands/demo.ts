@@ -10,9 +10,7 @@ Exits with 0 only if every step ended as expected. Prints the same text with --j
   examples: ['', '--keep'],
   /** The demo ignores the configuration. */
   baseFlags: outputFlags,
-  flags: {
-    keep: boolean({ summary: 'Keep the service running afterwards.' }),
-  },
+  flags: { keep: boolean({ summary: 'Keep the service running afterwards.' }) },
   async run({ flags }) {
     const { playDemo } = await import('../src/app/demo/demo.ts');
     await playDemo({

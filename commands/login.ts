@@ -14,9 +14,7 @@ accounts with single sign-on. A second login at the same address replaces the to
     'controller.example.org --browser',
     'controller.example.org --username admin --password-file ./password --database-context production-db',
   ],
-  args: {
-    address: string({ description: 'The address of the controller.', ignoreStdin: true }),
-  },
+  args: { address: string({ description: 'The address of the controller.', ignoreStdin: true }) },
   flags: loginFlags,
   async run({ args, flags }) {
     const { loginFlow, requireNoPlace } = await import('../src/cli/contexts/login-flow.ts');

@@ -54,11 +54,7 @@ interface Polled {
   readonly error: TokenctlError | null;
 }
 
-async function pollEach(
-  names: readonly string[],
-  streams: PolledStreams,
-  { signal, dryRun }: JobContext,
-): Promise<readonly Polled[]> {
+async function pollEach(names: readonly string[], streams: PolledStreams, { signal, dryRun }: JobContext) {
   const { pollStream } = await import('../src/operations/signals/poll-stream.ts');
   const polled: Polled[] = [];
   for (const name of names) {

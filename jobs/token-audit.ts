@@ -89,12 +89,7 @@ function watch(audit: Audit, signal: AbortSignal, look: (finding: Finding) => vo
 
 function notice(
   context: string,
-  found: {
-    readonly grave: number;
-    readonly told: readonly string[];
-    readonly fresh: boolean;
-    readonly notifyAt: Severity;
-  },
+  found: { grave: number; told: readonly string[]; fresh: boolean; notifyAt: Severity },
 ): JobNotice {
   const { grave, told, fresh, notifyAt } = found;
   const more = grave - told.length;

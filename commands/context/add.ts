@@ -16,9 +16,7 @@ one.`,
     'lab --url https://lab.example.org --username admin',
     'production-db --database-file ./controller.database',
   ],
-  args: {
-    name: requiredArgument('The name of the context.'),
-  },
+  args: { name: requiredArgument('The name of the context.') },
   flags: addContextFlags,
   async run({ args, flags }) {
     const runtime = await this.runtime({ ...flags, context: undefined, 'database-file': undefined });

@@ -9,9 +9,7 @@ which context add stored its credential. Files and variables of your own stay. A
 another context names is not removed. The tokens that login made for the context are revoked first, unless \
 --keep-credential is given; if one may still be valid, the message names its id (exit 5). Other tokens stay valid.`,
   examples: ['lab'],
-  args: {
-    name: requiredArgument('The name of the context.'),
-  },
+  args: { name: requiredArgument('The name of the context.') },
   flags: {
     'keep-credential': boolean({ summary: 'Keep the file with the stored credential, and its token.' }),
     ...accountFlags,

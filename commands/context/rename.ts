@@ -7,10 +7,7 @@ export default defineCommand({
 name it. The audit log keeps the old name in its entries; incidents are found by the address of the \
 controller.`,
   examples: ['lab staging'],
-  args: {
-    name: requiredArgument('The name of the context.'),
-    to: requiredArgument('Its new name.'),
-  },
+  args: { name: requiredArgument('The name of the context.'), to: requiredArgument('Its new name.') },
   async run({ args, flags }) {
     const runtime = await this.runtime({ ...flags, context: undefined, 'database-file': undefined });
     const { renamingFlow } = await import('../../src/cli/contexts/edit-context.ts');

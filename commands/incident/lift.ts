@@ -26,9 +26,7 @@ later, lift the same incident with --no-keep-deactivated.`,
     'inc-1a2b3c4d --keep-deactivated --reason "laptop not found yet"',
     '--due --yes',
   ],
-  args: {
-    incident: string({ description: 'The incident id, or its first characters.', ignoreStdin: true }),
-  },
+  args: { incident: string({ description: 'The incident id, or its first characters.', ignoreStdin: true }) },
   flags: liftFlags,
   async run({ args, flags }) {
     const { liftFlow, requireOneIncident } = await import('../../src/cli/incident/lift-flow.ts');

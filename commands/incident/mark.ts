@@ -15,9 +15,7 @@ them: the report lists them as reassigned, and incident clean leaves what is not
     'inc-1a2b3c4d --item inventory:2 --by-hand',
     'inc-1a2b3c4d --item inventory:2 --handed-over --to "platform team" --reason "their hosts are in it"',
   ],
-  args: {
-    incident: requiredArgument('The incident id, or its first characters.'),
-  },
+  args: { incident: requiredArgument('The incident id, or its first characters.') },
   flags: markFlags,
   async run({ args, flags }) {
     const runtime = await this.runtime(flags);

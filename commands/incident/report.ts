@@ -15,9 +15,7 @@ before the theft began, is listed separately as the work of the owner. Changes n
     'inc-1a2b3c4d --from before.json --from after.json --format html --output report.html',
     'inc-1a2b3c4d --from after.json --format svg --output chain.svg',
   ],
-  args: {
-    incident: requiredArgument('The id of the incident.'),
-  },
+  args: { incident: requiredArgument('The id of the incident.') },
   flags: incidentReportFlags,
   async run({ args, flags }) {
     const { incidentReportFlow } = await import('../../src/cli/incident/report-flow.ts');

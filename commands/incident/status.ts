@@ -36,7 +36,7 @@ Exit code 5 means that it is in effect as far as this context can check, and tha
         ...(flags.wait === true && { wait: waitUntil }),
       });
       // With several contexts, the incidents elsewhere are mostly listed under their own context.
-      const isOwn = ({ address }: { readonly address: string }) => address === description.address;
+      const isOwn = ({ address }: { address: string }) => address === description.address;
       const shown = several
         ? {
             incidents: found.incidents.filter(isOwn),

@@ -10,9 +10,7 @@ and incident timeline show it. Changes nothing on the controller, and checks not
     'inc-1a2b3c4d --runbook stolen-token --step 2',
     'inc-1a2b3c4d --runbook stolen-token --step 2 --undo',
   ],
-  args: {
-    incident: requiredArgument('The incident id, or its first characters.'),
-  },
+  args: { incident: requiredArgument('The incident id, or its first characters.') },
   flags: stepFlags,
   async run({ args, flags }) {
     const runtime = await this.runtime(flags);

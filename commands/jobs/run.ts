@@ -9,12 +9,8 @@ configuration says, without confirmation; a job with dryRun: true stays a dry ru
 context, a list or a group) it runs only in those of the job's contexts.`,
   exitCodes: 'If a run fails, exits with the code of its error.',
   examples: ['nightly-sweep --dry-run', 'nightly-sweep@production'],
-  args: {
-    job: requiredArgument('NAME, or NAME@CONTEXT.'),
-  },
-  flags: {
-    'dry-run': boolean({ summary: 'Show what would be done, and change nothing.' }),
-  },
+  args: { job: requiredArgument('NAME, or NAME@CONTEXT.') },
+  flags: { 'dry-run': boolean({ summary: 'Show what would be done, and change nothing.' }) },
   async run({ args, flags }) {
     const runtime = await this.runtime(flags);
     const { writeNotice: notify } = await import('../../src/cli/output/streams.ts');

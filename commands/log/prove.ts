@@ -8,9 +8,7 @@ export default defineCommand({
 format c2sp.org/tlog-proof, which includes the checkpoint. With --output, writes the proof to that file, and \
 the line of the entry to a file of the same name plus .entry.`,
   examples: ['17', '17 --checkpoint audit.checkpoint --output entry-17.proof'],
-  args: {
-    seq: countArgument({ description: 'The number of the entry.', required: true }),
-  },
+  args: { seq: countArgument({ description: 'The number of the entry.', required: true }) },
   flags: proofFlags,
   async run({ flags, args }) {
     const { proofFlow } = await import('../../src/cli/audit-log/checkpoint-flow.ts');

@@ -13,9 +13,7 @@ approval is a text file beside the plan; it expires, and counts for this plan on
     'plan.json --key-file ~/.config/tokenctl/approver.key',
     'plan.json --valid-for 2h --ticket OPS-17',
   ],
-  args: {
-    plan: requiredArgument('The file of the plan.'),
-  },
+  args: { plan: requiredArgument('The file of the plan.') },
   flags: approveFlags,
   async run({ args, flags }) {
     const { approvePlan } = await import('../../src/cli/plans/plan-flow.ts');

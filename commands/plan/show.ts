@@ -7,9 +7,7 @@ export default defineCommand({
   description: `Shows what a plan of tokens revoke, tokens find or incident lockdown (--plan-out) would do, \
 who made it, who approved it, and whether it was applied by the audit log in use. Asks no controller.`,
   examples: ['plan.json'],
-  args: {
-    plan: requiredArgument('The file of the plan.'),
-  },
+  args: { plan: requiredArgument('The file of the plan.') },
   flags: {
     'approval-file': string({
       summary: 'The file of the approval. Default: the file of the plan with .approval added.',

@@ -7,9 +7,7 @@ export default defineCommand({
   description:
     'Never shows the value of the token. tokenctl tokens trace also shows its history, and works for deleted tokens.',
   examples: ['4711'],
-  args: {
-    id: countArgument({ description: 'The token id.', required: true }),
-  },
+  args: { id: countArgument({ description: 'The token id.', required: true }) },
   flags: {
     policy: string({
       summary: "The policy file to use instead of the configuration's policy section.",

@@ -8,9 +8,7 @@ export default defineCommand({
 read: owner, application, scope, description and times, never the value. tokens diff compares it with a later \
 one, or with now.`,
   examples: ['2026-q4.json', '--scope write write-tokens.json'],
-  args: {
-    output: requiredArgument('The new file.'),
-  },
+  args: { output: requiredArgument('The new file.') },
   flags: snapshotFlags,
   async run({ args, flags }) {
     const { snapshotFlow } = await import('../../src/cli/tokens/snapshot-flow.ts');

@@ -16,9 +16,7 @@ export default defineCommand({
 was created) and the audit log entries that name the token. By its id it also works for a deleted token. \
 With a selection instead of an id, shows up to 20 tokens.`,
   examples: ['4711', '4711 --json', '--user alice --finding never-used'],
-  args: {
-    id: countArgument({ description: 'The token id. Leave it out to select tokens by flags.' }),
-  },
+  args: { id: countArgument({ description: 'The token id. Leave it out to select tokens by flags.' }) },
   flags: { ...selection, ...findingPolicyFlag },
   async run({ flags, args }) {
     const { requireOneSelection, traceFlow, traceSelectedFlow } = await import(

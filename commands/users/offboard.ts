@@ -23,9 +23,7 @@ exceptions stay. An empty, incomplete or suddenly smaller answer ends it before 
     'alice --reason "left the company" --ticket HR-112',
     '--gone staff --dry-run',
   ],
-  args: {
-    user: string({ description: 'The name of the user.', required: false, ignoreStdin: true }),
-  },
+  args: { user: string({ description: 'The name of the user.', required: false, ignoreStdin: true }) },
   flags: { ...goneFlag, ...localFlags, ...changeFlags, ...allContextsFlag },
   async run({ args, flags }) {
     const { offboardingFlow } = await import('../../src/cli/incident/offboarding-flow.ts');

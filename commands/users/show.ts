@@ -6,9 +6,7 @@ export default defineCommand({
   description: `Shows state, role, identity provider, last login, last change by the activity stream, and \
 the number of access tokens; in a database context also of refresh tokens and sessions. Over REST these are read in the context that databaseContext names, if it answers within five seconds.`,
   examples: ['alice'],
-  args: {
-    name: requiredArgument('The name of the user.'),
-  },
+  args: { name: requiredArgument('The name of the user.') },
   async run({ args, flags }) {
     const runtime = await this.runtime(flags);
     const { showUser } = await import('../../src/operations/users/users.ts');

@@ -39,7 +39,7 @@ export async function linkedDatabase(runtime: Runtime): Promise<LinkedDatabase |
 
 async function open(
   runtime: Runtime,
-  { context, installUuid }: { readonly context: string; readonly installUuid: string | null },
+  { context, installUuid }: { context: string; installUuid: string | null },
 ): Promise<ReadTarget> {
   const at = await runtime.in({ context, progress: runtime.progress }).readTarget();
   const { description } = at;

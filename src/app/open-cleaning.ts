@@ -36,9 +36,7 @@ export async function openCleaning(runtime: Runtime, restContext: string | undef
     throw new TokenctlError(
       'usage',
       `--rest-context goes with a database context; ${context.name} has a URL`,
-      {
-        hint: 'Leave it out: everything is done over REST.',
-      },
+      { hint: 'Leave it out: everything is done over REST.' },
     );
   }
   await refuseGateway(runtime);
@@ -84,7 +82,7 @@ async function restWay(runtime: Runtime, current: Runtime) {
 /** The runtime of the REST context beside a database, or why it is missing. */
 async function restBeside(
   runtime: Runtime,
-  { restContext, database }: { readonly restContext: string | undefined; readonly database: string },
+  { restContext, database }: { restContext: string | undefined; database: string },
 ): Promise<{ readonly rest: Runtime | null; readonly problem: string | null }> {
   const [paired, ...others] = restContextsOf(runtime.configuration, database);
   if (restContext === undefined && others.length > 0) {

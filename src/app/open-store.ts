@@ -3,7 +3,6 @@ import type { Environment } from '../config/paths.ts';
 import { readSecret } from '../config/secrets.ts';
 import { type StoreSettings, storeFor, storeSettings } from '../config/stores.ts';
 import type { SecretStore } from '../operations/ports/secret-store.ts';
-import type { VaultLogin } from '../stores/vault-store.ts';
 import { credentialVariables } from './exec/program-environment.ts';
 import { readNamedFile } from './open-directory.ts';
 
@@ -71,10 +70,7 @@ export async function openStore(
 }
 
 /** The secrets are read at each login: they may be renewed in their files. */
-function vaultLogin(
-  login: Extract<StoreSettings, { kind: 'vault' }>['login'],
-  environment: Environment,
-): VaultLogin {
+function vaultLogin(login: Extract<StoreSettings, { kind: 'vault' }>['login'], environment: Environment) {
   if ('token' in login) return { token: readSecret(login.token, environment) };
   if ('appRole' in login) {
     const { roleId, secretId, mount } = login.appRole;

@@ -12,7 +12,6 @@ import type { Environment } from '../config/paths.ts';
 import type { DatabaseContext, ProxySettings } from '../config/schema.ts';
 import { databaseConnection, readSecret } from '../config/secrets.ts';
 import type { Target, TargetDescription } from '../operations/ports/target.ts';
-import type { SessionCacheOptions } from '../targets/database/session-cache.ts';
 
 /** A part of a platform that stores tokens. */
 export type Component = NonNullable<TargetDescription['components']>[number];
@@ -74,10 +73,7 @@ export function proxyOf(
   return { url: typeof url === 'string' ? new Secret(url) : readSecret(url, environment), caFile };
 }
 
-function cacheOptions(
-  { redis, ...rest }: NonNullable<DatabaseContext['cache']>,
-  environment: Environment,
-): SessionCacheOptions {
+function cacheOptions({ redis, ...rest }: NonNullable<DatabaseContext['cache']>, environment: Environment) {
   return { urls: readSecret(redis, environment), ...rest };
 }
 

@@ -217,15 +217,12 @@ function runtimeIn(
     const warning =
       opened === undefined ? insecureWarning(contextOf(resources.configuration, context)) : null;
     if (warning !== null) onInsecure(warning);
-    opened ??= openTarget(settings(), {
-      environment,
-      component,
-      label,
-      interruption: caughtSignal,
-    }).then((target) => {
-      onOpen(target);
-      return target;
-    });
+    opened ??= openTarget(settings(), { environment, component, label, interruption: caughtSignal }).then(
+      (target) => {
+        onOpen(target);
+        return target;
+      },
+    );
     return opened;
   }
   const target = async () => (await open()).target;
@@ -281,14 +278,7 @@ function runtimeIn(
       if (signal?.aborted) {
         throw new TokenctlError('interrupted', 'Interrupted before anything was changed here');
       }
-      return {
-        ...(await changeBasics()),
-        log: await auditLog(),
-        signal,
-        reason,
-        ticket,
-        approval,
-      };
+      return { ...(await changeBasics()), log: await auditLog(), signal, reason, ticket, approval };
     },
     readTarget,
     evidence,

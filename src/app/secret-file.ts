@@ -78,9 +78,9 @@ export async function intoSecretFile<Made>(
     secretOf,
     lost,
   }: {
-    readonly make: () => Promise<Made>;
-    readonly secretOf: (made: Made) => Secret;
-    readonly lost: (made: Made, cause: unknown) => TokenctlError;
+    make: () => Promise<Made>;
+    secretOf: (made: Made) => Secret;
+    lost: (made: Made, cause: unknown) => TokenctlError;
   },
 ): Promise<Made> {
   const file = reserveSecretFile(path);

@@ -91,7 +91,7 @@ export function signApproval(options: {
  */
 export function openApproval(
   note: string,
-  { plan, rule, now }: { readonly plan: ApprovablePlan; readonly rule: ApprovalRule; readonly now: Date },
+  { plan, rule, now }: { plan: ApprovablePlan; rule: ApprovalRule; now: Date },
 ): Approval {
   const { text, signers } = verified(note, Object.values(rule.approvers).map(parseVerifier));
   const [, digest = '', user = '', host = '', at = '', expires = ''] = FORM.exec(text) ?? [];
@@ -130,7 +130,7 @@ export function openApproval(
  */
 export function requireAnother(
   { by, user }: Pick<Approval, 'by' | 'user'>,
-  { who, did }: { readonly who: Actor; readonly did: 'made' | 'applies' },
+  { who, did }: { who: Actor; did: 'made' | 'applies' },
 ): void {
   const { user: login, sudo_user: behind, as } = who;
   // With sudo everyone is root, which says nothing about the person.

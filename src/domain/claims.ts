@@ -37,20 +37,14 @@ export function replayedText({ replayedUntil, lagSeconds, isReceiving }: Standby
 }
 
 /** That an answer comes from a standby, as a sentence without a full stop; null for a primary and over REST. */
-export function standbyText(place: {
-  readonly address: string;
-  readonly standby?: Standby | undefined;
-}): string | null {
+export function standbyText(place: { address: string; standby?: Standby | undefined }): string | null {
   if (place.standby === undefined) return null;
   return `${place.address} is a standby: it shows what it has replayed of the primary's changes (${replayedText(place.standby)}), and not what is so now`;
 }
 
 /** What an account sees of one kind of thing, as a sentence without a full stop; null if it sees all. */
 export function limitText(
-  {
-    visibility,
-    identity,
-  }: { readonly visibility: Visibility; readonly identity: { readonly username: string } },
+  { visibility, identity }: { visibility: Visibility; identity: { readonly username: string } },
   what: 'tokens' | 'users' | 'applications' = 'tokens',
 ): string | null {
   return visibility.kind === 'all' ? null : `${identity.username} sees only ${visibility[what]}`;

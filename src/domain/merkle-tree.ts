@@ -105,7 +105,7 @@ export class MerkleTree {
     return this.#subtrees.slice(0, level).filter((subtree) => subtree !== null);
   }
 
-  #watch(hash: Buffer, { level, leaf }: { readonly level: number; readonly leaf: number }): void {
+  #watch(hash: Buffer, { level, leaf }: { level: number; leaf: number }): void {
     if (this.#watched === null) return;
     const index = Math.floor(leaf / 2 ** level);
     const own = Math.floor(this.#watched / 2 ** level);

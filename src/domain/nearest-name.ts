@@ -19,10 +19,7 @@ export function nearestName(typed: string, known: readonly string[]): string | u
 }
 
 /** Of texts that stand for names, the name of the nearest; of equally near ones the first. */
-function nearestOf(
-  typed: string,
-  texts: readonly { readonly name: string; readonly text: string }[],
-): string | undefined {
+function nearestOf(typed: string, texts: readonly { readonly name: string; readonly text: string }[]) {
   let nearest: string | undefined;
   let least = Number.POSITIVE_INFINITY;
   for (const { name, text } of texts) {

@@ -48,9 +48,7 @@ export function generateNoteKey(name: string): Secret {
     throw new TokenctlError(
       'usage',
       `Invalid key name "${name}": it contains spaces, plus signs or control characters, or is empty`,
-      {
-        hint: 'Use a name such as example.org/audit.',
-      },
+      { hint: 'Use a name such as example.org/audit.' },
     );
   }
   const { privateKey } = generateKeyPairSync('ed25519');
@@ -69,11 +67,7 @@ export function parseSigner(key: Secret): NoteSigner {
     /^PRIVATE\+KEY\+([^+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(key.reveal().trim()) ?? [];
   const seed = decoded(bytes);
   if (seed === null || !isName(name)) throw notAKey('private');
-  const privateKey = createPrivateKey({
-    key: Buffer.concat([PKCS8, seed]),
-    format: 'der',
-    type: 'pkcs8',
-  });
+  const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: 'der', type: 'pkcs8' });
   const verifier = verifierOf(name, publicBytes(createPublicKey(privateKey)));
   if (verifier.id.toString('hex') !== id) throw notAKey('private');
   return { verifier, sign: (text) => sign(null, Buffer.from(text), privateKey) };
@@ -187,7 +181,7 @@ export function openNote(note: string, verifiers: readonly NoteVerifier[]): Open
 
 function verifiersOf(
   lines: readonly string[],
-  { text, verifiers }: { readonly text: string; readonly verifiers: readonly NoteVerifier[] },
+  { text, verifiers }: { text: string; verifiers: readonly NoteVerifier[] },
 ): NoteVerifier[] {
   const signers = new Set<NoteVerifier>();
   for (const line of lines) {

@@ -61,7 +61,7 @@ export function refreshTokensRemedy(selection: RemedySelection, place: RemedyPla
 export function expiredText({
   expiredRefreshTokens: expired,
 }: {
-  readonly expiredRefreshTokens?: number | null;
+  expiredRefreshTokens?: number | null;
 }): string {
   if (!expired) return '';
   return ` ${expired} of them ${expired === 1 ? 'is' : 'are'} expired: refused, unless REFRESH_TOKEN_EXPIRE_SECONDS is raised.`;

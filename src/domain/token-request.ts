@@ -9,7 +9,7 @@ import { managementCommands } from './dialect.ts';
  * @throws TokenctlError `unsupported`
  */
 export function requireRestCreates(
-  { user, lifetime }: { readonly user?: string | undefined; readonly lifetime?: number | undefined },
+  { user, lifetime }: { user?: string | undefined; lifetime?: number | undefined },
   of: { readonly username: string; readonly dialect: Parameters<typeof managementCommands>[0] },
 ): void {
   if (lifetime !== undefined) {

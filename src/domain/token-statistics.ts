@@ -58,7 +58,7 @@ export class TokenStatistics {
   readonly #expiries = { expired: 0, later: 0, never: 0 };
 
   /** @param unusedDays The days of which `Facts.unusedTokenIds` tells. */
-  constructor(facts: Facts, { unusedDays }: { readonly unusedDays: number }) {
+  constructor(facts: Facts, { unusedDays }: { unusedDays: number }) {
     this.#facts = facts;
     this.#unusedDays = unusedDays;
   }

@@ -102,10 +102,7 @@ export const effects = {
   },
   failed_use: {
     what: 'A request that is answered with 404 leaves the last use of its token',
-    seen: {
-      ...same('as it is'),
-      ...{ 'gateway-plain': null, gateway: null, 'gateway-newest': null },
-    },
+    seen: { ...same('as it is'), ...{ 'gateway-plain': null, gateway: null, 'gateway-newest': null } },
     where: 'filters of the list of tokens after such requests',
     assumed: 'overwritten',
   },

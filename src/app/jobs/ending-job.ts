@@ -20,11 +20,7 @@ export interface EndingJob {
  */
 export function endingJobOf(
   configuration: Configuration,
-  options: {
-    readonly kind: 'incident-lift' | 'lease-end';
-    readonly context: string;
-    readonly until: Date;
-  },
+  options: { kind: 'incident-lift' | 'lease-end'; context: string; until: Date },
 ): EndingJob | null {
   const { kind, context, until } = options;
   const [base] = context.split('/');

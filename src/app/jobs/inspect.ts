@@ -126,10 +126,7 @@ export function matchesJob(name: string, job: string): boolean {
   return name === job || name.startsWith(`${job}@`);
 }
 
-async function withLedger<T>(
-  { configuration, environment }: Runtime,
-  work: (store: JobStore) => Promise<T>,
-): Promise<T> {
+async function withLedger<T>({ configuration, environment }: Runtime, work: (store: JobStore) => Promise<T>) {
   const store = await openLedger(configuration, environment);
   try {
     return await work(store);

@@ -65,7 +65,7 @@ interface NoticeWithSeverity {
 /** The notices of an event: those of the job, failed runs without a retry, and abandoned ticks. */
 export function noticesOf(
   event: SchedulerEvent,
-  { settings, at }: { readonly settings: JobSettings | undefined; readonly at: Date },
+  { settings, at }: { settings: JobSettings | undefined; at: Date },
 ): readonly NoticeWithSeverity[] {
   const job = event.job.name;
   if (event.kind === 'abandoned') {
@@ -100,13 +100,7 @@ export function noticesOf(
 
 function withSeverity(
   { subject, text, severity }: JobNotice,
-  about: {
-    readonly job: string;
-    readonly run?: string;
-    readonly key: string;
-    readonly at: Date;
-    readonly data?: Readonly<Record<string, unknown>>;
-  },
+  about: { job: string; run?: string; key: string; at: Date; data?: Readonly<Record<string, unknown>> },
 ): NoticeWithSeverity {
   const { job, run, key, at, data } = about;
   const id = createHash('sha256')

@@ -58,10 +58,7 @@ function absent(path: string, cause: unknown): null {
 
 function printed(
   { command }: Extract<NameSource, { readonly command: readonly string[] }>,
-  options: {
-    readonly environment: Readonly<Record<string, string | undefined>>;
-    readonly signal: AbortSignal;
-  },
+  options: { environment: Readonly<Record<string, string | undefined>>; signal: AbortSignal },
 ): Promise<string> {
   const [program = '', ...args] = command;
   const { environment, signal } = options;

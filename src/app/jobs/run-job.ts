@@ -159,7 +159,7 @@ interface Part {
  */
 async function inEachComponent(
   runtime: Runtime,
-  { context, isOnePlace }: { readonly context: string; readonly isOnePlace: boolean },
+  { context, isOnePlace }: { context: string; isOnePlace: boolean },
   work: PartWork,
 ): Promise<JobReport> {
   const components = isOnePlace ? [] : await runtime.components();

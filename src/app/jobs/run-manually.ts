@@ -104,10 +104,7 @@ function asDryRun(configuration: Runtime['configuration']): Runtime['configurati
   return withSettings(configuration, { jobs: Object.fromEntries(jobs) as typeof configuration.jobs });
 }
 
-function selectJobs(
-  jobs: readonly ScheduledJob[],
-  { name, within, runtime }: RunManuallyOptions,
-): readonly ScheduledJob[] {
+function selectJobs(jobs: readonly ScheduledJob[], { name, within, runtime }: RunManuallyOptions) {
   const named = jobs.filter((job) => matchesJob(job.name, name));
   const found = named.filter((job) => within === undefined || isWithin(job, within, runtime));
   if (found.length > 0) return found;

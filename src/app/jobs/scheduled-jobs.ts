@@ -192,11 +192,7 @@ function contextsOf(settings: JobSettings, configuration: Configuration): readon
   return expandGroups(configuration, settings.contexts ?? [configuration.currentContext ?? '']);
 }
 
-function checked(
-  { settings, context }: ConfiguredJob,
-  expression: string,
-  configuration: Configuration,
-): Schedule {
+function checked({ settings, context }: ConfiguredJob, expression: string, configuration: Configuration) {
   if (context !== null) contextOf(configuration, context === '' ? undefined : context);
   const directory = directoryOf(settings);
   if (directory !== undefined) directorySettings(directory, configuration.directories);

@@ -169,9 +169,7 @@ async function drained(scheduler: Scheduler, grace: number): Promise<void> {
   throw new TokenctlError(
     'interrupted',
     `Runs did not end within ${grace} seconds; their changes are recorded`,
-    {
-      hint: 'Other replicas take over when the leases expire. Increase scheduler.grace to wait longer.',
-    },
+    { hint: 'Other replicas take over when the leases expire. Increase scheduler.grace to wait longer.' },
   );
 }
 

@@ -102,10 +102,7 @@ function forgetSecrets(environment: Record<string, string | undefined>): void {
   for (const name of [ADMIN_PASSWORD, DATABASE, SECRET_KEY, ...settings]) delete environment[name];
 }
 
-function serviceOptions(
-  request: ServiceRequest,
-  { environment, version }: ServiceEnvironment,
-): ServiceOptions {
+function serviceOptions(request: ServiceRequest, { environment, version }: ServiceEnvironment) {
   const adminPassword = given(environment, { name: ADMIN_PASSWORD, secret: true });
   const tls = tlsOf(request);
   const secretKey = givenSecretKey(environment);
@@ -145,9 +142,7 @@ function requireCookieName(name: string): void {
     throw new TokenctlError(
       'usage',
       `--session-cookie-name: ${name} is the name of another cookie of the service`,
-      {
-        hint: 'Choose another name',
-      },
+      { hint: 'Choose another name' },
     );
   }
 }
@@ -247,10 +242,7 @@ export function givenSecretKey(environment: Environment): Secret | null {
   return text === null ? null : new Secret(text);
 }
 
-function given(
-  environment: Environment,
-  { name, secret }: { readonly name: string; readonly secret: boolean },
-): string | null {
+function given(environment: Environment, { name, secret }: { name: string; secret: boolean }): string | null {
   const value = environment[name];
   if (value) return value;
   const path = environment[`${name}_FILE`];
@@ -259,7 +251,7 @@ function given(
 
 function contentOf(
   path: string,
-  { secret, environment }: { readonly secret: boolean; readonly environment: Environment },
+  { secret, environment }: { secret: boolean; environment: Environment },
 ): string {
   try {
     const text = secret ? readSecretFile(path, environment) : readFileSync(path, 'utf8');

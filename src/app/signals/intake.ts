@@ -211,10 +211,7 @@ export class Intake implements SignalIntake {
    * @throws SignalRefusal with `code` if the `jti` was used for something else: this event would be lost, unnoticed.
    * @throws TokenctlError `busy`
    */
-  async #record(
-    signal: Omit<NewSignal, 'received'>,
-    code: RefusalCode = 'invalid_request',
-  ): Promise<Recorded> {
+  async #record(signal: Omit<NewSignal, 'received'>, code: RefusalCode = 'invalid_request') {
     const { store, clock, onWaiting } = this.#options;
     await this.#requireRoom();
     const recorded = await store.record({ ...signal, received: clock.now() });
@@ -302,12 +299,7 @@ function securitySignal(
       state: 'ignored',
       reason: `The event is about another stream: ${printable(foreign)}`,
     };
-  if (kind === 'verification')
-    return {
-      ...nothing,
-      state: 'ignored',
-      reason: verificationReason(state),
-    };
+  if (kind === 'verification') return { ...nothing, state: 'ignored', reason: verificationReason(state) };
   // A stream that stops delivers no further events: a person has to know.
   if (state === 'paused' || state === 'disabled')
     return { ...nothing, state: 'held', reason: `The transmitter says that the stream is ${shown}` };

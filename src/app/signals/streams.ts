@@ -108,7 +108,7 @@ export interface ManagedTransmitter {
 export function managedTransmitter(
   name: string,
   transmitter: TransmitterSettings,
-  { environment, signal }: { readonly environment: Environment; readonly signal: AbortSignal },
+  { environment, signal }: { environment: Environment; signal: AbortSignal },
 ): ManagedTransmitter {
   const { issuer, jwks, audience = [], criticalMembers, push, poll, management, client } = transmitter;
   const lacks = (what: string, hint: string) =>

@@ -343,10 +343,7 @@ function restoreRemedy(
     return { kind: 'manual', text: `Reset it with ${clean}: it had its default before.` };
   }
   if (printable.some(([, value]) => isShortened(value))) {
-    return {
-      kind: 'manual',
-      text: `Restore it with ${clean}: the values are not printed whole.`,
-    };
+    return { kind: 'manual', text: `Restore it with ${clean}: the values are not printed whole.` };
   }
   const calls = [
     ...(printable.length === 0 ? [] : [`PATCH ${path} ${JSON.stringify(Object.fromEntries(printable))}`]),

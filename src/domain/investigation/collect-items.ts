@@ -208,11 +208,7 @@ export function recordedValues(
 /** Entries of several actors are not added in order: the first one has the value before, the last one the value after. */
 function merged(
   known: RecordedChange | undefined,
-  {
-    field,
-    id,
-    change,
-  }: { readonly field: string; readonly id: number; readonly change: readonly [unknown, unknown] },
+  { field, id, change }: { field: string; id: number; change: readonly [unknown, unknown] },
 ): RecordedChange {
   const isFirst = known === undefined || id < known.entry;
   const isLast = known === undefined || id > known.lastEntry;
@@ -232,7 +228,7 @@ function merged(
 /** Adds a change. Where there are too many, those that nobody else interrupted become one. */
 function withEdit(
   edits: RecordedChange['edits'],
-  { field, edit }: { readonly field: string; readonly edit: FieldEdit },
+  { field, edit }: { field: string; edit: FieldEdit },
 ): RecordedChange['edits'] {
   if (edits === null || edits.length < MAX_EDITS) return edits === null ? null : [...edits, edit];
   const fewer = uninterrupted(field, [...edits, edit]);

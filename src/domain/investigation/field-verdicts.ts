@@ -56,9 +56,7 @@ const BY_KIND: Readonly<Record<string, Verdicts>> = {
   role_definition: { access: words('content_type permissions') },
   credential: { access: words('inputs credential_type') },
   credential_type: { code: words('inputs injectors kind namespace') },
-  credential_input_source: {
-    access: words('input_field_name metadata source_credential target_credential'),
-  },
+  credential_input_source: { access: words('input_field_name metadata source_credential target_credential') },
   project: {
     code: words('scm_track_submodules scm_update_on_launch'),
     none: words('scm_clean scm_delete_on_update scm_update_cache_timeout'),
@@ -79,10 +77,7 @@ const BY_KIND: Readonly<Record<string, Verdicts>> = {
     code: words('workflow_job_template all_parents_must_converge'),
     none: ['identifier'],
   },
-  inventory_source: {
-    code: words('inventory enabled_var enabled_value'),
-    none: ['update_cache_timeout'],
-  },
+  inventory_source: { code: words('inventory enabled_var enabled_value'), none: ['update_cache_timeout'] },
   instance_group: {
     code: words('policy_instance_list policy_instance_minimum policy_instance_percentage'),
     none: words('max_concurrent_jobs max_forks'),

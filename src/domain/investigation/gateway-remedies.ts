@@ -13,10 +13,7 @@ const ROOT = '/api/gateway/v1/';
 
 /** Kinds whose fields a gateway takes over its REST API [seen]. */
 const WRITABLE: Readonly<Record<string, { readonly path: string; readonly fields: readonly string[] }>> = {
-  user: {
-    path: 'users',
-    fields: ['is_superuser', 'username', 'email', 'first_name', 'last_name'],
-  },
+  user: { path: 'users', fields: ['is_superuser', 'username', 'email', 'first_name', 'last_name'] },
   o_auth2_application: {
     path: 'applications',
     fields: ['name', 'description', 'redirect_uris', 'client_type', 'skip_authorization'],

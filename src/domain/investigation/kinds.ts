@@ -234,7 +234,7 @@ export function nameField(kind: string): 'name' | 'username' {
 }
 
 /** The name that an object has while others get back names that were swapped. */
-export function interimName({ kind, id }: { readonly kind: string; readonly id: number | null }): string {
+export function interimName({ kind, id }: { kind: string; id: number | null }): string {
   return `tokenctl-restores-${kind.replaceAll('_', '-')}-${id}`;
 }
 
@@ -261,10 +261,7 @@ export function linkName(relationship: string): string {
 }
 
 /** The list of the REST API with the objects that are linked to one; null without one. */
-export function linkPath(
-  link: string,
-  { kind, id }: { readonly kind: string; readonly id: number },
-): string | null {
+export function linkPath(link: string, { kind, id }: { kind: string; id: number }): string | null {
   const path = objectPath(kind, id);
   return path === null || !LINKS.has(link) ? null : `${path}${link}/`;
 }

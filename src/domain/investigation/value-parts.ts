@@ -117,7 +117,7 @@ function isNew(now: Parts, { shape, entries }: Parts): boolean {
  */
 export function leftOver(
   field: string,
-  { edits, between }: { readonly edits: readonly FieldEdit[]; readonly between: readonly FieldEdit[] },
+  { edits, between }: { edits: readonly FieldEdit[]; between: readonly FieldEdit[] },
   current: unknown,
 ): Left {
   if (between.length === 0) return 'none';

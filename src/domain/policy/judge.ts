@@ -280,7 +280,7 @@ export class PolicyEvaluator {
   #report<Item>(
     each: PreparedCheck<Item>,
     subject: Subject,
-    { item, into }: { readonly item: Item; readonly into: Finding[] },
+    { item, into }: { item: Item; into: Finding[] },
   ): void {
     if (this.#isExcused(each.rule, each.exceptions, subject)) return;
     into.push(new LazyFinding(each, subject, item));

@@ -125,9 +125,7 @@ export function requireUsable(rule: RuleName, policy: Policy): void {
     throw new TokenctlError(
       'usage',
       `The rule ${rule} does not apply to single tokens, so it cannot select any`,
-      {
-        hint: `Run tokenctl tokens audit --explain ${rule} for its remedy.`,
-      },
+      { hint: `Run tokenctl tokens audit --explain ${rule} for its remedy.` },
     );
   }
   requireEnabled(rule, policy);

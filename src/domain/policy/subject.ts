@@ -144,11 +144,7 @@ export interface Excusable {
 
 /** What exceptions look at of a subject. */
 export function excusable(subject: Subject): Excusable {
-  return {
-    user: ownerOf(subject),
-    application: applicationOf(subject),
-    description: descriptionOf(subject),
-  };
+  return { user: ownerOf(subject), application: applicationOf(subject), description: descriptionOf(subject) };
 }
 
 /** Whether an exception matches. Does not check whether it has expired. */

@@ -86,9 +86,7 @@ export function unreadSessions({
   return new TokenctlError(
     'partly_done',
     `Not read: ${problem}. Sessions that only the cache has are not listed`,
-    {
-      hint: 'Check `cache` of the context with `tokenctl context check`.',
-    },
+    { hint: 'Check `cache` of the context with `tokenctl context check`.' },
   );
 }
 

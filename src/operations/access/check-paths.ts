@@ -75,10 +75,7 @@ export async function checkAccessPaths(checks: Checks, closed: ClosedPaths): Pro
 }
 
 /** Sessions that are not listed, of users who are all deactivated: one that is refused is not extended, and so expires. */
-async function withEnd(
-  each: AccessPath,
-  { target, now }: Pick<Checks, 'target' | 'now'>,
-): Promise<AccessPath> {
+async function withEnd(each: AccessPath, { target, now }: Pick<Checks, 'target' | 'now'>) {
   if (each.path !== 'sessions' || target.sessions !== undefined) return each;
   const until = await cookieExpiry(target, now);
   return until === null ? each : { ...each, until };
@@ -127,11 +124,7 @@ export async function verifyAccessPaths(
   return [...(tokens === undefined ? [] : [tokens]), await probeToken(work, closed.incident), ...others];
 }
 
-async function accessTokens(
-  target: Target,
-  scope: LockdownScope,
-  ownTokens: readonly number[],
-): Promise<AccessPath> {
+async function accessTokens(target: Target, scope: LockdownScope, ownTokens: readonly number[]) {
   const selector = await selectorOf(scope, target);
   const own = new Set(ownTokens);
   let [left, kept] = [0, 0];
@@ -193,13 +186,7 @@ async function refreshTokens(
 }
 
 /** Refresh tokens that are not revoked and refused: lifting a lockdown may raise the lifetime. */
-function notUsableText({
-  orphaned,
-  expired,
-}: {
-  readonly orphaned: number;
-  readonly expired: number;
-}): string {
+function notUsableText({ orphaned, expired }: { orphaned: number; expired: number }) {
   const are = (count: number) => `${count} ${count === 1 ? 'is' : 'are'}`;
   return [
     ...(orphaned === 0 ? [] : [` ${are(orphaned)} orphaned: this version refuses such tokens.`]),
@@ -248,7 +235,7 @@ const SETTINGS_HOLD_MS: Readonly<Record<Capabilities['settingsHold'], number>> =
 /** When a running server applies settings that were written at this time at the latest; null if it does already. */
 export function appliedAt(
   set: Date | null,
-  { settingsHold, now }: { readonly settingsHold: Capabilities['settingsHold']; readonly now: Date },
+  { settingsHold, now }: { settingsHold: Capabilities['settingsHold']; now: Date },
 ): Date | null {
   const hold = SETTINGS_HOLD_MS[settingsHold];
   // A switch is set after the run began, so that its time is later than the run's `now`.
@@ -327,16 +314,11 @@ async function users(target: Target, closed: ClosedPaths): Promise<AccessPath> {
     : openPath(
         'users',
         `${numberText(active)} of ${numberText(ids.length)} ${active === 1 ? 'is' : 'are'} active.`,
-        {
-          count: active,
-        },
+        { count: active },
       );
 }
 
-function notListed(
-  name: 'refresh_tokens' | 'sessions',
-  { target, description }: Omit<Checks, 'ownTokens'>,
-): AccessPath {
+function notListed(name: 'refresh_tokens' | 'sessions', { target, description }: Omit<Checks, 'ownTokens'>) {
   const isRest = target.identifies === 'by_trying';
   // The first gateways have no table of the owners of sessions: no right helps.
   if (name === 'sessions' && !isRest && missingSessionRights(description.missingRights).length === 0)

@@ -58,10 +58,7 @@ function unlistedRefreshTokens(facts: RevocationFacts): AccessPath {
   });
 }
 
-function unlistedCodes(
-  { selection, description }: RevocationFacts,
-  settings: KnownSettings,
-): readonly AccessPath[] {
+function unlistedCodes({ selection, description }: RevocationFacts, settings: KnownSettings) {
   if (selection.kind === 'tokens') return [];
   const lifetime = codeLifetime(settings);
   const how = `The REST API neither lists nor deletes authorization codes. One that was issued before can be exchanged for tokens for up to ${lifetime} seconds.`;

@@ -81,11 +81,7 @@ export function requestsPath(
     target,
     description,
     acted,
-  }: {
-    readonly target: Target;
-    readonly description: Pick<TargetDescription, 'context'>;
-    readonly acted: Date;
-  },
+  }: { target: Target; description: Pick<TargetDescription, 'context'>; acted: Date },
 ): readonly AccessPath[] {
   if (settled !== null) return [transactionsPath(settled)];
   return target.identifies === 'by_trying' ? [unlistedRequests(requestsEnd(acted), description)] : [];
@@ -148,10 +144,10 @@ export async function requestsSince(
     clock,
     wait,
   }: {
-    readonly target: Target;
-    readonly description: Pick<TargetDescription, 'context'>;
-    readonly clock: Clock;
-    readonly wait?: Wait | undefined;
+    target: Target;
+    description: Pick<TargetDescription, 'context'>;
+    clock: Clock;
+    wait?: Wait | undefined;
   },
 ): Promise<readonly AccessPath[]> {
   if (target.transactions !== undefined) {

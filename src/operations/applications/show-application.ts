@@ -75,9 +75,7 @@ export interface ShownApplication {
  * @throws TokenctlError as {@link findApplication}.
  */
 export async function showApplication(
-  options: ReadTarget & {
-    readonly name: ApplicationName;
-  },
+  options: ReadTarget & { readonly name: ApplicationName },
 ): Promise<ShownApplication> {
   const { target, clock } = options;
   const application = await findApplication(target, options.name);
@@ -98,11 +96,7 @@ export async function* tokensOf(
   }
 }
 
-async function countTokens(
-  target: Target,
-  application: ApplicationDetails,
-  now: Date,
-): Promise<ApplicationTokens> {
+async function countTokens(target: Target, application: ApplicationDetails, now: Date) {
   const counts = { total: 0, write: 0, expired: 0, withRefreshToken: 0 };
   const byUser = new Map<string, number>();
   let lastUsed: Date | null | undefined = null;
@@ -123,10 +117,7 @@ async function countTokens(
 
 async function countRefreshTokens(tokens: RefreshTokens, { id, name }: ApplicationDetails): Promise<number> {
   let count = 0;
-  for await (const { application } of tokens.list({
-    applications: [name],
-    states: ['live', 'orphaned'],
-  })) {
+  for await (const { application } of tokens.list({ applications: [name], states: ['live', 'orphaned'] })) {
     if (application?.id === id) count += 1;
   }
   return count;

@@ -113,10 +113,7 @@ async function wholeRunsFrom(log: Pick<AuditLog, 'entries'>, near: number): Prom
 }
 
 /** Reads twice: the first time to know where each run ends. */
-async function* accountsFrom(
-  from: number,
-  { log, operation, run, since }: ListRunsOptions,
-): AsyncIterable<RunAccount> {
+async function* accountsFrom(from: number, { log, operation, run, since }: ListRunsOptions) {
   const isWanted = (entry: Entry) => matches(entry, { log, operation, run });
   const ends = new Map<string, number>();
   for await (const entry of log.entries(from)) {

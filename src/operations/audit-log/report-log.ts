@@ -49,12 +49,7 @@ export async function reportLog(options: ReportLogOptions): Promise<LogReport> {
   const reader = new ReportReader(options);
   const { runs, entries } = await reader.runsInPeriod();
   const totals = await totalsOf(reader.accounts(runs), entries);
-  return {
-    verification,
-    totals,
-    runs: () => reader.accounts(runs),
-    failure: () => reader.failure,
-  };
+  return { verification, totals, runs: () => reader.accounts(runs), failure: () => reader.failure };
 }
 
 class ReportReader {

@@ -48,14 +48,7 @@ export function requireIntact({ break: broken, ...verified }: LogVerification): 
   const where = file === undefined ? `line ${line}` : `line ${line} of ${file}`;
   throw new TokenctlError('log_broken', `The audit log is broken at ${where}: ${message}`, {
     hint: 'Keep the log as it is, and compare it with a backup or an earlier checkpoint.',
-    details: {
-      line,
-      ...(file !== undefined && { file }),
-      seq,
-      expected,
-      problem,
-      entries: verified.entries,
-    },
+    details: { line, ...(file !== undefined && { file }), seq, expected, problem, entries: verified.entries },
   });
 }
 
@@ -71,10 +64,7 @@ export function requireCheckpoint({ size, root }: Checkpoint, { tree, markedRoot
     throw new TokenctlError(
       'log_broken',
       `The audit log was cut off: it ends at entry ${entries}, but the checkpoint covers ${size} entries`,
-      {
-        hint: 'Restore the missing entries from a backup.',
-        details: { problem: 'cut-off', entries, size },
-      },
+      { hint: 'Restore the missing entries from a backup.', details: { problem: 'cut-off', entries, size } },
     );
   }
   if (markedRoot === null) {

@@ -93,10 +93,7 @@ function way(
     return { step: 'refresh_token_rows', act: (ids) => partOf(target, 'refreshTokens').delete(ids) };
   }
   const withRefreshTokens = target.refreshTokens !== undefined;
-  return {
-    step: 'batch',
-    act: (ids) => target.revoke(ids, { withRefreshTokens, signal }),
-  };
+  return { step: 'batch', act: (ids) => target.revoke(ids, { withRefreshTokens, signal }) };
 }
 
 function cleaned(tally: OutcomeTally): CleanedTokens {

@@ -45,10 +45,7 @@ function isReadOfSettings({ purpose, grant }: MissingRight): boolean {
 }
 
 /** The parts that the target has, and what the account or role may do with them. */
-function checkedCapabilities(
-  target: Target,
-  { capabilities, identity, missingRights }: TargetDescription,
-): CheckedCapabilities {
+function checkedCapabilities(target: Target, { capabilities, identity, missingRights }: TargetDescription) {
   const { refreshTokens, authorizationCodes, sessions, passwords, identifies } = target;
   const { isSuperuser, isSystemAuditor } = identity;
   const may = (purpose: RightsPurpose) => missingRights.every((right) => right.purpose !== purpose);

@@ -33,9 +33,7 @@ export async function askDirectory(options: {
     throw new TokenctlError(
       'target_misbehaved',
       `The directory ${name} lists no users: everybody would be gone`,
-      {
-        hint: 'Check the account that reads it, and its search base or filter.',
-      },
+      { hint: 'Check the account that reads it, and its search base or filter.' },
     );
   }
   const history = await readHistory(options.log, { directory: name, users, description, rules, now: at });
@@ -53,12 +51,7 @@ export async function askDirectory(options: {
   const own = description.identity.id;
   const { learned, recognized, replaced, unproven, ...compared } = await compareUsers(
     usersWithIdentities(target),
-    {
-      directory: users,
-      rules,
-      own,
-      entries: history.entries,
-    },
+    { directory: users, rules, own, entries: history.entries },
   );
   // A single one may be an account that was made anew: it is in doubt.
   if (replaced > 1 && recognized === 0) throw otherIds(name, replaced);

@@ -297,7 +297,7 @@ type Try = readonly [Basis, string, () => readonly number[], Rivals];
 /** Whether a user without an account of this directory is tied to another one. */
 function isOfAnother(
   user: User,
-  { dn, hasAccounts }: { readonly dn: string | null; readonly hasAccounts: boolean },
+  { dn, hasAccounts }: { dn: string | null; hasAccounts: boolean },
   { bases, accounts }: MatchRules,
 ): boolean {
   if (bases === undefined) return accounts.length > 0 && (hasAccounts || dn !== null);
@@ -366,9 +366,7 @@ function judgeMissing({ tie, accounts }: Match, { unmatched, bases }: MatchRules
   // The id of an account may be the provider's; an LDAP name, and the name that a gateway keeps for LDAP, change with the entry.
   if (accounts.length > 0 && tie !== null && bases === undefined)
     return { basis: tie, evidence: MISSING, proof: 'id' };
-  return {
-    why: tie === null || bases === undefined ? 'matches no user of the directory' : renamable(tie),
-  };
+  return { why: tie === null || bases === undefined ? 'matches no user of the directory' : renamable(tie) };
 }
 
 function renamable(tie: string): string {

@@ -117,11 +117,7 @@ function cannot(what: string, { credential }: TargetDescription): TokenctlError 
 }
 
 /** The roles that users hold now, and those that an open incident took from them. */
-async function roleLocks(
-  target: Target,
-  users: readonly KnownUser[],
-  history: IncidentHistory | undefined,
-): Promise<Lock[]> {
+async function roleLocks(target: Target, users: readonly KnownUser[], history: IncidentHistory | undefined) {
   const locks: Lock[] = [];
   for (const { id, username } of users) {
     for (const held of await partOf(target, 'roles').list(id)) locks.push(lockOf({ id, username }, held));
@@ -143,11 +139,7 @@ function lockOf({ id, username }: UserReference, { role, name }: HeldRole): Lock
  * The applications of a scope: those that it names, or those that its users made by the activity stream, unless others have
  * tokens of them.
  */
-async function applicationsOf(
-  target: Target,
-  scope: LockdownScope,
-  users: readonly KnownUser[],
-): Promise<Pick<LocalAccessPlan, 'applications' | 'applicationsKept'>> {
+async function applicationsOf(target: Target, scope: LockdownScope, users: readonly KnownUser[]) {
   const mine = new Set(users.map(({ id }) => id));
   const meant =
     scope.kind === 'applications' ? await applicationsIn(scope, target) : await madeBy(target, [...mine]);
@@ -198,7 +190,7 @@ export type SetPasswords = ReadonlyMap<number, Secret>;
 export async function resetPasswords(
   work: OperationRun,
   users: readonly UserReference[],
-  { common, set }: { readonly common: Readonly<Record<string, unknown>>; readonly set: Map<number, Secret> },
+  { common, set }: { common: Readonly<Record<string, unknown>>; set: Map<number, Secret> },
 ): Promise<StepReport | null> {
   if (users.length === 0) return null;
   const passwords = partOf(work.target, 'passwords');
@@ -237,7 +229,7 @@ export async function resetPasswords(
 export async function stripRoles(
   work: OperationRun,
   locks: readonly Lock[],
-  { common, key }: { readonly common: Readonly<Record<string, unknown>>; readonly key: 'locks' | 'roles' },
+  { common, key }: { common: Readonly<Record<string, unknown>>; key: 'locks' | 'roles' },
 ): Promise<StepReport | null> {
   if (locks.length === 0) return null;
   const present = locks.filter(({ before }) => before === true);

@@ -187,11 +187,7 @@ function withUndone(investigation: Investigation, undone: IncidentRecord['undone
 /** The runs that belong to an incident, and what its last lockdown recorded. */
 async function relatedRuns(
   log: AuditLog,
-  of: {
-    readonly incident: Incident;
-    readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
-    readonly since: Date;
-  },
+  of: { incident: Incident; description: Pick<TargetDescription, 'address' | 'installUuid'>; since: Date },
 ): Promise<
   { readonly runs: ReadonlySet<string> } & Pick<
     IncidentRecord,
@@ -265,7 +261,7 @@ function subjectOf({ scope }: Incident): EntrySubject | null {
 
 function belongs(
   { data }: Entry,
-  { incident, subject }: { readonly incident: Incident; readonly subject: EntrySubject | null },
+  { incident, subject }: { incident: Incident; subject: EntrySubject | null },
 ): boolean {
   if (data['incident'] === incident.id) return true;
   if (incident.ticket !== null && data['ticket'] === incident.ticket) return true;

@@ -331,11 +331,7 @@ async function rolesIfThere(target: Target, userId: number) {
   }
 }
 
-async function aliveTokens(
-  target: Target,
-  incident: Incident,
-  set: number | null,
-): Promise<Pick<IncidentStatus, 'aliveCount' | 'alive' | 'lifetimes'>> {
+async function aliveTokens(target: Target, incident: Incident, set: number | null) {
   const selector = await selectorOf(incident.scope, target);
   const own = new Set([...incident.kept, ...(await target.ownTokenIds())]);
   const alive: AliveToken[] = [];

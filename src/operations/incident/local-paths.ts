@@ -39,11 +39,7 @@ export async function withLocalPaths(
 }
 
 /** A user has one password: where the new one is accepted, the old one is not. */
-async function passwordsPath(
-  target: Target,
-  { passwords, external }: LocalAccessPlan,
-  set: SetPasswords,
-): Promise<AccessPath> {
+async function passwordsPath(target: Target, { passwords, external }: LocalAccessPlan, set: SetPasswords) {
   const changed: string[] = [];
   for (const user of passwords) {
     const password = set.get(user.id);
@@ -98,10 +94,7 @@ async function applicationsPath(target: Target, { applications }: LocalAccessPla
  * What else a new password ends, and what the end of all access tokens does: known of controllers that were tried, and of versions
  * between these. A user whose password was not tried is not among it.
  */
-function knownOfPasswords(
-  paths: readonly AccessPath[],
-  { description, plan, set }: LocalAct,
-): readonly AccessPath[] {
+function knownOfPasswords(paths: readonly AccessPath[], { description, plan, set }: LocalAct) {
   const { passwords, external } = plan;
   const isWhole = passwords.length > 0 && external.length === 0 && passwords.every(({ id }) => set.has(id));
   const hasNoTokens = paths.some(({ path, state }) => path === 'access_tokens' && state === 'closed');

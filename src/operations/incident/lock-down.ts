@@ -210,11 +210,7 @@ const CODE_LIFETIME = { what: 'setting', name: 'OAUTH2_PROVIDER.AUTHORIZATION_CO
  */
 function lockedBefore(
   history: IncidentHistory,
-  {
-    plan,
-    locked,
-    now,
-  }: { readonly plan: LockdownPlan; readonly locked: readonly Lock[]; readonly now: Date },
+  { plan, locked, now }: { plan: LockdownPlan; locked: readonly Lock[]; now: Date },
 ) {
   const held = plan.switches.flatMap((lock) => history.holdOn(lock) ?? []);
   const here = [...plan.switches, ...locked].filter((lock) => lock.before !== lock.locked);

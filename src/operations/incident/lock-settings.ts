@@ -47,7 +47,7 @@ export async function lockSettings(work: OperationRun, step: SettingsStep): Prom
 
 function settingsText(
   locks: readonly Lock[],
-  { open, left }: { readonly open: number; readonly left: readonly Lock[] },
+  { open, left }: { open: number; left: readonly Lock[] },
 ): string {
   if (left.length > 0) {
     return `The target accepted the change but reports other values: ${left.map(({ name }) => name).join(', ')}.`;

@@ -118,7 +118,7 @@ export function historyText({ unread, remarks }: NameHistory): readonly string[]
  */
 export function namesFailure(
   { earlier, unread }: NameHistory,
-  { context, command }: { readonly context: string; readonly command: string },
+  { context, command }: { context: string; command: string },
 ): TokenctlError | undefined {
   const [first] = earlier;
   if (first !== undefined) {

@@ -84,10 +84,7 @@ export function planAccess(
  * exist, and whatever the target throws.
  */
 export async function planUserOffboarding(
-  options: ReadTarget & {
-    readonly users: readonly string[];
-    readonly measures?: LocalMeasures;
-  },
+  options: ReadTarget & { readonly users: readonly string[]; readonly measures?: LocalMeasures },
 ): Promise<UserOffboardingPlan> {
   const { target, description, measures = {} } = options;
   const { capabilities, identity } = description;
@@ -269,7 +266,7 @@ export async function accessPathsOf(
 /** Until when (RFC 3339) requests from before the last offboarding of these users can make access; undefined without one. */
 async function recordedEnd(
   log: Pick<AuditLog, 'entries'>,
-  { description, bound }: { readonly description: TargetDescription; readonly bound: readonly Bound[] },
+  { description, bound }: { description: TargetDescription; bound: readonly Bound[] },
 ): Promise<string | undefined> {
   let end: string | undefined;
   const ofUsers = new Set<number>();

@@ -95,10 +95,7 @@ export function withoutOwnWork(
  * What investigations of stolen tokens set apart, as the last one of each has it. What an investigation of something else takes for the
  * intruder's stays the intruder's.
  */
-function beforeTokens(
-  investigations: readonly Investigation[],
-  marks: ReadonlyMap<string, ItemMark>,
-): readonly OwnWork[] {
+function beforeTokens(investigations: readonly Investigation[], marks: ReadonlyMap<string, ItemMark>) {
   return investigations.flatMap((each) => {
     const { subject, beforeToken } = each;
     if (subject.kind !== 'token' || beforeToken === undefined) return [];
@@ -122,10 +119,7 @@ function beforeTokens(
 /** A user who is the owner's own work, and of whom nothing else was found, is nobody through whom the intruder acted. */
 function withoutOwnUsers(
   chain: readonly ChainLink[],
-  {
-    items,
-    own,
-  }: { readonly items: readonly InvestigationItem[]; readonly own: ReadonlyMap<string, OwnWork> },
+  { items, own }: { items: readonly InvestigationItem[]; own: ReadonlyMap<string, OwnWork> },
 ): readonly ChainLink[] {
   const acted = new Set(items.flatMap(({ by }) => by.map(({ username }) => username)));
   return chain.filter(

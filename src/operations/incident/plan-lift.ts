@@ -125,7 +125,7 @@ function keptItem(item: LiftItem, { capabilities }: TargetDescription): LiftItem
 /** An incident of the database can hold users, which the REST API of the same controller cannot activate. */
 function requireUsers(
   items: readonly LiftItem[],
-  { incident, description }: { readonly incident: Incident; readonly description: TargetDescription },
+  { incident, description }: { incident: Incident; description: TargetDescription },
 ): void {
   const namesOf = (kind: Lock['what']) =>
     items.filter(({ what, action }) => what === kind && action === 'restore').map(({ name }) => name);
@@ -143,10 +143,7 @@ function requireUsers(
   );
 }
 
-function revivedBy(
-  items: readonly LiftItem[],
-  { target, clock }: Parameters<typeof planLift>[0],
-): Promise<number | null> {
+function revivedBy(items: readonly LiftItem[], { target, clock }: Parameters<typeof planLift>[0]) {
   const item = items.find(({ name }) => name === 'OAUTH2_PROVIDER.REFRESH_TOKEN_EXPIRE_SECONDS');
   if (item?.action !== 'restore') return Promise.resolve(0);
   return countRevived({ target, clock, from: Number(item.found), to: Number(item.before) });
@@ -268,9 +265,7 @@ function ends({ operation, data }: Entry, { lock }: Hold): boolean {
   return after !== undefined && after !== valueIn(data['before']);
 }
 
-function actionOf(
-  item: Pick<LiftItem, 'before' | 'locked' | 'found' | 'others' | 'endedBy'>,
-): LiftItem['action'] {
+function actionOf(item: Pick<LiftItem, 'before' | 'locked' | 'found' | 'others' | 'endedBy'>) {
   const { before, locked, found, others, endedBy } = item;
   if (others.length > 0) return 'kept';
   if (found === null) return 'gone';

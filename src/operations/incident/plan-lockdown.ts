@@ -244,10 +244,7 @@ function counting(options: PlanLockdownOptions, selector: Selector): Promise<Rev
 }
 
 /** What is not known of them keeps no lockdown from its work. */
-async function namedTokens(
-  target: Target,
-  revocation: RevocationPlan | null,
-): Promise<LockdownPlan['tokens']> {
+async function namedTokens(target: Target, revocation: RevocationPlan | null) {
   const ids = revocation?.tokenIds.slice(0, MOST_NAMED) ?? [];
   const named: NamedToken[] = [];
   try {
@@ -265,10 +262,7 @@ async function namedTokens(
 }
 
 /** A plan of nothing: the caller's own tokens, which are kept, and what is left open. */
-async function notCounting(
-  { target, description, scope }: PlanLockdownOptions,
-  selector: Selector,
-): Promise<RevocationPlan> {
+async function notCounting({ target, description, scope }: PlanLockdownOptions, selector: Selector) {
   const { refreshTokens, authorizationCodes, sessions } = target;
   const reach = {
     refreshTokens: refreshTokens !== undefined,
@@ -299,10 +293,7 @@ async function notCounting(
   });
 }
 
-async function settingLocks(
-  target: Target,
-  measures: Measures,
-): Promise<Pick<LockdownPlan, 'switches' | 'lifetimes' | 'settingsLeft'>> {
+async function settingLocks(target: Target, measures: Measures) {
   if (!measures.basicAuthentication && !measures.externalTokens && !measures.lifetimes) {
     return { switches: [], lifetimes: [], settingsLeft: null };
   }

@@ -52,13 +52,7 @@ export async function planOffboarding(options: PlanOffboardingOptions): Promise<
   const bound = users.map((name) => ({ id: gone.get(name) ?? 0, name }));
   const names = await nameHistory(options, bound, byName);
   if (users.length === 0) return { plan: null, users, tokens: 0, unlisted, names };
-  const plan = await planAccess({
-    target,
-    clock,
-    users,
-    description,
-    userIds: bound.map(({ id }) => id),
-  });
+  const plan = await planAccess({ target, clock, users, description, userIds: bound.map(({ id }) => id) });
   const shares = await readShares(target, { plan, users });
   refuseTooMany(shares, stopAbovePercent);
   const sessions = plan.sessions?.count ?? 0;
@@ -109,13 +103,7 @@ type Shares = Readonly<Record<'users' | 'tokens' | 'refreshTokens' | 'sessions',
 
 async function readShares(
   target: Target,
-  {
-    plan,
-    users,
-  }: {
-    readonly plan: RevocationPlan;
-    readonly users: readonly string[];
-  },
+  { plan, users }: { plan: RevocationPlan; users: readonly string[] },
 ): Promise<Shares> {
   const owners = new Set<string>();
   const count = async (items: AsyncIterable<{ readonly user: { readonly username: string } | null }>) => {

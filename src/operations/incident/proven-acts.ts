@@ -26,7 +26,7 @@ export async function provenActs({
 }): Promise<readonly OwnAct[]> {
   const entries = investigations.flatMap(({ unattributed }) => unattributed);
   if (entries.length === 0) return [];
-  const nameOf = ({ kind, id }: { readonly kind: string; readonly id: number | null }) => `${kind}:${id}`;
+  const nameOf = ({ kind, id }: { kind: string; id: number | null }) => `${kind}:${id}`;
   const objects = new Set(entries.map(({ object }) => nameOf(object)));
   const own = new OwnActs((object) => objects.has(nameOf(object)));
   const first = new Date(Math.min(...entries.map(({ at }) => Date.parse(at))));

@@ -84,7 +84,7 @@ async function setEach(work: OperationRun, users: UsersStep['users'], active: bo
 /** Notes a user who could not be set. @returns What keeps any other from being set; null where nothing does. */
 function note(
   outcomes: Outcomes,
-  { id, name, error }: { readonly id: number; readonly name: string; readonly error: unknown },
+  { id, name, error }: { id: number; name: string; error: unknown },
 ): TokenctlError | null {
   if (!(error instanceof TokenctlError)) throw error;
   if (isLockout(error) || (isRefusal(error) && !endsRun(error))) outcomes.refused.push(id);

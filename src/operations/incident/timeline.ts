@@ -90,10 +90,7 @@ async function tokensOf(target: Target, subject: TimelineSubject, userId: number
   return tokens;
 }
 
-async function refreshTokensOf(
-  { target, subject }: TimelineOptions,
-  userId: number | null,
-): Promise<RefreshToken[]> {
+async function refreshTokensOf({ target, subject }: TimelineOptions, userId: number | null) {
   const tokens: RefreshToken[] = [];
   if (!target.refreshTokens || !('user' in subject)) return tokens;
   const selector = { users: [subject.user], ...(userId !== null && { userIds: [userId] }) };
@@ -102,10 +99,7 @@ async function refreshTokensOf(
 }
 
 /** The entries that name the user or the token, and the outcomes of these; and the uses by this tool. */
-async function entriesAbout(
-  options: TimelineOptions,
-  meant: Meant,
-): Promise<{ readonly entries: readonly Entry[]; readonly uses: readonly OwnUse[] }> {
+async function entriesAbout(options: TimelineOptions, meant: Meant) {
   const { log, description, since } = options;
   const found: Entry[] = [];
   const uses: OwnUse[] = [];
@@ -223,21 +217,14 @@ function tokenItems(token: Token, uses: readonly OwnUse[]): TimelineItem[] {
 /** A last use by this tool: the owner did nothing then, as far as the token tells. It hides a use before that was not read. */
 function ownUseItem(
   { id, fingerprint }: Token,
-  { at, run, isKnown }: { readonly at: Date; readonly run: string; readonly isKnown: boolean },
+  { at, run, isKnown }: { at: Date; run: string; isKnown: boolean },
 ): TimelineItem {
   const hidden = isKnown ? '' : '; the last use before it is not known';
   const what = `access token ${id} used by tokenctl, which looked for a leaked token${hidden}`;
   return { at, source: 'token', who: null, what, data: { tokenId: id, fingerprint, run } };
 }
 
-function refreshItems({
-  id,
-  user,
-  application,
-  created,
-  revoked,
-  fingerprint,
-}: RefreshToken): TimelineItem[] {
+function refreshItems({ id, user, application, created, revoked, fingerprint }: RefreshToken) {
   const item = (at: Date, what: string): TimelineItem => ({
     at,
     source: 'token',

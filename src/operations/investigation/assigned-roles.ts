@@ -115,11 +115,7 @@ function assignmentItem(assignment: RoleAssignment, context: string): Investigat
 function assignedRole({ kind, definition, holder, about }: RoleAssignment): AssignedRole | null {
   if (holder.id === null) return null;
   const holderKind = kind === 'role_user_assignment' ? 'user' : 'team';
-  return {
-    definition: definition.id,
-    holder: { kind: holderKind, id: holder.id },
-    about: about?.id ?? null,
-  };
+  return { definition: definition.id, holder: { kind: holderKind, id: holder.id }, about: about?.id ?? null };
 }
 
 /** A role of the controller's own follows the rules of the older role; what a custom role allows is not known here. */
@@ -141,7 +137,7 @@ function assignmentFindings({ definition, holder, about }: RoleAssignment): Item
 
 function definitionItem(
   { id, name, created, createdBy, modified, modifiedBy }: RoleDefinition,
-  { isMade, context }: { readonly isMade: boolean; readonly context: string },
+  { isMade, context }: { isMade: boolean; context: string },
 ): InvestigationItem {
   const by = (isMade ? createdBy : null) ?? modifiedBy;
   const findings: ItemFinding[] = [

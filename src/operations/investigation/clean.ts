@@ -194,11 +194,7 @@ async function cleanItem(
     planned,
     options,
     common,
-  }: {
-    readonly planned: PlannedCleaning;
-    readonly options: Omit<CleanOptions, 'plan'>;
-    readonly common: object;
-  },
+  }: { planned: PlannedCleaning; options: Omit<CleanOptions, 'plan'>; common: object },
 ): Promise<StepReport> {
   const { item, act, way } = planned;
   const elsewhere = way.isTarget ? {} : { via: { context: way.context, address: way.description.address } };
@@ -256,20 +252,14 @@ export function titleOf({ item, act }: Pick<PlannedCleaning, 'item' | 'act'>): s
   }
 }
 
-function restoreTitle(
-  act: Extract<CleaningAct, { readonly act: 'restore' }>,
-  object: ObjectReference,
-): string {
+function restoreTitle(act: Extract<CleaningAct, { readonly act: 'restore' }>, object: ObjectReference) {
   const about = objectText(object);
   const fields = [...act.fields.map(({ field }) => field), ...(act.survey === null ? [] : ['survey_spec'])];
   const verb = act.to === 'after' ? 'Revert' : act.isDefault ? 'Reset' : 'Restore';
   return object.kind === 'setting' ? `${verb} ${about}` : `${verb} ${fields.join(', ')} of ${about}`;
 }
 
-async function applied(
-  planned: PlannedCleaning,
-  { target, evidence }: Omit<CleanOptions, 'plan'>,
-): Promise<StepResult['result']> {
+async function applied(planned: PlannedCleaning, { target, evidence }: Omit<CleanOptions, 'plan'>) {
   const { item, act, way } = planned;
   const { kind, id } = act.object;
   if (isOfTarget(planned) && id !== null) {

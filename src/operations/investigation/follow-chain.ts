@@ -175,17 +175,7 @@ class Tallies {
 /** What a user did, from when it is in the chain. Over REST, deleted users of one name have the same entries: each counts once. */
 async function* entriesBy(
   evidence: Evidence,
-  {
-    member,
-    until,
-    isPresent,
-    seen,
-  }: {
-    readonly member: Member;
-    readonly until: Date;
-    readonly isPresent: boolean;
-    readonly seen: Set<number>;
-  },
+  { member, until, isPresent, seen }: { member: Member; until: Date; isPresent: boolean; seen: Set<number> },
 ): AsyncGenerator<StreamEntry, void> {
   const { user, since } = member;
   const window = { since, until };
@@ -202,7 +192,7 @@ async function* entriesBy(
 /** The user that an entry brings into the chain: one that was made, or whose password was set by another user. */
 function newMember(
   { operation, object, changes, at }: Deed,
-  { member, through }: { readonly member: Member; readonly through: string | null },
+  { member, through }: { member: Member; through: string | null },
 ): Member | null {
   if (object.kind !== 'user' || object.name === null) return null;
   const user = { id: object.id, username: object.name };

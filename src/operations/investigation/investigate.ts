@@ -224,9 +224,9 @@ async function readBeforeToken(
     window: { since, until },
     settingNames,
   }: {
-    readonly found: Pick<Awaited<ReturnType<typeof resolveSubject>>, 'subject' | 'actors'>;
-    readonly window: Window;
-    readonly settingNames: SettingNames;
+    found: Pick<Awaited<ReturnType<typeof resolveSubject>>, 'subject' | 'actors'>;
+    window: Window;
+    settingNames: SettingNames;
   },
 ): Promise<BeforeToken | undefined> {
   const [owner] = actors;
@@ -282,10 +282,7 @@ function unattributedEntries(entries: readonly StreamEntry[]): UnattributedEntry
 }
 
 /** Names the owners of the tokens: entries of the token endpoints have no user. */
-async function withOwners(
-  evidence: Evidence,
-  entries: readonly UnattributedEntry[],
-): Promise<UnattributedEntry[]> {
+async function withOwners(evidence: Evidence, entries: readonly UnattributedEntry[]) {
   const ids = entries.flatMap(({ object: { kind, id } }) => (kind === TOKEN && id !== null ? [id] : []));
   const tokens = ids.length === 0 ? null : await evidence.objects(TOKEN, [...new Set(ids)]);
   const ownerOf = ({ object: { kind, id } }: UnattributedEntry): number | null => {
@@ -298,10 +295,7 @@ async function withOwners(
 }
 
 /** The users that there are, by id with their names: a user may have been renamed, and another one may have its name now. */
-async function existingUsers(
-  evidence: Evidence,
-  users: readonly Actor[],
-): Promise<ReadonlyMap<number, string>> {
+async function existingUsers(evidence: Evidence, users: readonly Actor[]) {
   const named = new Map(users.flatMap(({ id, username }) => (id === null ? [] : [[id, username]])));
   const found = named.size === 0 ? new Map() : await evidence.objects('user', [...named.keys()]);
   if (found === null) return named;

@@ -30,7 +30,7 @@ type ReadHolders = (kind: string, id: number) => Promise<readonly RoleHolder[] |
  */
 export async function withMoves(
   evidence: Evidence,
-  { items, seesAll }: { readonly items: readonly InvestigationItem[]; readonly seesAll: boolean },
+  { items, seesAll }: { items: readonly InvestigationItem[]; seesAll: boolean },
 ): Promise<InvestigationItem[]> {
   const read = new Map<string, ReturnType<ReadHolders>>();
   const holders: ReadHolders = (kind, id) => {

@@ -35,7 +35,7 @@ type Restore = Extract<PlannedCleaning['act'], { readonly act: 'restore' }>;
  */
 export async function withoutOtherIntruders(
   plan: CleaningPlan,
-  { evidence, suspects }: { readonly evidence: Evidence; readonly suspects: readonly Suspect[] },
+  { evidence, suspects }: { evidence: Evidence; suspects: readonly Suspect[] },
 ): Promise<CleaningPlan> {
   const own = new Set(plan.investigation.chain.map(({ user }) => user.id));
   const others = suspects.filter(({ id }) => !own.has(id));
@@ -78,10 +78,7 @@ function withoutFields(act: Restore, hostile: readonly string[]): Restore | null
 }
 
 /** Who set the values that would be restored, as far as the activity stream says. */
-async function authorsOf(
-  evidence: Evidence,
-  { object, fields }: Restore,
-): Promise<ReadonlyMap<string, Author>> {
+async function authorsOf(evidence: Evidence, { object, fields }: Restore) {
   const authors = new Map<string, Author>();
   let read = 0;
   for await (const entry of entriesAbout(evidence, object)) {

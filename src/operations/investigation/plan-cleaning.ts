@@ -115,9 +115,7 @@ export function planCleaning(
     throw new TokenctlError(
       'lockout_refused',
       `tokenctl signs in as ${actor.description.identity.username}, who is investigated`,
-      {
-        hint: 'Use another account.',
-      },
+      { hint: 'Use another account.' },
     );
   }
   requireKnown(investigation, selection);
@@ -211,7 +209,7 @@ function neverCleaned(item: InvestigationItem): KeptItem | null {
  */
 export function endingOf(
   item: InvestigationItem,
-  { isDatabase, isDatabaseOnly }: { readonly isDatabase: boolean; readonly isDatabaseOnly: boolean },
+  { isDatabase, isDatabaseOnly }: { isDatabase: boolean; isDatabaseOnly: boolean },
 ): Pick<PlannedCleaning, 'act'> | { readonly why: string } | null {
   if (!isStillThere(item)) return null;
   const cleaning = cleaningOf(item);
@@ -265,7 +263,7 @@ function decide(
 export function choose(
   item: Pick<InvestigationItem, 'changes'>,
   cleaning: CleaningAct,
-  { ways, restProblem }: { readonly ways: readonly CleaningWay[]; readonly restProblem?: string | null },
+  { ways, restProblem }: { ways: readonly CleaningWay[]; restProblem?: string | null },
 ): Pick<PlannedCleaning, 'act' | 'way'> | { readonly why: string } {
   const refusals: string[] = [];
   for (const way of ways) {

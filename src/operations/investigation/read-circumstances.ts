@@ -64,7 +64,7 @@ export async function readCircumstances(
 /** The changes of a field in entries between two others; null for more than can be compared. */
 function editsBetween(
   deeds: readonly Deed[],
-  { field, first, last }: { readonly field: string; readonly first: number; readonly last: number },
+  { field, first, last }: { field: string; first: number; last: number },
 ): readonly FieldEdit[] | null {
   const edits = deeds.flatMap(({ id, operation, object, changes }) => {
     const name = object.kind === 'setting' ? 'value' : field;
@@ -90,10 +90,7 @@ async function readObjects(evidence: Evidence, drafts: readonly ItemDraft[]): Pr
   return found;
 }
 
-async function readSettings(
-  evidence: Evidence,
-  drafts: readonly ItemDraft[],
-): Promise<ReadonlyMap<string, unknown> | null> {
+async function readSettings(evidence: Evidence, drafts: readonly ItemDraft[]) {
   const names = drafts.flatMap(({ object }) =>
     object.kind === 'setting' && object.name !== null ? [object.name] : [],
   );
@@ -103,7 +100,7 @@ async function readSettings(
 /** Whether roles are still held and links still there, by item; null where that cannot be read. */
 async function readTies(
   evidence: Evidence,
-  { drafts, objects }: { readonly drafts: readonly ItemDraft[]; readonly objects: Objects },
+  { drafts, objects }: { drafts: readonly ItemDraft[]; objects: Objects },
 ): Promise<ReadonlyMap<string, boolean | null>> {
   const ties = new Map<string, boolean | null>();
   await eachOf(drafts, async ({ id, role, object, other, link }) => {
@@ -172,11 +169,7 @@ function settingExistence(name: string | null, settings: ReadonlyMap<string, unk
 /** The entries about the objects of items that are not by anyone in the chain. */
 async function readLater(
   evidence: Evidence,
-  found: {
-    readonly drafts: readonly ItemDraft[];
-    readonly chain: FollowedChain;
-    readonly settingNames: SettingNames;
-  },
+  found: { drafts: readonly ItemDraft[]; chain: FollowedChain; settingNames: SettingNames },
 ): Promise<
   Pick<Circumstances, 'isBounded' | 'unread'> & { readonly deeds: ReadonlyMap<string, readonly Deed[]> }
 > {
@@ -256,10 +249,7 @@ function laterOf(draft: ItemDraft, deeds: ReadonlyMap<string, readonly Deed[]>):
 }
 
 /** Whether an entry by another user changed what the item is, after a change of the actor. */
-function concerns(
-  { object, other, role, link, act, firstEntry, lastEntry, changes }: ItemDraft,
-  deed: Deed,
-): boolean {
+function concerns({ object, other, role, link, act, firstEntry, lastEntry, changes }: ItemDraft, deed: Deed) {
   const isTie = deed.operation === 'associate' || deed.operation === 'disassociate';
   if (role !== null) {
     return (

@@ -87,10 +87,7 @@ function endOf({ state, changedSince }: InvestigationItem): Date | null {
 }
 
 /** What the chain made or changed so that other code runs, by the id that jobs name it with. */
-function sourcesOf(
-  drafts: readonly ItemDraft[],
-  items: readonly InvestigationItem[],
-): ReadonlyMap<string, Source> {
+function sourcesOf(drafts: readonly ItemDraft[], items: readonly InvestigationItem[]) {
   const ends = new Map(items.map((item) => [item.id, endOf(item)]));
   const sources = new Map<string, Source>();
   for (const draft of drafts) {
@@ -107,7 +104,7 @@ function sourcesOf(
 
 function reasonOf(
   { createdBy, created, template, scheduleId }: JobRecord,
-  { chain, sources }: { readonly chain: FollowedChain; readonly sources: ReadonlyMap<string, Source> },
+  { chain, sources }: { chain: FollowedChain; sources: ReadonlyMap<string, Source> },
 ): JobFacts['because'] | null {
   const member = chain.members.find(({ user }) => createdBy !== null && user.id === createdBy.id);
   if (member !== undefined && created >= member.since) return 'launched';
@@ -127,11 +124,7 @@ const REASONS: Readonly<Record<JobFacts['because'], string>> = {
 
 function jobItem(
   job: JobRecord,
-  options: {
-    readonly because: JobFacts['because'];
-    readonly draft: ItemDraft | undefined;
-    readonly context: string;
-  },
+  options: { because: JobFacts['because']; draft: ItemDraft | undefined; context: string },
 ): InvestigationItem {
   const { because, draft, context } = options;
   const object = { kind: job.kind, id: job.id, name: job.name };

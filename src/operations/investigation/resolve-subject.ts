@@ -70,11 +70,7 @@ async function userSubject(
  */
 async function firstHolder(
   source: Parameters<typeof resolveSubject>[0],
-  asked: {
-    readonly name: string;
-    readonly names: readonly NameChange[];
-    readonly changes: readonly NameChange[];
-  },
+  asked: { name: string; names: readonly NameChange[]; changes: readonly NameChange[] },
 ): Promise<Actor | null> {
   const { name, names, changes } = asked;
   const [first] = names;
@@ -94,7 +90,7 @@ async function named(
 /** The user who has a name now, or had it last; and one who acted under the name in the period and was deleted since. */
 async function holdersOf(
   source: Parameters<typeof resolveSubject>[0],
-  { name, names }: { readonly name: string; readonly names: readonly NameChange[] },
+  { name, names }: { name: string; names: readonly NameChange[] },
 ): Promise<readonly Actor[]> {
   const deleted = await deletedUser(source.evidence, { name, since: source.since, until: source.until });
   try {
@@ -135,7 +131,7 @@ async function deletedUser(
 
 async function tokenSubject(
   source: Parameters<typeof resolveSubject>[0],
-  { id, owner }: { readonly id: number; readonly owner: string | undefined },
+  { id, owner }: { id: number; owner: string | undefined },
 ): Promise<ResolvedSubject> {
   const { target, evidence } = source;
   for await (const { user, created } of target.tokens({ ids: [id] })) {

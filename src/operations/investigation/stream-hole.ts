@@ -38,9 +38,9 @@ export async function readStream(
     missing,
     ...asked
   }: {
-    readonly missing: Promise<MissingNumbers | null>;
-    readonly window: Window;
-    readonly description: Pick<TargetDescription, 'visibility' | 'dialect' | 'credential'>;
+    missing: Promise<MissingNumbers | null>;
+    window: Window;
+    description: Pick<TargetDescription, 'visibility' | 'dialect' | 'credential'>;
   },
 ): Promise<ReadStream> {
   // Awaited later: its failure is no unhandled rejection until then.
@@ -59,7 +59,7 @@ export async function readStream(
 async function endHole(
   evidence: Evidence,
   { extent: { newest, enabled, switched }, users }: Omit<ReadStream, 'hole'>,
-  { window: { since, until } }: { readonly window: Window },
+  { window: { since, until } }: { window: Window },
 ): Promise<StreamHole | null> {
   if (newest === null || newest >= until) return null;
   const after = new Date(Math.max(newest.getTime() + SAME_REQUEST_MS, since.getTime()));

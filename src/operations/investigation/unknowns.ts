@@ -76,10 +76,7 @@ export function unknownsOf(investigations: readonly Found[], acts: readonly OwnA
 }
 
 /** The entries that are acts of runs, by their ids: an act wrote one entry, and another like it may be of anybody. */
-function ownedEntries(
-  entries: readonly UnattributedEntry[],
-  acts: readonly OwnAct[],
-): ReadonlyMap<number, OwnAct> {
+function ownedEntries(entries: readonly UnattributedEntry[], acts: readonly OwnAct[]) {
   const owned = new Map<number, OwnAct>();
   const left = new Set(acts);
   for (const entry of entries.toSorted((one, other) => one.entry - other.entry)) {

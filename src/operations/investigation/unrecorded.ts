@@ -71,7 +71,7 @@ const HIDDEN = 'hidden';
 /** A change that the list shows; null for one that is recorded, or of an object that was made or deleted. */
 function changedDraft(
   each: ListedObject,
-  { known, isWhole }: { readonly known: ItemDraft | undefined; readonly isWhole: boolean },
+  { known, isWhole }: { known: ItemDraft | undefined; isWhole: boolean },
 ): ItemDraft | null {
   const isLater = known === undefined || each.modified > known.last;
   const field = unrecordedField(each.kind) ?? (isWhole || !isLater ? null : UNRECORDED_FIELDS);
@@ -124,7 +124,7 @@ function emptyDraft({ kind, id, name }: ListedObject, at: Date, by: Actor | null
  */
 export async function ownersOfPasswords(
   evidence: Evidence,
-  { drafts, since }: { readonly drafts: readonly ItemDraft[]; readonly since: Date },
+  { drafts, since }: { drafts: readonly ItemDraft[]; since: Date },
 ): Promise<readonly Actor[]> {
   const lost = drafts.filter(
     ({ object, act, changes }) =>
@@ -173,7 +173,7 @@ export async function unrecordedUsers(
 
 function userItem(
   { id, username, at, isSuperuser }: MadeUser,
-  { isOff, context }: { readonly isOff: boolean; readonly context: string },
+  { isOff, context }: { isOff: boolean; context: string },
 ): InvestigationItem {
   const findings: ItemFinding[] = [
     {

@@ -66,18 +66,14 @@ function mentions(value: unknown, subject: EntrySubject, place: Place): boolean 
 /** Whether the names of a member are those of the ids beside them. A cleaning states those of its subject. */
 function hasIdsBeside(
   name: string,
-  { object, subject }: { readonly object: Readonly<Record<string, unknown>>; readonly subject: EntrySubject },
+  { object, subject }: { object: Readonly<Record<string, unknown>>; subject: EntrySubject },
 ): boolean {
   if (name === 'names') return Array.isArray(object['bound']);
   const isOfUsers = name === 'users' || (name === 'subject' && subject.kind === 'user');
   return isOfUsers && Array.isArray(object['userIds']);
 }
 
-function kindOf(
-  name: string,
-  object: Readonly<Record<string, unknown>>,
-  kind: EntrySubject['kind'],
-): EntrySubject['kind'] {
+function kindOf(name: string, object: Readonly<Record<string, unknown>>, kind: EntrySubject['kind']) {
   if (name === 'application' || name === 'applications') return 'application';
   if (name === 'user' || name === 'users') return 'user';
   // A scope, or the subject of an investigation.

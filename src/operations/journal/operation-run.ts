@@ -161,11 +161,7 @@ export class OperationRun implements Disposable {
 
   /** How it went, as its report states it. */
   ending(isWhole = this.isWhole) {
-    return {
-      interrupted: this.interrupted && !isWhole,
-      stopped: this.stopReason,
-      run: this.journal.run,
-    };
+    return { interrupted: this.interrupted && !isWhole, stopped: this.stopReason, run: this.journal.run };
   }
 
   /**

@@ -1,6 +1,6 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { StoredRefreshTokenState } from '../../domain/token.ts';
-import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
+import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { knownSettings } from '../scope/known-settings.ts';
 import { partOf } from '../scope/target-parts.ts';
@@ -44,10 +44,7 @@ export async function reconcile(options: ReconcileOptions): Promise<number> {
 }
 
 /** Determines what became of an intent without an outcome, as far as the target still shows it. */
-async function findOut(
-  { operation, data }: Entry,
-  { target, description }: ReconcileOptions,
-): Promise<EntryDraft['data']> {
+async function findOut({ operation, data }: Entry, { target, description }: ReconcileOptions) {
   const { step } = data;
   switch (step) {
     case 'batch':
@@ -77,10 +74,7 @@ async function settingsNow(target: Target): Promise<object> {
 }
 
 /** Whether the application that an intent names is still there. */
-async function isListed(
-  target: Target,
-  named: Readonly<Record<string, unknown>> | null | undefined,
-): Promise<boolean> {
+async function isListed(target: Target, named: Readonly<Record<string, unknown>> | null | undefined) {
   const found = await target.applications.list([String(named?.['name'] ?? '')]);
   return found.some(({ id }) => id === named?.['id']);
 }
@@ -88,10 +82,7 @@ async function isListed(
 const ANY_STATE = ['live', 'orphaned', 'revoked'] as const;
 
 /** Which of a batch are gone since, and which are not. */
-async function since(
-  data: Entry['data'],
-  aliveOf: (ids: readonly number[]) => Promise<readonly number[]>,
-): Promise<{ gone: readonly number[]; alive: readonly number[] }> {
+async function since(data: Entry['data'], aliveOf: (ids: readonly number[]) => Promise<readonly number[]>) {
   const ids = intendedIds(data);
   const alive = await aliveOf(ids);
   const living = new Set(alive);

@@ -68,8 +68,8 @@ export async function readIncidentHistories(log: Pick<AuditLog, 'entries'>): Pro
  * @throws TokenctlError as {@link readIncidentHistories}.
  */
 export async function readIncidentHistory(options: {
-  readonly log: Pick<AuditLog, 'entries'>;
-  readonly description: Place;
+  log: Pick<AuditLog, 'entries'>;
+  description: Place;
 }): Promise<IncidentHistory> {
   return (await readIncidentHistories(options.log)).at(options.description);
 }
@@ -160,7 +160,7 @@ export async function* incidentNotes(
 
 /** How an entry names an incident: with its address where that is another one of the controller. */
 export function incidentReference(
-  { id, address }: { readonly id: string; readonly address: string },
+  { id, address }: { id: string; address: string },
   description: Place,
 ): { readonly incident: string; readonly incidentAddress?: string } {
   return { incident: id, ...(address !== description.address && { incidentAddress: address }) };

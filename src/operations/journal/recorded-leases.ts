@@ -89,9 +89,9 @@ export interface DueLeases {
  * @throws TokenctlError as the log.
  */
 export async function dueLeases(options: {
-  readonly log: Pick<AuditLog, 'entries'>;
-  readonly description: Place;
-  readonly now: Date;
+  log: Pick<AuditLog, 'entries'>;
+  description: Place;
+  now: Date;
 }): Promise<DueLeases> {
   const due = (await readAllLeases(options.log)).filter((lease) => isLeaseDue(lease, options.now));
   const isHere = ({ target }: Lease) => target['address'] === options.description.address;

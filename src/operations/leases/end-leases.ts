@@ -59,10 +59,7 @@ const WORDS: Readonly<Record<LeaseEnding, string>> = {
 };
 
 /** The tokens of leases that are there: one of each at most, unless its creation was cut off, and others have copied its description. */
-async function tokensOf(
-  leases: readonly Lease[],
-  { target }: Pick<Change, 'target'>,
-): Promise<ReadonlyMap<Lease, readonly Token[]>> {
+async function tokensOf(leases: readonly Lease[], { target }: Pick<Change, 'target'>) {
   const found = new Map<Lease, Token[]>();
   // A token can have two leases: that of a sunset and that of a rotation.
   const byId = Map.groupBy(

@@ -122,10 +122,10 @@ export interface SignalStore {
    * @param lease In milliseconds of the store's clock.
    */
   claim(options: {
-    readonly holder: string;
-    readonly lease: number;
-    readonly limit: number;
-    readonly now: Date;
+    holder: string;
+    lease: number;
+    limit: number;
+    now: Date;
   }): Promise<readonly SignalClaim[]>;
   renew(claims: readonly SignalClaim[], lease: number): Promise<void>;
   /**

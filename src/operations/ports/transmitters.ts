@@ -73,10 +73,7 @@ export interface StreamManagement {
 }
 
 /** The delivery methods. */
-export const deliveryMethods = {
-  push: 'urn:ietf:rfc:8935',
-  poll: 'urn:ietf:rfc:8936',
-} as const;
+export const deliveryMethods = { push: 'urn:ietf:rfc:8935', poll: 'urn:ietf:rfc:8936' } as const;
 
 /** The streams that are polled, opened for one run. */
 export interface PolledStreams {

@@ -43,7 +43,7 @@ interface Drain {
  */
 export async function drainTokens(
   work: OperationRun,
-  { selector, withRefreshTokens }: { readonly selector: Selector; readonly withRefreshTokens: boolean },
+  { selector, withRefreshTokens }: { selector: Selector; withRefreshTokens: boolean },
 ): Promise<StepReport[]> {
   const { target } = work;
   const { signal } = work.change;

@@ -158,11 +158,7 @@ class TextReader {
 
 /** Where the findings are in a document: the elements of an array, the results of SARIF, or whole objects, one after another. */
 type Layout = 'array' | 'objects' | 'sarif';
-const PATHS: Readonly<Record<Layout, string>> = {
-  array: '$.*',
-  objects: '$',
-  sarif: '$.runs.*.results.*',
-};
+const PATHS: Readonly<Record<Layout, string>> = { array: '$.*', objects: '$', sarif: '$.runs.*.results.*' };
 
 /** The readers that could read a document that begins so: none for what is no JSON array or object. */
 function readersFor(start: string): readonly ReportReader[] | null {
@@ -288,9 +284,7 @@ class ReportReader {
     return new TokenctlError(
       'usage',
       `The ${NAMES[this.format ?? 'sarif']} ${what}, in line ${this.#lines}, ${after}`,
-      {
-        hint: WRITE_AGAIN,
-      },
+      { hint: WRITE_AGAIN },
     );
   }
 }

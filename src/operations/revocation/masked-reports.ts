@@ -31,10 +31,7 @@ function trivy(report: Fields): readonly ReportedFinding[] | null {
       finding: finding(
         'trivy',
         [fields['Match'], ...list(at(fields, 'Code', 'Lines')).map(({ Content }) => Content)],
-        {
-          file: result['Target'],
-          line: fields['StartLine'],
-        },
+        { file: result['Target'], line: fields['StartLine'] },
       ),
     })),
   );

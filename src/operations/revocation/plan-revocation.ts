@@ -102,10 +102,7 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
     absentIds: [...absent],
     notSeen: isSeenById(selector, absent) ? null : unseenPart(description, selector),
     sessions: reach.sessions
-      ? await planSessions(target, ascending(users), {
-          description,
-          now: options.clock.now(),
-        })
+      ? await planSessions(target, ascending(users), { description, now: options.clock.now() })
       : null,
   });
   refuseTooLarge(plan.tokenIds.length + plan.refreshTokenIds.length, options.atMost);
@@ -114,7 +111,7 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
 
 async function addCodes(
   builder: PlanBuilder,
-  { target, codes }: { readonly target: Target; readonly codes: RefreshTokenSelector | null },
+  { target, codes }: { target: Target; codes: RefreshTokenSelector | null },
 ): Promise<void> {
   if (codes === null) return;
   for await (const code of partOf(target, 'authorizationCodes').list({ ...whoseOf(codes), state: 'live' }))
@@ -162,10 +159,7 @@ export function refuseTooLarge(planned: number, atMost: number | undefined): voi
   throw new TokenctlError(
     'plan_too_large',
     `The plan revokes ${numberText(planned)} tokens, but at most ${numberText(atMost)} are allowed`,
-    {
-      hint: 'Narrow the selection, or raise the limit.',
-      details: { planned, atMost },
-    },
+    { hint: 'Narrow the selection, or raise the limit.', details: { planned, atMost } },
   );
 }
 

@@ -75,9 +75,7 @@ function requireVisible(plan: RevocationPlan, description: TargetDescription): v
   throw new TokenctlError(
     'permission_refused',
     `No selected token is visible to ${description.identity.username}`,
-    {
-      hint: `${plan.notSeen}. ${fullViewHint(description)}`,
-    },
+    { hint: `${plan.notSeen}. ${fullViewHint(description)}` },
   );
 }
 

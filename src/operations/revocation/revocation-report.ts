@@ -195,7 +195,7 @@ export interface MadeSince {
  */
 export async function countMadeSince(
   work: OperationRun,
-  { plan, selector }: { readonly plan: RevocationPlan; readonly selector: Selector | undefined },
+  { plan, selector }: { plan: RevocationPlan; selector: Selector | undefined },
 ): Promise<MadeSince | null> {
   if (selector === undefined || selector.ids !== undefined || work.shouldStop) return null;
   try {

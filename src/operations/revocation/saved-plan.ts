@@ -137,10 +137,7 @@ type Identity = Pick<Token, 'id' | 'user' | 'application' | 'created'> &
 const SHOWN_OF_DESCRIPTION = 200;
 
 /** The tokens of a plan; without any, the target need not have the part that lists them. */
-async function planned(
-  ids: readonly number[],
-  tokens: () => AsyncIterable<Identity>,
-): Promise<PlannedToken[]> {
+async function planned(ids: readonly number[], tokens: () => AsyncIterable<Identity>) {
   const found: PlannedToken[] = [];
   if (ids.length > 0) for await (const token of tokens()) found.push(plannedToken(token));
   return found;
@@ -330,7 +327,7 @@ export function requireSameController(
 
 function requireApplicable(
   saved: SavedPlan,
-  { target: here, description }: { readonly target: Target; readonly description: TargetDescription },
+  { target: here, description }: { target: Target; description: TargetDescription },
 ): void {
   const { target } = saved;
   requireSameController(saved, description);

@@ -134,11 +134,7 @@ export async function requireMeant(
   return await readSince(target, scope.kind === 'users' ? 'user' : 'application', scope.bound ?? []);
 }
 
-async function compare(
-  target: Target,
-  kind: 'user' | 'application',
-  meant: readonly Bound[],
-): Promise<Since & { readonly taken: readonly Taken[] }> {
+async function compare(target: Target, kind: 'user' | 'application', meant: readonly Bound[]) {
   if (meant.length === 0) return { renamed: [], gone: [], taken: [] };
   const ids = new Set(meant.map(({ id }) => id));
   const names = [...new Set(meant.map(({ name }) => name))];
@@ -211,9 +207,6 @@ export async function requireUnchanged(
   throw new TokenctlError(
     'plan_outdated',
     `The plan is outdated: ${changed.join(', ')}. Nothing was changed`,
-    {
-      hint: 'Check whose names these are, and make a new plan with --plan-out.',
-      details: { renamed, gone },
-    },
+    { hint: 'Check whose names these are, and make a new plan with --plan-out.', details: { renamed, gone } },
   );
 }

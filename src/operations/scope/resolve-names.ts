@@ -158,11 +158,7 @@ function wordsOf(options: {
   return `${formatAlternatives(wanted)}${except} (${counted}: ${formatAlternatives(kept)})`;
 }
 
-async function noMatch(
-  target: Target,
-  kind: 'user' | 'application',
-  pattern: string,
-): Promise<TokenctlError> {
+async function noMatch(target: Target, kind: 'user' | 'application', pattern: string) {
   const description = await target.describe();
   const limit = limitText(description, `${kind}s`);
   const details = { kind, names: [pattern] };
@@ -249,10 +245,7 @@ export async function resolveTokenIds(target: Target, ids: readonly number[]): P
     throw new TokenctlError(
       'permission_refused',
       `No ${noun} is visible to ${description.identity.username}`,
-      {
-        hint: `${limit}. ${fullViewHint(description)}`,
-        details: { kind: 'token', ids },
-      },
+      { hint: `${limit}. ${fullViewHint(description)}`, details: { kind: 'token', ids } },
     );
   }
   throw new TokenctlError('not_found', `No ${noun}`, {
@@ -292,7 +285,7 @@ async function idsOf(target: Target, names: readonly string[]): Promise<Map<stri
 async function refuseMissing(
   target: Target,
   kind: 'user' | 'application',
-  { names, found }: { readonly names: readonly string[]; readonly found: Pick<Set<string>, 'has'> },
+  { names, found }: { names: readonly string[]; found: Pick<Set<string>, 'has'> },
 ): Promise<void> {
   const missing = names.filter((name) => !found.has(name));
   const [first] = missing;

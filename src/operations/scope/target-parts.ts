@@ -57,9 +57,6 @@ export function lastSuperuser(userId: number): TokenctlError {
   return new TokenctlError(
     'lockout_refused',
     `User ${userId} is the only active superuser, and stays active`,
-    {
-      hint: 'Make another user a superuser first.',
-      details: { userId },
-    },
+    { hint: 'Make another user a superuser first.', details: { userId } },
   );
 }

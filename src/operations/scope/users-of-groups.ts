@@ -35,10 +35,7 @@ export async function usersOfGroups(
   for (const group of meant)
     for (const { username } of await target.users.ofGroup(group)) names.add(username);
   const which = formatAlternatives([...meant].map(fullName));
-  return {
-    names,
-    words: `members and administrators of the ${kind}${meant.size === 1 ? '' : 's'} ${which}`,
-  };
+  return { names, words: `members and administrators of the ${kind}${meant.size === 1 ? '' : 's'} ${which}` };
 }
 
 interface Wanted {
@@ -66,11 +63,7 @@ async function matching(target: Target, wanted: Wanted): Promise<readonly Group[
   return found;
 }
 
-async function noGroup(
-  target: Target,
-  { kind, all, pattern }: Wanted,
-  exact: string | null,
-): Promise<TokenctlError> {
+async function noGroup(target: Target, { kind, all, pattern }: Wanted, exact: string | null) {
   const description = await target.describe();
   const limit = limitText(description, 'users');
   const name = exact ?? pattern;

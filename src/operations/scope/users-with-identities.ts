@@ -18,7 +18,7 @@ export interface IdentifiedUser {
  */
 export async function* usersWithIdentities(
   { users }: Pick<Target, 'users'>,
-  { isIdentified = true }: { readonly isIdentified?: boolean } = {},
+  { isIdentified = true }: { isIdentified?: boolean } = {},
 ): AsyncGenerator<IdentifiedUser, void> {
   await using known = isIdentified ? disposable(users.identities()) : disposable<UserIdentities>([]);
   let next = await known.next();

@@ -57,10 +57,7 @@ export function requireFullView(viewer: Viewer, what: string): void {
   throw new TokenctlError(
     'permission_refused',
     `${what} needs an account that sees all tokens and users: ${limit}`,
-    {
-      hint: fullViewHint(viewer),
-      details: { visibility: viewer.visibility },
-    },
+    { hint: fullViewHint(viewer), details: { visibility: viewer.visibility } },
   );
 }
 

@@ -26,8 +26,8 @@ export interface SessionExpiryPlan {
  * sessions, and whatever else it throws.
  */
 export async function planSessionExpiry(options: {
-  readonly target: Target;
-  readonly users?: readonly string[] | undefined;
+  target: Target;
+  users?: readonly string[] | undefined;
 }): Promise<SessionExpiryPlan> {
   const { target, users } = options;
   const named = await resolveNames(target, users === undefined ? {} : { users });
@@ -156,10 +156,7 @@ function* together(userIds: PlannedSessions['userIds']): Generator<PlannedSessio
     }
 }
 
-async function endOf(
-  work: OperationRun,
-  users: PlannedSessions['userIds'],
-): Promise<Omit<Ending, 'complete'>> {
+async function endOf(work: OperationRun, users: PlannedSessions['userIds']) {
   const intent = await work.journal.intent({ step: 'sessions', users });
   const fingerprints: string[] = [];
   let ended = 0;
@@ -199,23 +196,14 @@ export async function sessionsAfter(
     read.stillAlive === null
       ? null
       : await unseenSessions(work.target, { description, userIds, now: started, latestExpiry });
-  return {
-    planned: planned.count,
-    ended: ending?.ended ?? 0,
-    ...read,
-    unseen,
-    latestExpiry,
-  };
+  return { planned: planned.count, ended: ending?.ended ?? 0, ...read, unseen, latestExpiry };
 }
 
 /**
  * Counts the sessions that are there now: those from before the work began, and those begun since. Where that
  * fails, the work stops.
  */
-async function verifySessions(
-  work: OperationRun,
-  { userIds }: PlannedSessions,
-): Promise<Pick<EndedSessions, 'stillAlive' | 'begunSince'>> {
+async function verifySessions(work: OperationRun, { userIds }: PlannedSessions) {
   if (work.shouldStop) return { stillAlive: null, begunSince: null };
   try {
     return await countByAge(work.target, userIds, work.started);

@@ -17,8 +17,8 @@ import { countSessions, sessionsOf } from '../scope/user-sessions.ts';
  * none, and whatever else it throws.
  */
 export async function* listSessions(options: {
-  readonly target: Target;
-  readonly users?: readonly string[] | undefined;
+  target: Target;
+  users?: readonly string[] | undefined;
 }): AsyncIterable<Session> {
   const { target, users } = options;
   const { userIds } = await resolveNames(target, users === undefined ? {} : { users });
@@ -29,7 +29,7 @@ export async function* listSessions(options: {
 export async function planSessions(
   target: Target,
   userIds: PlannedSessions['userIds'],
-  { description, now }: { readonly description: TargetDescription; readonly now: Date },
+  { description, now }: { description: TargetDescription; now: Date },
 ): Promise<PlannedSessions> {
   const count = await countSessions(target, userIds);
   const unseen = await unseenSessions(target, { description, userIds, now, latestExpiry: null });

@@ -136,9 +136,7 @@ export async function enforceSettings(
   const { OAUTH2_PROVIDER: lifetimes, ...wanted } = options.wanted;
   const change: Partial<AuthenticationSettings> = {
     ...given(wanted),
-    ...(lifetimes !== undefined && {
-      OAUTH2_PROVIDER: await whole(options.target, lifetimes),
-    }),
+    ...(lifetimes !== undefined && { OAUTH2_PROVIDER: await whole(options.target, lifetimes) }),
   };
   await changeSetting({ ...options, change, operation: 'settings.guard' });
 }

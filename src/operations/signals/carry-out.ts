@@ -43,7 +43,7 @@ export interface Carried {
  */
 export async function carryOut(
   change: Change & { readonly files: SnapshotFiles },
-  { action, user }: { readonly action: Exclude<SignalAction, 'nothing'>; readonly user: User },
+  { action, user }: { action: Exclude<SignalAction, 'nothing'>; user: User },
 ): Promise<Carried> {
   // A killed run may have left an intent without an outcome.
   await reconcile(change);
@@ -78,9 +78,7 @@ async function endSessions(change: Change, { username }: User): Promise<Carried>
     throw new TokenctlError(
       'partly_done',
       `Ended ${numberText(ended)} of ${numberText(planned)} sessions of ${username}`,
-      {
-        hint: report.stopped?.hint,
-      },
+      { hint: report.stopped?.hint },
     );
   }
   const rest = unseen === null ? '' : '; not checked: sessions in the cache of a gateway';

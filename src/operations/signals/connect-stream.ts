@@ -51,10 +51,7 @@ export async function findStream(
   return found;
 }
 
-async function streamOfSettings(
-  api: StreamManagement,
-  settings: StreamSettings,
-): Promise<EventStream | null> {
+async function streamOfSettings(api: StreamManagement, settings: StreamSettings) {
   const method = deliveryMethods[settings.method];
   const streams = (await api.streams()).filter((each) => each.method === method);
   const { endpoint } = settings;
@@ -66,9 +63,7 @@ async function streamOfSettings(
     throw new TokenctlError(
       'configuration',
       `The client of this token has ${streams.length} streams that are polled`,
-      {
-        hint: 'Say with poll.url which one is meant.',
-      },
+      { hint: 'Say with poll.url which one is meant.' },
     );
   return streams[0] ?? null;
 }
@@ -80,10 +75,7 @@ function ofAnotherIssuer({ id, issuer }: EventStream): TokenctlError {
   });
 }
 
-async function requireTransmitter(
-  api: StreamManagement,
-  { issuer, jwks, method }: StreamSettings,
-): Promise<void> {
+async function requireTransmitter(api: StreamManagement, { issuer, jwks, method }: StreamSettings) {
   const metadata = await api.metadata();
   if (metadata.issuer !== issuer) {
     throw new TokenctlError(
@@ -96,9 +88,7 @@ async function requireTransmitter(
     throw new TokenctlError(
       'configuration',
       `The transmitter publishes its keys at ${metadata.jwks}, not at ${jwks}`,
-      {
-        hint: 'Correct `jwks` of the transmitter.',
-      },
+      { hint: 'Correct `jwks` of the transmitter.' },
     );
   }
   const { deliveryMethods: offered } = metadata;
@@ -125,9 +115,9 @@ export async function connectStream(
     wanted,
     record,
   }: {
-    readonly settings: StreamSettings;
-    readonly wanted: WantedStream;
-    readonly record: (created: EventStream | null) => Promise<void>;
+    settings: StreamSettings;
+    wanted: WantedStream;
+    record: (created: EventStream | null) => Promise<void>;
   },
 ): Promise<ConnectedStream> {
   const found = await findStream(api, settings);
@@ -153,10 +143,7 @@ export async function connectStream(
   };
 }
 
-function wantedSettings(
-  stream: EventStream,
-  { audience, method, endpoint }: StreamSettings,
-): WantedSetting[] {
+function wantedSettings(stream: EventStream, { audience, method, endpoint }: StreamSettings) {
   const [first = ''] = stream.audience;
   return [
     ...(stream.audience.some((each) => audience.includes(each)) ? [] : [{ path: 'audience', value: first }]),

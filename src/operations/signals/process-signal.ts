@@ -206,11 +206,7 @@ function held(reason: string): SignalOutcome {
 /** What follows from places that failed; null if none did. What passes is tried again; the rest is for a person. */
 function failedOutcome(
   problems: readonly { readonly place: string | null; readonly error: TokenctlError }[],
-  {
-    attempts,
-    texts,
-    now,
-  }: { readonly attempts: number; readonly texts: readonly string[]; readonly now: Date },
+  { attempts, texts, now }: { attempts: number; texts: readonly string[]; now: Date },
 ): SignalOutcome | null {
   if (problems.length === 0) return null;
   const said = problems.map(({ place, error: { message, hint } }) => {

@@ -235,10 +235,7 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
   }
 
   /** Why a rule that needs one of some settings cannot be checked. */
-  async #told(
-    what: string,
-    settingsFor: (settings: AuthenticationSettings) => readonly unknown[],
-  ): Promise<Unknown> {
+  async #told(what: string, settingsFor: (settings: AuthenticationSettings) => readonly unknown[]) {
     const known = await this.#readSettings();
     if (known.values === null) return known.error.message;
     const isTold = settingsFor(known.values).some((value) => value !== null);

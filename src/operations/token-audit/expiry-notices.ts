@@ -161,10 +161,7 @@ async function tryToSend(notifier: Notifier, notice: Notice): Promise<string | n
   }
 }
 
-function asNotice(
-  { token, threshold, daysLeft }: ExpiringToken,
-  { description, clock }: SendNoticesOptions,
-): Notice {
+function asNotice({ token, threshold, daysLeft }: ExpiringToken, { description, clock }: SendNoticesOptions) {
   const { id, user, application, scope, description: purpose, expires } = token;
   const { context, address } = description;
   return {
@@ -233,9 +230,7 @@ export async function readSentNotices(
   { address }: Pick<TargetDescription, 'address'>,
 ): Promise<SentNotices> {
   const sent = new SentNotices();
-  for await (const { kind, operation, target, data } of log.entries(1, {
-    operations: [NOTICE_OPERATION],
-  })) {
+  for await (const { kind, operation, target, data } of log.entries(1, { operations: [NOTICE_OPERATION] })) {
     if (kind !== 'note' || operation !== NOTICE_OPERATION || target['address'] !== address) continue;
     const { token, threshold, to } = data;
     if (typeof token !== 'number' || typeof threshold !== 'number' || typeof to !== 'string') continue;

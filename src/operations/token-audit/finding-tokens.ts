@@ -52,10 +52,7 @@ async function* tokenPages(options: FindingTokensOptions): AsyncIterable<readonl
 }
 
 /** The tokens that rules about single tokens find. Findings of one token follow each other. */
-async function* foundSingly(
-  options: FindingTokensOptions,
-  rules: readonly RuleName[],
-): AsyncIterable<readonly Token[]> {
+async function* foundSingly(options: FindingTokensOptions, rules: readonly RuleName[]) {
   let last = 0;
   const findings = await found(options, rules);
   yield* findings

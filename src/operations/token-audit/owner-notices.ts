@@ -132,7 +132,7 @@ class DueOwners {
 
 async function addressed(
   { byOwner }: DueOwners,
-  { target, rules }: { readonly target: Target; readonly rules: OwnerNoticeRules },
+  { target, rules }: { target: Target; rules: OwnerNoticeRules },
 ): Promise<{ digests: OwnerDigest[]; unreachable: UnreachableOwner[] }> {
   const owners = [...byOwner.keys()].sort();
   const found =
@@ -163,7 +163,7 @@ const REVOKING = { operations: ['tokens.revoke', 'incident.lockdown', 'users.off
  */
 async function* revokedSince(
   log: Pick<AuditLog, 'entries' | 'head'>,
-  { since, description }: { readonly since: Date; readonly description: TargetDescription },
+  { since, description }: { since: Date; description: TargetDescription },
 ): AsyncIterable<{ readonly owner: string; readonly token: RevokedToken }> {
   const owners = new Map<number, ReadonlyMap<number, string>>();
   for await (const entry of log.entries(await numberSince(log, since), REVOKING)) {

@@ -170,10 +170,7 @@ export function mailFor(
   {
     description,
     rules,
-  }: {
-    readonly description: TargetDescription;
-    readonly rules: Pick<OwnerNoticeRules, 'template' | 'organizations'>;
-  },
+  }: { description: TargetDescription; rules: Pick<OwnerNoticeRules, 'template' | 'organizations'> },
 ): MailTemplate {
   const { organization } = digest;
   const template = (organization !== null && rules.organizations[organization]) || rules.template;

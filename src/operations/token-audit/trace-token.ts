@@ -101,10 +101,7 @@ export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace
 }
 
 /** Uses of an earlier token with the same id are left out. */
-async function readOwnUse(
-  { log, description, tokenId }: TraceTokenOptions,
-  { lastUsed, created }: Token,
-): Promise<TracedUse | null> {
+async function readOwnUse({ log, description, tokenId }: TraceTokenOptions, { lastUsed, created }: Token) {
   const uses = (await readOwnUses(log, description)).filter(
     (use) => use.tokenId === tokenId && (use.created ?? created).getTime() === created.getTime(),
   );
@@ -173,7 +170,7 @@ async function historyOf(target: Target, tokenId: number): Promise<TokenHistory>
 
 async function activityOf(
   target: Target,
-  { owner, since }: { readonly owner: UserReference; readonly since: Date },
+  { owner, since }: { owner: UserReference; since: Date },
 ): Promise<OwnerActivity> {
   let last: Activity[] = [];
   let count = 0;

@@ -20,7 +20,7 @@ export const MAX_LAST_USES = 10_000;
  */
 export async function lastUseDays(
   target: Target,
-  { tokens, now }: { readonly tokens: readonly Pick<Token, 'id' | 'created'>[]; readonly now: Date },
+  { tokens, now }: { tokens: readonly Pick<Token, 'id' | 'created'>[]; now: Date },
 ): Promise<ReadonlyMap<number, Date | null>> {
   if (tokens.length > MAX_LAST_USES) {
     throw new TokenctlError(

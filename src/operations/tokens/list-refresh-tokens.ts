@@ -67,10 +67,10 @@ export async function* listRefreshTokens(options: {
  * @throws TokenctlError whatever the target throws.
  */
 export async function countRevived(options: {
-  readonly target: Target;
-  readonly clock: Clock;
-  readonly from: number;
-  readonly to: number;
+  target: Target;
+  clock: Clock;
+  from: number;
+  to: number;
 }): Promise<number | null> {
   const { target, clock, from, to } = options;
   if (to <= from) return 0;

@@ -56,10 +56,7 @@ function activeBy(deactivated: ReadonlySet<number> | null | undefined, id: numbe
 }
 
 /** Null where the target refuses the question. */
-async function deactivatedIds(
-  target: Target,
-  names: readonly string[] | undefined,
-): Promise<ReadonlySet<number> | null> {
+async function deactivatedIds(target: Target, names: readonly string[] | undefined) {
   try {
     const found = target.users.list({ inactive: true, names });
     return new Set(await Array.fromAsync(found, ({ id }) => id));
@@ -174,10 +171,7 @@ export async function showUser(
 }
 
 /** What a target lists beside access tokens. */
-async function countOthers(
-  { target, clock }: Pick<ReadTarget, 'target' | 'clock'>,
-  { id, username }: User,
-): Promise<Pick<ShownUser, 'refreshTokens' | 'sessions'>> {
+async function countOthers({ target, clock }: Pick<ReadTarget, 'target' | 'clock'>, { id, username }: User) {
   return {
     refreshTokens: target.refreshTokens ? await countRefreshTokens(target, username, clock) : null,
     sessions: target.sessions ? await countSessions(target, [id]) : null,
@@ -209,11 +203,7 @@ async function countAccessTokens(target: Target, name: string, now: Date): Promi
   return { ...counts, byApplication: groups.sort((one, other) => other.tokens - one.tokens) };
 }
 
-async function countRefreshTokens(
-  target: Target,
-  name: string,
-  clock: Clock,
-): Promise<NonNullable<ShownUser['refreshTokens']>> {
+async function countRefreshTokens(target: Target, name: string, clock: Clock) {
   const counts = { live: 0, expired: 0, orphaned: 0 };
   const lifetime = await readRefreshLifetime(target);
   const selector = { users: [name] };
