@@ -8,9 +8,8 @@ import type { Runtime } from './runtime.ts';
 const LIMIT_MS = 5000;
 
 /**
- * The database that the context of a run names in `databaseContext`; it is opened at once, beside what else the run does. Undefined if
- * the context names none, as a database context itself.
- *
+ * The database that the context of a run names in `databaseContext`; it is opened at once, beside what else
+ * the run does. Undefined if the context names none, as a database context itself.
  * @throws TokenctlError as the description of the context.
  */
 export async function linkedDatabase(runtime: Runtime): Promise<LinkedDatabase | undefined> {

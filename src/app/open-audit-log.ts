@@ -15,11 +15,7 @@ interface AuditLogOptions {
   readonly runs: number;
 }
 
-/**
- * Opens the audit log of the configuration; nothing is made before its first use.
- *
- * @throws TokenctlError `configuration`
- */
+/** Opens the audit log of the configuration; nothing is made before its first use. Throws `configuration`. */
 export async function openAuditLog(
   { auditLog }: Configuration,
   { environment, clock, runs }: AuditLogOptions,
@@ -78,11 +74,7 @@ interface LogOptions {
   readonly version: string;
 }
 
-/**
- * Opens what exports the audit log; nothing is connected yet.
- *
- * @throws TokenctlError `configuration`, `unsupported`
- */
+/** Opens what exports the audit log; nothing is connected yet. Throws `configuration`, `unsupported`. */
 export async function openLogExport(
   { format, to, caFile, tokenFile, cursor }: LogExportOptions,
   { environment, version }: LogOptions,
@@ -98,11 +90,7 @@ export async function openLogExport(
   };
 }
 
-/**
- * The log, with the sink that the configuration requires to take each intent.
- *
- * @throws TokenctlError `configuration`
- */
+/** The log, with the sink that the configuration requires to take each intent. Throws `configuration`. */
 export async function withConfiguredSink(
   log: AuditLog,
   { required }: AuditLogSettings,

@@ -25,10 +25,8 @@ interface Provider {
 }
 
 /**
- * Opens a directory of the configuration; nothing is sent yet.
- *
- * @throws TokenctlError `not_found` for a name that the configuration does not have, `configuration` for secrets that cannot be
- * read.
+ * Opens a directory of the configuration; nothing is sent yet. Throws `not_found` for a name that the
+ * configuration does not have, `configuration` for secrets that cannot be read.
  */
 export function openDirectory(
   name: string,
@@ -255,7 +253,6 @@ function notAKey(file: string): TokenctlError {
 
 /**
  * The text of a file that the configuration names, such as the authorities to trust, in PEM.
- *
  * @throws TokenctlError `configuration`
  */
 export function readNamedFile(file: string): string {
@@ -267,11 +264,7 @@ export function readNamedFile(file: string): string {
   }
 }
 
-/**
- * The settings of a directory.
- *
- * @throws TokenctlError `not_found`
- */
+/** The settings of a directory. Throws `not_found`. */
 export function directorySettings(
   name: string,
   directories: Readonly<Record<string, DirectorySettings>>,

@@ -7,10 +7,8 @@ import { credentialVariables } from './exec/program-environment.ts';
 import { readNamedFile } from './open-directory.ts';
 
 /**
- * Opens a store of the configuration for a consumer; nothing is sent yet.
- *
- * @throws TokenctlError `not_found` for a name that the configuration does not have, `configuration` for secrets that cannot be
- * read.
+ * Opens a store of the configuration for a consumer; nothing is sent yet. Throws `not_found` for a name that
+ * the configuration does not have, `configuration` for secrets that cannot be read.
  */
 export async function openStore(
   name: string,

@@ -38,10 +38,8 @@ interface OpenOptions {
 }
 
 /**
- * Opens the controller that a context names; nothing is sent yet over REST.
- *
- * @throws TokenctlError `configuration` for a credential or an address that cannot be used,
- * `database_unreachable`.
+ * Opens the controller that a context names; nothing is sent yet over REST. Throws `configuration` for a
+ * credential or an address that cannot be used, `database_unreachable`.
  */
 export async function openTarget(context: NamedContext, options: OpenOptions): Promise<OpenedTarget> {
   if (context.database === undefined) return await openRest(context, options);

@@ -12,21 +12,13 @@ import { openMailer } from '../notify/email.ts';
 import type { Mailer } from '../operations/ports/notifier.ts';
 import type { OwnerNoticeRules } from '../operations/token-audit/owner-notices.ts';
 
-/**
- * Opens the mail server of the `ownerNotices` section.
- *
- * @throws TokenctlError `configuration` if its URL cannot be read or is invalid.
- */
+/** Opens the mail server of the `ownerNotices` section. Throws `configuration` if its URL is invalid. */
 export function openOwnerMailer(settings: OwnerNoticesSettings, environment: Environment): Mailer {
   const { from, allowPlain } = settings;
   return openMailer({ server: readSecret(settings.server, environment), from, allowPlain });
 }
 
-/**
- * The `ownerNotices` section.
- *
- * @throws TokenctlError `configuration` without this section, or if a template has an unknown placeholder.
- */
+/** The `ownerNotices` section. Throws `configuration` without it, or for an unknown placeholder. */
 export function requireOwnerNotices(settings: OwnerNoticesSettings | undefined): OwnerNoticesSettings {
   if (settings !== undefined) {
     for (const each of [settings.template, ...Object.values(settings.organizations)]) {

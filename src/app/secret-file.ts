@@ -29,10 +29,8 @@ export interface ReservedFile {
 const ROOM = Buffer.alloc(4096, '\n');
 
 /**
- * Creates a file of mode 0600 before its secret is created, with room for it on the disk, so that a new token always has a
- * place to be stored.
- *
- * @throws TokenctlError `usage` if the file exists or cannot be created
+ * Creates a file of mode 0600 before its secret is created, with room for it on the disk, so that a new token
+ * always has a place to be stored. Throws `usage` if the file exists or cannot be created.
  */
 export function reserveSecretFile(path: string): ReservedFile {
   const descriptor = openNew(path);
@@ -66,10 +64,9 @@ export function reserveSecretFile(path: string): ReservedFile {
 }
 
 /**
- * Makes a secret and writes it to a new file, which exists before the secret does.
- *
- * @param lost The error for a secret that exists and could not be written: its value is lost.
- * @throws TokenctlError `usage` if the file exists or cannot be created; what `make` throws, without leaving a file
+ * Makes a secret and writes it to a new file, which exists before the secret does. `lost` is the error for a
+ * secret whose value could not be written. Throws `usage` if the file exists or cannot be created; what
+ * `make` throws, without leaving a file.
  */
 export async function intoSecretFile<Made>(
   path: string,
@@ -99,11 +96,7 @@ export async function intoSecretFile<Made>(
   return made;
 }
 
-/**
- * Writes a secret that exists already to a new file of mode 0600.
- *
- * @throws TokenctlError `usage` if the file exists or cannot be written
- */
+/** Writes a secret to a new file of mode 0600. Throws `usage` if it exists or cannot be written. */
 export function writeSecretFile(path: string, secret: Secret): void {
   const file = reserveSecretFile(path);
   try {
@@ -115,10 +108,8 @@ export function writeSecretFile(path: string, secret: Secret): void {
 }
 
 /**
- * Checks that {@link reserveSecretFile} could create the file, without creating it: for a dry run, and before the
- * confirmation.
- *
- * @throws TokenctlError `usage`
+ * Checks that {@link reserveSecretFile} could create the file, without creating it: for a dry run, and before
+ * the confirmation. Throws `usage`.
  */
 export function requireNewFile(path: string): void {
   try {
@@ -130,11 +121,7 @@ export function requireNewFile(path: string): void {
   }
 }
 
-/**
- * Writes a new file that others may read.
- *
- * @throws TokenctlError `usage` if the file exists or cannot be written
- */
+/** Writes a new file that others may read. Throws `usage` if the file exists or cannot be written. */
 export function writeNewFile(path: string, text: string): void {
   try {
     writeFileSync(path, text, { flag: 'wx', mode: 0o644, flush: true });

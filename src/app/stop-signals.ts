@@ -12,7 +12,6 @@ export interface SignalTrap {
 /**
  * From now on a signal does not end the program but asks it to stop. However often it comes, what is in
  * flight is finished and recorded; only SIGKILL ends it at once, and the next run picks up from there.
- *
  * @param awaited What is still awaited, as the object of a sentence; asked at the second signal.
  */
 export function catchSignals(

@@ -108,7 +108,6 @@ export function uncheckedPaths<Path extends Pick<AccessPath, 'state' | 'covered'
 /**
  * What is left after an act: what was found of each way in that it was to close, with the remedy that the
  * plan names where it is not closed; and what the plan says of the others.
- *
  * @param now When the act ended: what it could not end expires that much later.
  */
 export function afterAct(

@@ -47,12 +47,9 @@ const HEADING = 'tokenctl plan approval v1';
 const CLOCK_MARGIN_MS = 300_000;
 
 /**
- * Signs the approval of a plan.
- *
- * @param options.validFor In seconds.
- * @returns A signed note (https://c2sp.org/signed-note).
- * @throws TokenctlError `not_approved` if the key is not an approver's, or the plan is the approver's own;
- * `usage` for longer than the rule allows.
+ * Signs the approval of a plan, valid for so many seconds, as a signed note (https://c2sp.org/signed-note).
+ * Throws `not_approved` if the key is not an approver's, or the plan is the approver's own; `usage` for
+ * longer than the rule allows.
  */
 export function signApproval(options: {
   readonly plan: ApprovablePlan;
@@ -85,9 +82,7 @@ export function signApproval(options: {
 
 /**
  * Verifies the approval of a plan: its signature by an approver of the rule, that it is of this plan, of
- * another person than the one who made it, and not expired.
- *
- * @throws TokenctlError `not_approved`
+ * another person than the one who made it, and not expired. Throws `not_approved`.
  */
 export function openApproval(
   note: string,
@@ -124,9 +119,7 @@ export function openApproval(
 
 /**
  * Refuses an approval by the person who made the plan, or who is about to apply it: under the approver's name
- * or under the user that signed.
- *
- * @throws TokenctlError `not_approved`
+ * or under the user that signed. Throws `not_approved`.
  */
 export function requireAnother(
   { by, user }: Pick<Approval, 'by' | 'user'>,

@@ -14,11 +14,7 @@ export interface Checkpoint {
 
 const HASH_LENGTH = 32;
 
-/**
- * Signs what a log is, with one key or, where a key hands over to another, several of one name.
- *
- * @returns The note.
- */
+/** Signs what a log is, with one key, or several of one name where a key hands over; returns the note. */
 export function signCheckpoint(
   head: Omit<Checkpoint, 'origin'>,
   signers: readonly [NoteSigner, ...NoteSigner[]],
@@ -29,7 +25,6 @@ export function signCheckpoint(
 
 /**
  * Verifies a checkpoint and reads it. Lines behind the root hash are allowed, and nothing is read from them.
- *
  * @throws TokenctlError `configuration` for an invalid checkpoint, `log_broken` if no known key signed it or
  * it belongs to another log.
  */
@@ -76,10 +71,8 @@ interface Proof {
 }
 
 /**
- * Verifies that a leaf is in the log of a checkpoint.
- *
- * @returns Its index from 0, and the checkpoint.
- * @throws TokenctlError `configuration` where the text is no proof, `log_broken` where it proves nothing.
+ * Verifies that a leaf is in the log of a checkpoint; returns its index from 0, and the checkpoint. Throws
+ * `configuration` where the text is no proof, `log_broken` where it proves nothing.
  */
 export function verifyProof({ proof, leaf, verifiers }: Proof): {
   readonly index: number;

@@ -98,12 +98,7 @@ export class HashCounter {
     return this.#size;
   }
 
-  /**
-   * Counts a number.
-   *
-   * @param hash A safe integer, well spread.
-   * @returns how often it came by now, this time included
-   */
+  /** Counts a number, a safe integer that is well spread; returns how often it came, this time included. */
   add(hash: number): number {
     const place = this.#placeOf(hash);
     const count = (this.#counts[place] ?? 0) + 1;

@@ -81,10 +81,8 @@ export class DirectoryUsers {
   }
 
   /**
-   * Adds a user.
-   *
-   * @returns false for a user whose id is there already: nothing is added.
-   * @throws TokenctlError `target_misbehaved` for a user whose names and addresses are longer than 1 MB, and for too many users.
+   * Adds a user; false for one whose id is there already, of which nothing is added. Throws
+   * `target_misbehaved` for a user whose names and addresses are longer than 1 MB, and for too many users.
    */
   add({ id, dn, logins, emails, disabled }: DirectoryUser): boolean {
     if (this.find('id', id).length > 0) return false;

@@ -15,10 +15,9 @@ const OBJECT_IDENTIFIERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The one form of a distinguished name (RFC 4514): two names of the same entry have the same form, whatever their letter case,
- * their spaces around separators, the way they escape characters, and the order in a level of several attributes. A comma in it
- * is always a separator.
- *
+ * The one form of a distinguished name (RFC 4514): two names of the same entry have the same form, whatever
+ * their letter case, their spaces around separators, the way they escape characters, and the order in a level
+ * of several attributes. A comma in it is always a separator.
  * @returns Null for a text that is no distinguished name. The empty text is the name of the root.
  */
 export function normalizedName(text: string): string | null {
@@ -30,11 +29,7 @@ export function normalizedName(text: string): string | null {
 /** Most names, of which a hundred thousand are compared: one attribute a level, and nothing to escape, to fold or to trim. */
 const SIMPLE = /^(?:[a-z][a-z0-9-]*=[\w.@-]+(?: [\w.@-]+)*(?:,(?!$)|$))+$/i;
 
-/**
- * Whether an entry is a base or below it.
- *
- * @param name A normalized name, as is `base`.
- */
+/** Whether an entry is a base or below it, by their normalized names. */
 export function isBelow(name: string, base: string): boolean {
   return base === '' || name === base || name.endsWith(`,${base}`);
 }

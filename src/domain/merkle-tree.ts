@@ -76,10 +76,8 @@ export class MerkleTree {
   }
 
   /**
-   * The inclusion proof of the watched leaf in the current tree: the audit path of RFC 6962, from the leaf's
-   * sibling up.
-   *
-   * @throws Error where that leaf has not been added.
+   * The inclusion proof of the watched leaf (the audit path of RFC 6962, from its sibling up). Throws
+   * without.
    */
   path(): readonly Buffer[] {
     const watched = this.#watched;

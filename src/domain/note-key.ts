@@ -37,11 +37,8 @@ const KEY_LENGTH = 32;
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /**
- * Makes a new key.
- *
- * @param name What it signs as: by convention a URL without its scheme, such as `example.org/audit`.
- * @returns The private key as `PRIVATE+KEY+name+id+key`.
- * @throws TokenctlError `usage` for a name that notes cannot hold.
+ * Makes a private key, `PRIVATE+KEY+name+id+key`. Its name is what it signs as: by convention a URL without
+ * its scheme, such as `example.org/audit`. Throws `usage` for a name that notes cannot hold.
  */
 export function generateNoteKey(name: string): Secret {
   if (!isName(name)) {
@@ -57,11 +54,7 @@ export function generateNoteKey(name: string): Secret {
   return new Secret(`PRIVATE+KEY+${name}+${id.toString('hex')}+${encoded(seed)}`);
 }
 
-/**
- * Reads a private key.
- *
- * @throws TokenctlError `configuration` for an invalid key.
- */
+/** Reads a private key. Throws `configuration` for an invalid key. */
 export function parseSigner(key: Secret): NoteSigner {
   const [, name = '', id = '', bytes = ''] =
     /^PRIVATE\+KEY\+([^+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(key.reveal().trim()) ?? [];
@@ -73,11 +66,7 @@ export function parseSigner(key: Secret): NoteSigner {
   return { verifier, sign: (text) => sign(null, Buffer.from(text), privateKey) };
 }
 
-/**
- * Reads a public key.
- *
- * @throws TokenctlError `configuration` for an invalid key.
- */
+/** Reads a public key. Throws `configuration` for an invalid key. */
 export function parseVerifier(text: string): NoteVerifier {
   const [, name = '', id = '', bytes = ''] = /^([^+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];
   const key = decoded(bytes);
@@ -145,11 +134,7 @@ interface OpenedNote {
 /** More signatures are not looked at: a note of any length must not keep the verifier busy. */
 const MAX_SIGNATURES = 100;
 
-/**
- * Signs a text that ends with a line feed.
- *
- * @param signers One signature line each, in their order.
- */
+/** Signs a text that ends with a line feed, with a signature line for each signer, in their order. */
 export function signNote(text: string, signers: readonly NoteSigner[]): string {
   const lines = signers.map(({ sign, verifier }) => {
     const signature = Buffer.concat([verifier.id, sign(text)]).toString('base64');
@@ -159,9 +144,8 @@ export function signNote(text: string, signers: readonly NoteSigner[]): string {
 }
 
 /**
- * Verifies a note. Signatures of keys that are not known are ignored; one of a known key that does not
- * verify refuses the whole note.
- *
+ * Verifies a note. Signatures of keys that are not known are ignored; one of a known key that does not verify
+ * refuses the whole note.
  * @throws TokenctlError `configuration` where it is no note, `log_broken` where no known key signed it.
  */
 export function openNote(note: string, verifiers: readonly NoteVerifier[]): OpenedNote {

@@ -23,11 +23,7 @@ type Placeholder = (typeof placeholders)[number];
 
 const PLACEHOLDER = /\{([^{}\s]*)\}/g;
 
-/**
- * Checks a template.
- *
- * @returns The first placeholder that there is not; null if all are known.
- */
+/** Checks a template; returns the first placeholder that there is not, null if all are known. */
 export function unknownPlaceholder({ subject, text }: MailTemplate): string | null {
   const known: readonly string[] = placeholders;
   const used = [...`${subject}\n${text}`.matchAll(PLACEHOLDER)].map(([, name = '']) => name);
@@ -146,11 +142,7 @@ function clean(text: string): string {
 const ADDRESS = /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})+$/;
 const MAX_ADDRESS = 254;
 
-/**
- * Whether mail may be sent to an address.
- *
- * @param domains Empty for all.
- */
+/** Whether mail may be sent to an address: to any without domains. */
 export function isSendable(address: string, domains: readonly string[]): boolean {
   if (address.length > MAX_ADDRESS || !ADDRESS.test(address)) return false;
   const [, domain = ''] = address.toLowerCase().split('@');

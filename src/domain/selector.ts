@@ -196,7 +196,6 @@ export function whoseOf({ users, userIds, applications, applicationIds }: Whose)
 
 /**
  * Rejects an invalid selector: without criteria, with an empty criterion, or with `all` and other criteria.
- *
  * @throws TokenctlError `usage`
  */
 export function validateSelector(selector: Selector | Selection): void {

@@ -107,7 +107,6 @@ export function refreshTokenState(
 /**
  * When a refresh token expires: the controller adds REFRESH_TOKEN_EXPIRE_SECONDS, as it is now, to the
  * creation of the token (24.6.1; a refresh after that is answered with 403, and the token stays as it is).
- *
  * @param lifetime In seconds.
  */
 export function refreshTokenExpiry({ created }: Pick<RefreshToken, 'created'>, lifetime: number): Date {
@@ -115,10 +114,8 @@ export function refreshTokenExpiry({ created }: Pick<RefreshToken, 'created'>, l
 }
 
 /**
- * When the refresh token beside an access token expires. Where its creation is not told it is that of the
- * access token: a controller creates both in one request.
- *
- * @param lifetime In seconds.
+ * When the refresh token beside an access token expires, by its lifetime in seconds. Where its creation is
+ * not told it is that of the access token: a controller creates both in one request.
  */
 export function besideExpiry(
   { created, refreshTokenCreated = created }: Pick<Token, 'created' | 'refreshTokenCreated'>,

@@ -18,9 +18,8 @@ export interface DemoOptions {
 }
 
 /**
- * Plays the demo: a service of its own with some thousand tokens, and the real commands against it over
- * HTTP. Every step's outcome is checked, so that the demo ends with 0 only if all of it is true.
- *
+ * Plays the demo: a service of its own with some thousand tokens, and the real commands against it over HTTP.
+ * Every step's outcome is checked, so that the demo ends with 0 only if all of it is true.
  * @throws TokenctlError `target_misbehaved` if a step does not end as expected
  */
 export async function playDemo(options: DemoOptions): Promise<void> {
@@ -184,12 +183,7 @@ async function newestId(response: Response): Promise<number> {
 interface Shell {
   /** Prints a paragraph of the story. */
   say(text: string): void;
-  /**
-   * Shows a command line, runs the program with it and lets it print.
-   *
-   * @param expected The expected exit code.
-   * @throws TokenctlError `target_misbehaved` on any other exit code.
-   */
+  /** Shows a command line and runs the program with it. Throws `target_misbehaved` for another exit code. */
   run(
     line: string,
     options?: { readonly expected?: number; readonly environment?: Environment },

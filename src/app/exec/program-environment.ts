@@ -27,9 +27,8 @@ export function programHost(configuration: Configuration): ProgramHost | null {
 const PROXY = /^(https?|all|no)_proxy$/i;
 
 /**
- * The variables of this process that have credentials of tokenctl.
- *
- * @throws TokenctlError `configuration` if a section is invalid: what it takes secrets from is not known.
+ * The variables of this process that have credentials of tokenctl. Throws `configuration` if a section is
+ * invalid: what it takes secrets from is not known.
  */
 export function credentialVariables(configuration: Configuration): ReadonlySet<string> {
   const own = new Set([...Object.values(hostVariables).flat(), ...ownSecretVariables]);

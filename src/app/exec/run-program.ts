@@ -72,11 +72,9 @@ export class SignalRelay {
 }
 
 /**
- * Runs a program with the streams of this one, and passes signals on to it. After a signal it has ten seconds, then it is killed;
- * what a terminal sends, it has from there, and may go on.
- *
- * @param options.command The name as it was given, and the arguments.
- * @param options.notify Prints a line on stderr.
+ * Runs a program, by its name as it was given, with the streams of this one, and passes signals on to it.
+ * After a signal it has ten seconds, then it is killed; what a terminal sends, it has from there, and may go
+ * on.
  * @returns Its exit code; 128 and the number of the signal that ended it.
  */
 export async function runProgram(options: {

@@ -12,9 +12,8 @@ function consumersOf({ job, parameters }: JobSettings): Readonly<Record<string, 
 }
 
 /**
- * Checks the stores of a job's consumers: each has to be there, and no two consumers may share a name or a place, since each would revoke
- * or overwrite the tokens of the other.
- *
+ * Checks the stores of a job's consumers: each has to be there, and no two consumers may share a name or a
+ * place, since each would revoke or overwrite the tokens of the other.
  * @param contexts In how many contexts the job runs.
  * @throws TokenctlError `not_found`, `configuration`
  */

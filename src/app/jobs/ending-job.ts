@@ -12,11 +12,9 @@ export interface EndingJob {
 }
 
 /**
- * The job that ends something of a context when its end has come; one that is no dry run if there is any, the one that is due
- * first. Whether a scheduler runs it is not known.
- *
- * @param options.context As the audit log records it; `NAME/gateway` is a component of the context NAME, whose jobs cover it.
- * @returns Null if no job of the configuration covers it.
+ * The job that ends something of a context when its end has come (`NAME/gateway` is a component of the
+ * context NAME, whose jobs cover it): one that is no dry run if there is any, the one that is due first. Null
+ * if no job of the configuration covers it. Whether a scheduler runs it is not known.
  */
 export function endingJobOf(
   configuration: Configuration,

@@ -24,9 +24,7 @@ export interface JobState extends CheckedJob {
 }
 
 /**
- * Every job of the configuration with its next tick and last run.
- *
- * @throws TokenctlError `configuration`, and as the ledger.
+ * Every job of the configuration with its next tick and last run. Throws `configuration`, and as the ledger.
  */
 export function jobStates(runtime: Runtime): Promise<readonly JobState[]> {
   return withLedger(runtime, async (store) => {
@@ -71,9 +69,7 @@ export async function schedulerWarning(runtime: Runtime): Promise<string | null>
 }
 
 /**
- * The newest runs. Throws as the ledger.
- *
- * @param selector `job` may be a name of the configuration: then runs in all of its contexts are meant.
+ * The newest runs; `job` may be a name of the configuration: its runs in all contexts. Throws as the ledger.
  */
 export function jobHistory(runtime: Runtime, selector: HistorySelector): Promise<readonly RunRecord[]> {
   return withLedger(runtime, async (store) => {
@@ -95,12 +91,7 @@ export interface ShownRun extends RunRecord {
   readonly entries: readonly Entry[];
 }
 
-/**
- * One run with its entries of the audit log.
- *
- * @param id The run's UUID, or the beginning of it.
- * @throws TokenctlError `not_found`, and as the ledger and the log.
- */
+/** One run with its entries of the audit log, by its id or the beginning of it. Throws `not_found`. */
 export async function shownRun(runtime: Runtime, id: string): Promise<ShownRun> {
   const record = await withLedger(runtime, (store) => store.run(id));
   if (record === null) {

@@ -111,11 +111,7 @@ function withSeverity(
   return { severity, notice: { id, type: 'job.notice', at, data: shared } };
 }
 
-/**
- * Opens the notifier of a recipient.
- *
- * @throws TokenctlError `configuration` where its secret cannot be read or is no address.
- */
+/** Opens the notifier of a recipient. Throws `configuration` where its secret is none, or no address. */
 export function openNotifier(settings: RecipientSettings, environment: Environment): Notifier {
   if (settings.kind === 'email') {
     const { from, to, allowPlain } = settings;

@@ -94,10 +94,8 @@ interface AuditReportOptions {
 }
 
 /**
- * Writes an audit as `tokens audit --output` does, reading it to its end.
- *
- * @throws TokenctlError `configuration` for an ending that names no format, or a file that cannot be
- * written; and whatever the audit throws.
+ * Writes an audit as `tokens audit --output` does, reading it to its end. Throws `configuration` for an
+ * ending that names no format, or a file that cannot be written; and as the audit.
  */
 async function writeAuditReport(options: AuditReportOptions): Promise<void> {
   await writeReport(options.path, await chunksOf(options));

@@ -17,9 +17,8 @@ export function ledgerName({ scheduler }: Configuration, environment: Environmen
 }
 
 /**
- * Opens the ledger that the configuration names; a file in the state folder where it names none.
- *
- * @throws TokenctlError `database_unreachable`, `configuration`, `permission_refused`.
+ * Opens the ledger that the configuration names; a file in the state folder where it names none. Throws
+ * `database_unreachable`, `configuration`, `permission_refused`.
  */
 export async function openLedger({ scheduler }: Configuration, environment: Environment): Promise<JobStore> {
   const { file, database } = scheduler.ledger ?? {};

@@ -44,11 +44,7 @@ export interface ConfiguredJob {
   readonly context: string | null;
 }
 
-/**
- * Runs a job once. The target is opened for each run, so that a replaced credential is used from the next run on.
- *
- * @throws TokenctlError whatever opening the target and the job throw.
- */
+/** Runs a job once. The target is opened anew, so that a replaced credential is used from the next run on. */
 export async function runJob(
   { name, settings, context }: ConfiguredJob,
   run: RunContext,
@@ -151,11 +147,8 @@ interface Part {
 }
 
 /**
- * Does a job's work in its context; on a platform whose gateway and controller both keep tokens, in one after the
- * other, so that a sweep leaves neither out.
- *
- * @param context The context's name.
- * @throws TokenctlError what the work throws; on a platform once both were tried.
+ * Does a job's work in its context; on a platform whose gateway and controller both keep tokens, in one after
+ * the other, so that a sweep leaves neither out. Throws once both were tried.
  */
 async function inEachComponent(
   runtime: Runtime,

@@ -35,9 +35,8 @@ export interface ManualRun extends Pick<RunEnded, 'state' | 'seconds' | 'summary
 }
 
 /**
- * Runs a job now, in each of its contexts, under the claim that its ticks take as well. Signals ask it to end.
- *
- * @throws TokenctlError `not_found`, `configuration`, `already_running` where it is being run, and as the ledger.
+ * Runs a job now, in each of its contexts, under the claim that its ticks take as well. Signals ask it to
+ * end. Throws `not_found`, `configuration`, `already_running` where it is being run, and as the ledger.
  */
 export async function runManually(options: RunManuallyOptions): Promise<readonly ManualRun[]> {
   const { runtime, name, dryRun, version, notify } = options;

@@ -91,9 +91,8 @@ export function unreadableCredentials(
 const WRITTEN = ['report', 'baseline', 'keepIn'] as const;
 
 /**
- * Warnings of files that jobs cannot write here, or that the service of this machine cannot write: the folder of its
- * configuration is read-only to it, and what is relative begins there. Nothing is written.
- *
+ * Warnings of files that jobs cannot write here, or that the service of this machine cannot write: the folder
+ * of its configuration is read-only to it, and what is relative begins there. Nothing is written.
  * @param service The configuration of the service.
  */
 export function unwritableFiles(
@@ -141,11 +140,7 @@ function directoryOf({ job, parameters }: JobSettings): string | undefined {
   return (parameters as { readonly present?: { readonly directory?: string } }).present?.directory;
 }
 
-/**
- * The jobs of the configuration, ready to be run.
- *
- * @throws TokenctlError `configuration` listing every problem.
- */
+/** The jobs of the configuration, ready to be run. Throws `configuration` listing every problem. */
 export function scheduledJobs(options: WorkOptions): readonly ScheduledJob[] {
   const jobs = checkedJobs(options.configuration);
   const problems = jobs.flatMap(({ name, problem }) =>

@@ -39,9 +39,8 @@ const ALIVE_MS = 60_000;
 
 /**
  * Runs the jobs of the configuration on their schedules until SIGTERM or SIGINT, and then returns once runs
- * in progress have ended and are recorded. SIGHUP reads the configuration anew; an invalid one is
- * rejected and the old one kept.
- *
+ * in progress have ended and are recorded. SIGHUP reads the configuration anew; an invalid one is rejected
+ * and the old one kept.
  * @throws TokenctlError `configuration`, `database_unreachable`, `usage` before anything runs; `interrupted`
  * where runs did not end in the grace time: others take them over when their leases run out.
  */
@@ -188,9 +187,8 @@ function messageOf(error: unknown): string {
 }
 
 /**
- * A log that caches the entries of some operations, and later reads only newer entries. Entries never change, and
- * without a cache a job that runs every minute would read the whole log every minute.
- *
+ * A log that caches the entries of some operations, and later reads only newer entries. Entries never change,
+ * and without a cache a job that runs every minute would read the whole log every minute.
  * @param selection The operations. All their entries are kept in memory, so there must be few.
  */
 export function cachedAuditLog(log: AuditLog, selection: EntrySelection): AuditLog {
@@ -252,10 +250,8 @@ function isSame(only: EntrySelection | undefined, { operations }: EntrySelection
 }
 
 /**
- * Says in the ledger that this process runs jobs on their schedules, from now until it is ended. A ledger that does not respond
- * hears of it with the next beat.
- *
- * @returns ends it, once the ledger knows or does not respond
+ * Says in the ledger that this process runs jobs on their schedules, until the function that it returns has
+ * ended that. A ledger that does not respond hears of it with the next beat.
  */
 function startHeartbeat(store: Pick<JobStore, 'beat'>, holder: string): () => Promise<void> {
   const ending = new AbortController();

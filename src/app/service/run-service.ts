@@ -58,9 +58,8 @@ const PUBLIC_URL = 'TOKENCTL_SERVICE_PUBLIC_URL';
 const SECRET_KEY = 'TOKENCTL_SERVICE_SECRET_KEY';
 
 /**
- * Runs the service until stopped, then answers the requests in progress.
- *
- * @throws TokenctlError as `startService`; `usage` and `configuration` for invalid flags and variables
+ * Runs the service until stopped, then answers the requests in progress. Throws as `startService`; `usage`
+ * and `configuration` for invalid flags and variables.
  */
 export async function runService(request: ServiceRequest, place: ServiceEnvironment): Promise<void> {
   const { environment, notify } = place;
@@ -80,11 +79,8 @@ export async function runService(request: ServiceRequest, place: ServiceEnvironm
 }
 
 /**
- * Allows local logins to a service again, in its database.
- *
- * @returns Whether they were off.
- * @throws TokenctlError as `enableLocalAccounts`; `usage` and `configuration` for what the flags and
- *   variables say
+ * Allows local logins to a service again, in its database; returns whether they were off. Throws as
+ * `enableLocalAccounts`; `usage` and `configuration` for what the flags and variables say.
  */
 export function enableLocalAuth(
   request: DatabaseRequest & { readonly dryRun?: boolean },
@@ -233,9 +229,7 @@ export function fixedSettings(environment: Environment): ReadonlyMap<string, unk
 
 /**
  * The encryption key for secret settings, from `TOKENCTL_SERVICE_SECRET_KEY` or the file in
- * `TOKENCTL_SERVICE_SECRET_KEY_FILE`; null if neither is set.
- *
- * @throws TokenctlError `configuration`.
+ * `TOKENCTL_SERVICE_SECRET_KEY_FILE`; null if neither is set. Throws `configuration`.
  */
 export function givenSecretKey(environment: Environment): Secret | null {
   const text = given(environment, { name: SECRET_KEY, secret: true });

@@ -65,9 +65,7 @@ export class Intake implements SignalIntake {
   }
 
   /**
-   * Takes an event that was asked for, by the id that the transmitter named with it.
-   *
-   * @throws SignalRefusal, KeysUnavailable
+   * Takes an event that was asked for, by the transmitter's id for it. Throws SignalRefusal, KeysUnavailable.
    */
   async polledEvent(name: string, id: string, token: string): Promise<Recorded['result']> {
     return (await this.#record(await this.#polled(name, id, token))).result;

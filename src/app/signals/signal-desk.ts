@@ -26,11 +26,7 @@ const IDLE_MS = 60_000;
 const CONNECTIONS = 6;
 const RESPONSE_TIMEOUT_MS = 10_000;
 
-/**
- * The `signals` section.
- *
- * @throws TokenctlError `configuration` without it.
- */
+/** The `signals` section. Throws `configuration` without it. */
 export function requireSignals({ signals }: Configuration): SignalsSettings {
   if (signals !== undefined) return signals;
   throw new TokenctlError('configuration', 'The configuration has no section "signals"', {
@@ -109,12 +105,7 @@ export class SignalDesk {
     for (const name of this.#contexts) contextOf(configuration, name === '' ? undefined : name);
   }
 
-  /**
-   * Carries out what waits, until nothing does.
-   *
-   * @returns how many signals ended
-   * @throws TokenctlError as the queue.
-   */
+  /** Carries out what waits, until nothing does; returns how many signals ended. Throws as the queue. */
   async work(): Promise<number> {
     const { store, signal } = this.#options;
     let ended = 0;

@@ -31,11 +31,7 @@ import { HeldNotices } from './held-notices.ts';
 import { Intake } from './intake.ts';
 import { openQueue, requireSignals, SignalDesk } from './signal-desk.ts';
 
-/**
- * A transmitter of the configuration.
- *
- * @throws TokenctlError `not_found`
- */
+/** A transmitter of the configuration. Throws `not_found`. */
 export function transmitterNamed({ transmitters }: SignalsSettings, name: string): TransmitterSettings {
   const found = Object.hasOwn(transmitters, name) ? transmitters[name] : undefined;
   if (found !== undefined) return found;
@@ -100,11 +96,7 @@ export interface ManagedTransmitter {
   readonly wanted: WantedStream;
 }
 
-/**
- * Opens the management API of a transmitter.
- *
- * @throws TokenctlError `configuration` where the configuration does not say what is needed.
- */
+/** Opens the management API of a transmitter. Throws `configuration` where something needed is not set. */
 export function managedTransmitter(
   name: string,
   transmitter: TransmitterSettings,

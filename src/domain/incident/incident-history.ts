@@ -165,10 +165,8 @@ export class IncidentHistory {
   }
 
   /**
-   * Has an incident hold a value. What was found there is the value before, unless others hold it already and
-   * it was as they had left it.
-   *
-   * @returns Whether it did not hold it already.
+   * Has an incident hold a value; returns whether it did not hold it already. What was found there is the
+   * value before, unless others hold it already and it was as they had left it.
    */
   #claim(incident: string, entry: IncidentEntry, { before, locked, ...lock }: Lock): boolean {
     const key = lockKey(lock);

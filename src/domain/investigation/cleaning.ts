@@ -366,9 +366,8 @@ const REMEDIES = {
 } as const;
 
 /**
- * The error of an act of a cleaning that the target refuses, or that does not fit what is there now: nothing was changed.
- *
- * @param why The end of a sentence, as `it was changed since it was read`.
+ * The error of an act of a cleaning that the target refuses, or that does not fit what is there now: nothing
+ * was changed. `why` ends a sentence, as `it was changed since it was read`.
  */
 export function refusedAct(
   why: string,

@@ -57,11 +57,7 @@ export class ItemCollector {
     return this.#isFull;
   }
 
-  /**
-   * Adds an entry of an actor.
-   *
-   * @returns The id of its item; null if it was left out.
-   */
+  /** Adds an entry of an actor; returns the id of its item, null if it was left out. */
   add(deed: Deed, actor: Actor): string | null {
     const id = itemId(deed);
     let item = this.#items.get(id);

@@ -33,9 +33,7 @@ export function isMasked(value: unknown): boolean {
 
 /**
  * A value of an entry as it may be printed: the values of names that may hold secrets and the credentials in
- * addresses are replaced, and long text is cut.
- *
- * @returns Undefined for a value that is hidden as a whole.
+ * addresses are replaced, and long text is cut. Undefined for a value that is hidden as a whole.
  */
 export function printableValue(field: string, value: unknown): unknown {
   if (MASKS.includes(value)) return undefined;

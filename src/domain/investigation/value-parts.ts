@@ -55,13 +55,12 @@ type Left = 'none' | 'some' | 'undecided';
 /**
  * What is left now of what the actor put into a field, where others may have changed other parts of it since:
  * lines of a text, members of a list, entries of a map.
- *
  * @param edits The actor's changes, by entry. Changes by others may lie between them.
  * @returns `none`: nothing that the actor put in is there, and nothing that the actor took out is missing.
  * `some`: something that the actor put in is there, or an entry of a map that the actor took out is missing.
  * `undecided`: nothing that was put in is there; lines or members that the actor took out are missing, which
- * somebody may have wanted since. A list that has nothing in common with the one that the actor left was written
- * anew.
+ * somebody may have wanted since. A list that has nothing in common with the one that the actor left was
+ * written anew.
  */
 export function leftOf(field: string, edits: readonly FieldEdit[], current: unknown): Left {
   const parts = partsIn(field, edits, current);
@@ -111,7 +110,6 @@ function isNew(now: Parts, { shape, entries }: Parts): boolean {
 /**
  * What is left now of what the actor decided although others changed the same field between its changes. An
  * actor who sets back what another one repaired leaves no value of its own, and what is there is its work.
- *
  * @param between The changes by others between the actor's first and last one.
  * @returns As {@link leftOf}.
  */

@@ -215,7 +215,6 @@ export class PolicyEvaluator {
 
   /**
    * Judges a token of which the conditions are decided, and adds it to what is judged of many together.
-   *
    * @param met The conditions that it meets: a bit each, the lowest for the first.
    * @param count Told the rule of each finding.
    */

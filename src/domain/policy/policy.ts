@@ -115,11 +115,7 @@ export function enabledRules(policy: Policy): RuleName[] {
   });
 }
 
-/**
- * Makes sure that a rule can select tokens.
- *
- * @throws TokenctlError `usage`
- */
+/** Makes sure that a rule can select tokens. Throws `usage`. */
 export function requireUsable(rule: RuleName, policy: Policy): void {
   if (ruleOf(rule).appliesTo !== 'tokens') {
     throw new TokenctlError(
@@ -131,11 +127,7 @@ export function requireUsable(rule: RuleName, policy: Policy): void {
   requireEnabled(rule, policy);
 }
 
-/**
- * Makes sure that the policy applies a rule.
- *
- * @throws TokenctlError `usage`
- */
+/** Makes sure that the policy applies a rule. Throws `usage`. */
 export function requireEnabled(rule: RuleName, policy: Policy): void {
   if (enabledRules(policy).includes(rule)) return;
   throw new TokenctlError('usage', `The rule ${rule} is not enabled in the policy`, {

@@ -23,12 +23,11 @@ interface ListedNone {
 }
 
 /**
- * Finds out whether sessions of users may be accepted although none is listed: from a gateway's cache that the target does not
- * reach, or because their owners are not recorded. A session keeps the age that it was made with, so that its end is not earlier
- * than the row said, whatever the setting says now.
- *
- * @returns Null without any. The path is closed while all users are deactivated: a gateway refuses their sessions, from the cache
- * too, and accepts them again once the users are active.
+ * Finds out whether sessions of users may be accepted although none is listed: from a gateway's cache that
+ * the target does not reach, or because their owners are not recorded. A session keeps the age that it was
+ * made with, so that its end is not earlier than the row said, whatever the setting says now.
+ * @returns Null without any. The path is closed while all users are deactivated: a gateway refuses their
+ * sessions, from the cache too, and accepts them again once the users are active.
  */
 export async function cachedSessions(target: Target, found: ListedNone): Promise<AccessPath | null> {
   const { description, userIds, now } = found;

@@ -53,9 +53,8 @@ interface Checks {
 }
 
 /**
- * Reads again which ways in are closed, and says of those that this target does not list that they were not checked.
- * Changes nothing.
- *
+ * Reads again which ways in are closed, and says of those that this target does not list that they were not
+ * checked. Changes nothing.
  * @throws TokenctlError whatever the target throws.
  */
 export async function checkAccessPaths(checks: Checks, closed: ClosedPaths): Promise<readonly AccessPath[]> {
@@ -81,11 +80,7 @@ async function withEnd(each: AccessPath, { target, now }: Pick<Checks, 'target' 
   return until === null ? each : { ...each, until };
 }
 
-/**
- * Reads which authorization codes, refresh tokens and sessions of a scope are left. Changes nothing.
- *
- * @throws TokenctlError whatever the target throws.
- */
+/** Reads which authorization codes, refresh tokens and sessions of a scope are left. Changes nothing. */
 export async function checkOtherCredentials(
   checks: Omit<Checks, 'ownTokens'>,
   scope: LockdownScope,
@@ -108,9 +103,8 @@ export function missingUsersPath(names: readonly string[]): readonly AccessPath[
 }
 
 /**
- * Checks the ways in as {@link checkAccessPaths} does. Where tokens are identified by trying, it also has a token made,
- * revokes it for the incident and presents it.
- *
+ * Checks the ways in as {@link checkAccessPaths} does. Where tokens are identified by trying, it also has a
+ * token made, revokes it for the incident and presents it.
  * @throws TokenctlError whatever the target and the log throw.
  */
 export async function verifyAccessPaths(

@@ -29,11 +29,7 @@ export interface RevocationFacts {
   readonly selection: RemedySelection;
 }
 
-/**
- * The ways in that a revocation leaves open: what this target cannot end, or is not to. Reads only.
- *
- * @throws TokenctlError whatever the target throws.
- */
+/** The ways in that a revocation leaves open: what this target cannot end, or is not to. Reads only. */
 export async function pathsNotCovered(facts: RevocationFacts): Promise<readonly AccessPath[]> {
   const settings = facts.settings ?? (await knownSettings(facts.target));
   const isRest = facts.description.credential !== 'database_role';

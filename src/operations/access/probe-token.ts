@@ -4,10 +4,9 @@ import type { OperationRun } from '../journal/operation-run.ts';
 import type { Target } from '../ports/target.ts';
 
 /**
- * Has a token made, revokes it and presents it: a revoked token must be refused by the next request. It is the
- * caller's, with the scope read, and its description names the incident: one that a killed process left behind
- * is revoked here as well.
- *
+ * Has a token made, revokes it and presents it: a revoked token must be refused by the next request. It is
+ * the caller's, with the scope read, and its description names the incident: one that a killed process left
+ * behind is revoked here as well.
  * @throws TokenctlError as {@link OperationRun.step}.
  */
 export async function probeToken(work: OperationRun, incident: string): Promise<AccessPath> {

@@ -70,10 +70,8 @@ export function requestsEnd(acted: Date): string {
 }
 
 /**
- * Whether a request that the target took before an act can still make access after it.
- *
- * @param settled How the transactions ended; null where they cannot be listed.
- * @param acted When the act ended.
+ * Whether a request that the target took before an act can still make access after it, by when the act ended,
+ * and how the transactions ended: null where they cannot be listed.
  */
 export function requestsPath(
   settled: SettledRequests | null,
@@ -131,10 +129,8 @@ function secondLook(until: string, { context }: Pick<TargetDescription, 'context
 }
 
 /**
- * The same some time after an act, before everything is listed again: closed if no request can be as old as the act.
- *
- * @param act When the act ended, and the time (RFC 3339) that it said, if it did.
- * @throws TokenctlError whatever the target throws.
+ * The same some time after an act, before everything is listed again: closed if no request can be as old as
+ * the act. The act has the time (RFC 3339) that it said, if it did.
  */
 export async function requestsSince(
   act: { readonly ended: Date; readonly recorded: string | undefined },

@@ -56,11 +56,9 @@ export interface DeletionReport extends RunEnd {
 }
 
 /**
- * Deletes an application: records the intent, revokes its tokens in batches, deletes it, and lists it and its tokens again. What
- * is issued meanwhile goes with the application. Running it again finishes the work.
- *
- * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something was; what the target
- * throws where nothing could be tried.
+ * Deletes an application: records the intent, revokes its tokens in batches, deletes it, and lists it and its
+ * tokens again. What is issued meanwhile goes with the application. Running it again finishes the work.
+ * @throws TokenctlError as any {@link OperationRun}.
  */
 export async function deleteApplication(
   options: Change & RevocationListeners & { readonly plan: ShownApplication },
@@ -105,11 +103,7 @@ function madeGood(step: StepReport): StepReport {
   return { ...step, result: 'unchanged', message };
 }
 
-/**
- * Deletes one application with what is left of its tokens, as a step of a run.
- *
- * @throws TokenctlError as {@link OperationRun.step}.
- */
+/** Deletes an application with what is left of its tokens. Throws as {@link OperationRun.step}. */
 export function endApplication(
   work: OperationRun,
   application: { readonly id: number; readonly name: string },
@@ -146,9 +140,8 @@ export async function leftOf(
 
 /**
  * Gives a confidential application a new client secret, recorded before and after. The log has no part of it.
- *
- * @throws TokenctlError `outcome_unrecorded` where the secret was replaced and the log could not say so: its value is withheld;
- * and as `Applications.replaceSecret`.
+ * @throws TokenctlError `outcome_unrecorded` where the secret was replaced and the log could not say so: its
+ * value is withheld; and as `Applications.replaceSecret`.
  */
 export async function replaceSecret(
   options: Change & { readonly application: NamedApplication; readonly controllerKey?: Secret | undefined },

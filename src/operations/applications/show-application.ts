@@ -19,9 +19,8 @@ export interface NamedApplication extends ApplicationDetails {
 
 /**
  * Finds one application. Reads only.
- *
- * @throws TokenctlError `not_found`, `permission_refused` for an account that sees only part, `usage` for a name that several
- * organizations use, and whatever the target throws.
+ * @throws TokenctlError `not_found`, `permission_refused` for an account that sees only part, `usage` for a
+ * name that several organizations use.
  */
 export async function findApplication(
   target: Target,
@@ -69,11 +68,7 @@ export interface ShownApplication {
   readonly refreshTokens: number | null;
 }
 
-/**
- * Gathers what an application is and has. Reads only; the client secret is not read.
- *
- * @throws TokenctlError as {@link findApplication}.
- */
+/** Gathers what an application is and has, without its client secret. Throws as {@link findApplication}. */
 export async function showApplication(
   options: ReadTarget & { readonly name: ApplicationName },
 ): Promise<ShownApplication> {

@@ -50,11 +50,10 @@ interface ProveInclusionOptions {
 
 /**
  * Proves that an entry is in the audit log that a checkpoint covers.
- *
- * @returns What can be verified without the log: the entry's line without its line feed, and the proof in the format
- * https://c2sp.org/tlog-proof, which includes the checkpoint; and how many entries that covers.
- * @throws TokenctlError `not_found` if the checkpoint does not cover the entry, or retention removed it; `log_broken`,
- * `configuration` and `audit_unavailable` as `makeCheckpoint`.
+ * @returns What can be verified without the log: the entry's line without its line feed, and the proof in the
+ * format https://c2sp.org/tlog-proof, which includes the checkpoint; and how many entries that covers.
+ * @throws TokenctlError `not_found` if the checkpoint does not cover the entry, or retention removed it;
+ * `log_broken`, `configuration` and `audit_unavailable` as `makeCheckpoint`.
  */
 export async function proveInclusion(options: ProveInclusionOptions) {
   const { log, keys, seq } = options;
@@ -115,7 +114,6 @@ interface MadeLogKey {
 
 /**
  * Creates the key that signs checkpoints, and records its public key in the log.
- *
  * @param options.name The name of the log in checkpoints, by convention a URL without its scheme.
  * @throws TokenctlError `configuration` if a key exists, `usage` for a name that signed notes do not allow,
  * `audit_unavailable`.
@@ -138,9 +136,8 @@ interface HandedOverKey extends MadeLogKey {
 }
 
 /**
- * Replaces the key with a new one of the same name. The new key is recorded in the log before the old one signs for the
- * last time. On an error, the old key stays in use.
- *
+ * Replaces the key with a new one of the same name. The new key is recorded in the log before the old one
+ * signs for the last time. On an error, the old key stays in use.
  * @throws TokenctlError `configuration` if there is no key, `log_broken`, `audit_unavailable`.
  */
 export async function rotateLogKey(options: LogKeyOptions): Promise<HandedOverKey> {

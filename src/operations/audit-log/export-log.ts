@@ -191,9 +191,8 @@ export class OpenIntents {
   }
 
   /**
-   * Takes the next entry. The first may be any one of the log: intents that were open before it are looked up.
-   *
-   * @returns The intents that it belongs to, where the log still holds them.
+   * Takes the next entry, and returns the intents that it belongs to, where the log still holds them. The
+   * first may be any one of the log: intents that were open before it are looked up.
    */
   async of(entry: Entry): Promise<EntryContext> {
     if (!this.#isBegun) await this.#lookUp(entry);

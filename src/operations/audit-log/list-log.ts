@@ -79,9 +79,8 @@ const ENTRIES_PER_RUN = 50;
 const GROWTH = 8;
 
 /**
- * Streams accounts of the runs in the audit log, in the order of their ends; unfinished ones come last. `since` is about their
- * ends, `last` about their number. With either, a long log is read from near its end.
- *
+ * Streams accounts of the runs in the audit log, in the order of their ends; unfinished ones come last.
+ * `since` is about their ends, `last` about their number. With either, a long log is read from near its end.
  * @throws TokenctlError as {@link listLog}.
  */
 export async function* listRuns(options: ListRunsOptions): AsyncIterable<RunAccount> {
@@ -142,10 +141,8 @@ async function* accountsFrom(from: number, { log, operation, run, since }: ListR
 const MAX_AMBIGUOUS = 5;
 
 /**
- * Reads one run of the audit log with its entries.
- *
- * @param run Its UUID, or enough of its first characters.
- * @throws TokenctlError `not_found`, `usage` if several runs begin like that, and as {@link listLog}.
+ * Reads one run of the audit log with its entries, by its UUID or enough of its first characters. Throws
+ * `not_found`, `usage` if several runs begin like that, and as {@link listLog}.
  */
 export async function readRun(
   log: Pick<AuditLog, 'entries'>,
@@ -178,9 +175,8 @@ export async function readRun(
 const CLOCK_MARGIN_MS = 86_400_000;
 
 /**
- * The number of an entry that is not later than any entry since an instant, nor than the intents that these close. Uses a
- * binary search, so that a long log need not be read.
- *
+ * The number of an entry that is not later than any entry since an instant, nor than the intents that these
+ * close. Uses a binary search, so that a long log need not be read.
  * @throws TokenctlError `log_broken`, `audit_unavailable`.
  */
 export async function numberSince(log: Pick<AuditLog, 'entries' | 'head'>, since: Date): Promise<number> {

@@ -21,12 +21,11 @@ interface VerifyLogOptions {
 }
 
 /**
- * Reads the whole audit log and checks that every entry follows from the entry before. With a checkpoint, also checks
- * that the entries it covers were not cut off or rewritten.
- *
- * @throws TokenctlError `log_broken` with details `{ line, file?, seq, expected, problem, entries }`, or for a `cut-off`
- * or `rewritten` log `{ problem, entries, size }`; `configuration` for an invalid checkpoint or key; `audit_unavailable`
- * if the log cannot be read.
+ * Reads the whole audit log and checks that every entry follows from the entry before. With a checkpoint,
+ * also checks that the entries it covers were not cut off or rewritten.
+ * @throws TokenctlError `log_broken` with details `{ line, file?, seq, expected, problem, entries }`, or for
+ * a `cut-off` or `rewritten` log `{ problem, entries, size }`; `configuration` for an invalid checkpoint or
+ * key; `audit_unavailable` if the log cannot be read.
  */
 export async function verifyLog({ log, checkpoint }: VerifyLogOptions): Promise<VerifiedLog> {
   if (checkpoint === undefined) return requireIntact(await log.verify());
@@ -37,11 +36,7 @@ export async function verifyLog({ log, checkpoint }: VerifyLogOptions): Promise<
   return { ...verified, checkpoint: { origin: head.origin, size: head.size } };
 }
 
-/**
- * The result of a verification without a break.
- *
- * @throws TokenctlError `log_broken` if there is one.
- */
+/** The result of a verification without a break. Throws `log_broken` if there is one. */
 export function requireIntact({ break: broken, ...verified }: LogVerification): VerifiedLog {
   if (broken === null) return verified;
   const { line, file, seq, expected, problem, message } = broken;
@@ -52,11 +47,7 @@ export function requireIntact({ break: broken, ...verified }: LogVerification): 
   });
 }
 
-/**
- * Checks that the tree of a log, marked at the size of a checkpoint, matches the checkpoint.
- *
- * @throws TokenctlError `log_broken` if it does not.
- */
+/** Checks that the tree of a log, marked at a checkpoint's size, matches it. Throws `log_broken`. */
 export function requireCheckpoint({ size, root }: Checkpoint, { tree, markedRoot }: LogTree): void {
   if (markedRoot?.equals(root) === true) return;
   const entries = tree.size;

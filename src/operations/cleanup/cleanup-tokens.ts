@@ -37,12 +37,10 @@ export interface CleanupReport
 const CONCURRENCY = 2;
 
 /**
- * Deletes the planned tokens, refresh tokens before access tokens: closes what killed runs left open, records the intent, deletes in batches, each recorded before and after. Running it again
- * finishes the work.
- *
- * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
- * was; what the target throws where nothing could be tried. A target that fails half-way is reported in
- * `stopped` instead.
+ * Deletes the planned tokens, refresh tokens before access tokens: closes what killed runs left open, records
+ * the intent, deletes in batches, each recorded before and after. Running it again finishes the work.
+ * @throws TokenctlError as any {@link OperationRun}. A target that fails half-way is reported in `stopped`
+ * instead.
  */
 export async function cleanupTokens(options: CleanupTokensOptions): Promise<CleanupReport> {
   const { plan } = options;

@@ -55,10 +55,9 @@ const REST_CANNOT =
 /**
  * Finds the tokens to clean up. Reads only.
  *
- * These are expired authorization codes; refresh tokens that have expired (by REFRESH_TOKEN_EXPIRE_SECONDS; none if that is 0 or cannot be read), that
- * were revoked longer ago than `keepRevokedFor`, or that are live without an access token; and access tokens that have
- * expired and have no usable refresh token.
- *
+ * These are expired authorization codes; refresh tokens that have expired (by REFRESH_TOKEN_EXPIRE_SECONDS;
+ * none if that is 0 or cannot be read), that were revoked longer ago than `keepRevokedFor`, or that are live
+ * without an access token; and access tokens that have expired and have no usable refresh token.
  * @throws Whatever the target throws.
  */
 export async function planCleanup(options: PlanCleanupOptions): Promise<CleanupPlan> {

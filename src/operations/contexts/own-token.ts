@@ -11,12 +11,7 @@ export interface OwnToken {
   readonly latest: Date;
 }
 
-/**
- * Finds out when the caller's own token expires. Reads only.
- *
- * @returns Null for a caller without a token, and where the target does not list it.
- * @throws Whatever the target throws.
- */
+/** Finds out when the caller's own token expires; null without one, or where the target does not list it. */
 export async function ownToken(
   target: Target,
   { credential }: Pick<TargetDescription, 'credential'>,
@@ -48,9 +43,7 @@ export function expiryWarning({ ids, earliest }: OwnToken, now: Date): string | 
 }
 
 /**
- * The warning before a change. That the token cannot be looked up is no reason not to make the change.
- *
- * @returns Null if there is nothing to warn of.
+ * The warning before a change; null without. A token that cannot be looked up is no reason not to make it.
  */
 export async function expiryWarningBeforeChange(options: {
   readonly target: Target;

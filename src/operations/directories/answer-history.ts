@@ -61,11 +61,7 @@ interface Answer {
   readonly isAccepted: boolean;
 }
 
-/**
- * Reads from the audit log what a directory answered before.
- *
- * @param options.rules The limits of now.
- */
+/** Reads from the audit log what a directory answered before; `rules` are the limits of now. */
 export async function readHistory(
   log: Pick<AuditLog, 'entries'>,
   options: {
@@ -103,9 +99,8 @@ export async function readHistory(
 }
 
 /**
- * Records what a directory answered, with the evidence for each user who is gone, and whose entry is which. The next answer is
- * compared with it.
- *
+ * Records what a directory answered, with the evidence for each user who is gone, and whose entry is which.
+ * The next answer is compared with it.
  * @throws TokenctlError `audit_unavailable`
  */
 export async function recordAnswer(

@@ -9,12 +9,11 @@ import { compareUsers, type DirectoryComparison } from './compare-users.ts';
 import { confirmAbsence } from './confirm-absence.ts';
 
 /**
- * Asks a directory who is gone, compares its answer with the users of the target, and asks for each of those whom the list does not
- * prove to be gone. Reads only.
- *
- * @throws TokenctlError `target_misbehaved` for an answer without users, for one whose ids are all others than before, and for one
- * without somebody who is there; `plan_too_large` for one that is suddenly smaller than
- * those of the last day; and whatever the directory and the target throw.
+ * Asks a directory who is gone, compares its answer with the users of the target, and asks for each of those
+ * whom the list does not prove to be gone. Reads only.
+ * @throws TokenctlError `target_misbehaved` for an answer without users, for one whose ids are all others
+ * than before, and for one without somebody who is there; `plan_too_large` for one that is suddenly smaller
+ * than those of the last day; and whatever the directory and the target throw.
  */
 export async function askDirectory(options: {
   readonly directory: Directory;

@@ -32,9 +32,8 @@ export type KnownSources =
     };
 
 /**
- * Reads from the audit log when which directory last answered about a controller, for what can do without it: a rule of an
- * audit, a remark. A log that cannot be read never ends those.
- *
+ * Reads from the audit log when which directory last answered about a controller, for what can do without it:
+ * a rule of an audit, a remark. A log that cannot be read never ends those.
  * @throws TokenctlError `interrupted` only.
  */
 export async function knownSources(

@@ -74,8 +74,7 @@ interface Planning {
 
 /**
  * Plans the end of local access: passwords, roles and applications. The caller is never included. Reads only.
- *
- * @throws TokenctlError `unsupported` for what the target cannot do, and whatever the target throws.
+ * @throws TokenctlError `unsupported` for what the target cannot do.
  */
 export async function planLocalAccess(
   { target, description }: Pick<Reading, 'target' | 'description'>,
@@ -181,11 +180,9 @@ async function madeBy(target: Target, userIds: readonly number[]) {
 export type SetPasswords = ReadonlyMap<number, Secret>;
 
 /**
- * Gives each user a random password, and tries it at once. The log has the users only.
- *
- * @param set Gets the passwords that were accepted when tried, for {@link withLocalPaths}.
- * @returns Null without users.
- * @throws TokenctlError as {@link OperationRun.step}.
+ * Gives each user a random password, and tries it at once; null without users. The log has the users only.
+ * `set` gets the passwords that were accepted when tried, for {@link withLocalPaths}. Throws as {@link
+ * OperationRun.step}.
  */
 export async function resetPasswords(
   work: OperationRun,
@@ -221,10 +218,8 @@ export async function resetPasswords(
 }
 
 /**
- * Takes roles and flags. The intent has them as locks, so that a lift gives them back.
- *
- * @returns Null without any.
- * @throws TokenctlError as {@link OperationRun.step}.
+ * Takes roles and flags; null without any. The intent has them as locks, so that a lift gives them back.
+ * Throws as {@link OperationRun.step}.
  */
 export async function stripRoles(
   work: OperationRun,
@@ -251,11 +246,7 @@ export async function stripRoles(
   });
 }
 
-/**
- * Gives roles and flags back.
- *
- * @throws TokenctlError as {@link OperationRun.step}.
- */
+/** Gives roles and flags back. Throws as {@link OperationRun.step}. */
 export function giveRoles(
   work: OperationRun,
   locks: readonly Omit<Lock, 'before' | 'locked'>[],
@@ -320,11 +311,7 @@ function stepResult(made: {
   };
 }
 
-/**
- * Deletes applications, one after the other, as a stage of the run.
- *
- * @throws TokenctlError as {@link OperationRun.step}.
- */
+/** Deletes applications one by one, as a stage of the run. Throws as {@link OperationRun.step}. */
 export async function endApplications(
   work: OperationRun,
   applications: readonly PlannedApplication[],

@@ -16,11 +16,7 @@ export interface Found extends Investigation {
   readonly stolen: ReadonlySet<string>;
 }
 
-/**
- * Puts investigations together; null without any.
- *
- * @param investigations In the order in which they were made.
- */
+/** Puts investigations together, in the order in which they were made; null without any. */
 export function foundBy(investigations: readonly Investigation[]): Found | null {
   const last = investigations.at(-1);
   if (last === undefined) return null;

@@ -100,9 +100,8 @@ interface RecordOptions {
 }
 
 /**
- * Gathers all that an incident's report is made of: {@link gatherRecord}, and the log's own evidence, for which the whole log is
- * verified. Reads only, and nothing of the target.
- *
+ * Gathers all that an incident's report is made of: {@link gatherRecord}, and the log's own evidence, for
+ * which the whole log is verified. Reads only, and nothing of the target.
  * @param options.checkpoint Signs the log; null where it has no key.
  * @throws TokenctlError `not_found` for an incident that the log does not have, `audit_unavailable`.
  */
@@ -122,9 +121,8 @@ export async function gatherReport(
 }
 
 /**
- * Gathers what the audit log has of an incident: the runs that name it, its users or applications, or its ticket, and the state
- * of the lockdown. Reads only, and nothing of the target.
- *
+ * Gathers what the audit log has of an incident: the runs that name it, its users or applications, or its
+ * ticket, and the state of the lockdown. Reads only, and nothing of the target.
  * @throws TokenctlError as {@link gatherReport}.
  */
 export async function gatherRecord(options: RecordOptions): Promise<IncidentRecord> {

@@ -107,11 +107,10 @@ const TOLERANCE_S = 60;
 const SHOWN = 20;
 
 /**
- * What is locked down at a target, as the audit log says, and whether it still holds, as the target says; and what
- * the log has of other addresses, so that nothing is forgotten. Reads only.
- *
- * @param options `all` has all that are lifted as well. With `wait`, requests from before the lockdowns are waited for. With
- * `evidence`, the activity stream is read where an incident is open.
+ * What is locked down at a target, as the audit log says, and whether it still holds, as the target says; and
+ * what the log has of other addresses, so that nothing is forgotten. Reads only.
+ * @param options `all` has all that are lifted as well. With `wait`, requests from before the lockdowns are
+ * waited for. With `evidence`, the activity stream is read where an incident is open.
  * @throws TokenctlError whatever the target and the log throw.
  */
 export async function incidentStatus(
@@ -301,11 +300,7 @@ interface UsersNow {
   readonly roles: ReadonlyMap<number, ReadonlySet<string>>;
 }
 
-/**
- * Reads the users whose state or roles incidents hold.
- *
- * @throws TokenctlError whatever the target throws.
- */
+/** Reads the users whose state or roles incidents hold. */
 export async function usersNow(target: Target, holds: readonly Hold[]): Promise<UsersNow> {
   const ids = holds.flatMap(({ lock }) => (lock.what === 'user' ? [lock.userId ?? 0] : []));
   const users = ids.length === 0 ? [] : await readUsers(target, { ids });

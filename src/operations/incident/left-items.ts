@@ -11,12 +11,9 @@ export interface LeftItems {
 }
 
 /**
- * What the cleanings of an incident left because it cannot be undone, and no later one ended. They still work; once the lockdown
- * is lifted, nothing else keeps their user out.
- *
- * @param options.incident The whole id.
- * @returns Null without any.
- * @throws TokenctlError `log_broken`, `audit_unavailable`.
+ * What the cleanings of an incident (its whole id) left because it cannot be undone, and no later one ended;
+ * null without any. They still work; once the lockdown is lifted, nothing else keeps their user out. Throws
+ * `log_broken`, `audit_unavailable`.
  */
 export async function leftItems(options: NotesOf): Promise<LeftItems | null> {
   const left = new Map<string, string>();

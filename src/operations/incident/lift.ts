@@ -23,15 +23,13 @@ export interface LiftReport extends Omit<RunEnd, 'run'> {
 }
 
 /**
- * Lifts an incident: restores the values from before it in reverse order, except values that were changed since, that
- * another incident holds, or that another run ended since. What was revoked stays revoked. Users whose sessions from before are
- * accepted again once they are active stay deactivated until these have expired. Running it again finishes the
- * work; lifting what is lifted does nothing.
- * With `keepDeactivated`, users stay deactivated and roles stay taken, and the incident is lifted all the same; without a choice, what
- * the last lift of it was begun with. `keepDeactivated: false` restores what a lift left.
- *
- * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
- * was; what the target throws where nothing could be tried.
+ * Lifts an incident: restores the values from before it in reverse order, except values that were changed
+ * since, that another incident holds, or that another run ended since. What was revoked stays revoked. Users
+ * whose sessions from before are accepted again once they are active stay deactivated until these have
+ * expired. Running it again finishes the work; lifting what is lifted does nothing. With `keepDeactivated`,
+ * users stay deactivated and roles stay taken, and the incident is lifted all the same; without a choice,
+ * what the last lift of it was begun with. `keepDeactivated: false` restores what a lift left.
+ * @throws TokenctlError as any {@link OperationRun}.
  */
 export async function liftIncident(
   options: Change & {

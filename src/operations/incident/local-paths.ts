@@ -20,9 +20,8 @@ interface LocalAct {
 }
 
 /**
- * Adds to the ways in that were found what {@link planLocalAccess} named, read and tried again: whether the new passwords are still the
- * ones that are accepted, no role is held, and no application is left.
- *
+ * Adds to the ways in that were found what {@link planLocalAccess} named, read and tried again: whether the
+ * new passwords are still the ones that are accepted, no role is held, and no application is left.
  * @throws TokenctlError whatever the target throws.
  */
 export async function withLocalPaths(

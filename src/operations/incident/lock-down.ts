@@ -58,7 +58,6 @@ export interface LockdownReport extends Omit<RunEnd, 'run'> {
 
 /**
  * The report of a lockdown that is complete and still in effect; null if something is left to do. Reads only.
- *
  * @throws TokenctlError as {@link incidentStatus}.
  */
 export async function heldLockdown(reading: Reading, plan: LockdownPlan): Promise<LockdownReport | null> {
@@ -92,14 +91,12 @@ function keptOf({ revocation }: LockdownPlan): readonly number[] {
 }
 
 /**
- * Carries out a lockdown: closes what killed runs left open, records the intent, closes the ways in (settings and
- * users), writes a snapshot, revokes all access, shortens lifetimes, and verifies that the ways in are closed. The
- * snapshot is complete although it is written after the settings change: the log and the snapshot hold the original
- * values, and closing a way in changes no token. A failed step does not stop the next one. Running it again finishes
- * the work.
- *
- * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
- * was; what the target throws where nothing could be tried.
+ * Carries out a lockdown: closes what killed runs left open, records the intent, closes the ways in (settings
+ * and users), writes a snapshot, revokes all access, shortens lifetimes, and verifies that the ways in are
+ * closed. The snapshot is complete although it is written after the settings change: the log and the snapshot
+ * hold the original values, and closing a way in changes no token. A failed step does not stop the next one.
+ * Running it again finishes the work.
+ * @throws TokenctlError as any {@link OperationRun}.
  */
 export async function lockDown(options: LockDownOptions): Promise<LockdownReport> {
   const { plan, files } = options;

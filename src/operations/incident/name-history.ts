@@ -24,9 +24,8 @@ export const NO_HISTORY: NameHistory = { remarks: [], earlier: [], unread: null 
 const PERIOD_MS = 30 * 86_400_000;
 
 /**
- * Looks at the names of users before they are trusted: an intruder can rename an account and give its name to a new one. The one
- * place that does so, for all that select users by name. Reads only.
- *
+ * Looks at the names of users before they are trusted: an intruder can rename an account and give its name to
+ * a new one. The one place that does so, for all that select users by name. Reads only.
  * @param bound Who has the names now.
  * @param chosen The names that were given, where nobody needs to have them any more.
  * @throws TokenctlError as the target does; what the activity stream throws is in the result.
@@ -111,10 +110,9 @@ export function historyText({ unread, remarks }: NameHistory): readonly string[]
 }
 
 /**
- * The failure where another user had a name that was given: that user goes on, and only a person knows who was meant. So does one
- * where that was not read.
- *
- * @param place The context, and the command that does the same for another user.
+ * The failure where another user had a name that was given: that user goes on, and only a person knows who
+ * was meant. So does one where that was not read. `place` has the context, and the command that does the same
+ * for another user.
  */
 export function namesFailure(
   { earlier, unread }: NameHistory,

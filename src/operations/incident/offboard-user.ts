@@ -61,8 +61,6 @@ export interface UserOffboardingReport extends RunEnd {
 
 /**
  * Plans the end of all tokens of users, with refresh tokens and sessions where the target can. Reads only.
- *
- * @throws TokenctlError as `planRevocation`.
  */
 export function planAccess(
   options: ReadTarget & {
@@ -79,9 +77,8 @@ export function planAccess(
 
 /**
  * Plans the end of the access of users who leave. Reads only.
- *
- * @throws TokenctlError `lockout_refused` where the caller is one of them, `not_found` for a user that does not
- * exist, and whatever the target throws.
+ * @throws TokenctlError `lockout_refused` where the caller is one of them, `not_found` for a user that does
+ * not exist.
  */
 export async function planUserOffboarding(
   options: ReadTarget & { readonly users: readonly string[]; readonly measures?: LocalMeasures },
@@ -136,10 +133,8 @@ export async function planUserOffboarding(
 }
 
 /**
- * Records an offboarding that finds nothing to do. A user who is deactivated by a lockdown stays deactivated when that is
- * lifted because of this record.
- *
- * @throws TokenctlError `audit_unavailable`
+ * Records an offboarding that finds nothing to do. A user who is deactivated by a lockdown stays deactivated
+ * when that is lifted because of this record. Throws `audit_unavailable`.
  */
 export async function noteOffboarding(
   options: Change & Pick<UserOffboardingPlan, 'users' | 'bound'>,
@@ -153,9 +148,7 @@ export async function noteOffboarding(
 /**
  * Ends the access of users: closes what killed runs left open, records the intent, deactivates them, revokes
  * refresh tokens and access tokens, ends sessions, and reads again. Running it again finishes the work.
- *
- * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
- * was; what the target throws where nothing could be tried.
+ * @throws TokenctlError as any {@link OperationRun}.
  */
 export async function offboardUsers(
   options: Change & RevocationListeners & { readonly plan: UserOffboardingPlan },
@@ -224,11 +217,7 @@ export async function offboardUsers(
   return report;
 }
 
-/**
- * Reads which ways in users have, all of them checked as if they had been closed. Changes nothing.
- *
- * @throws TokenctlError whatever the target throws.
- */
+/** Reads which ways in users have, all of them checked as if they had been closed. Changes nothing. */
 export async function accessPathsOf(
   { users, bound }: Pick<UserOffboardingPlan, 'users' | 'bound'>,
   {

@@ -30,11 +30,9 @@ export interface TheftBegan {
 }
 
 /**
- * When the theft began, by the stolen token where the last investigation is about one, and no other account was investigated: nothing
- * was done with it before it was made.
- *
- * @param investigations In the order in which they were made.
- * @param confirmed When a cleaning was confirmed to begin; null without.
+ * When the theft began, by the stolen token where the last investigation is about one, and no other account
+ * was investigated: nothing was done with it before it was made. `confirmed` is when a cleaning was confirmed
+ * to begin.
  */
 export function beganWith(
   investigations: readonly Investigation[],
@@ -54,11 +52,9 @@ export function beganWith(
 }
 
 /**
- * Takes the owner's own work out of investigations: what is marked as legitimate, and what ended before the theft began. What
- * reaches into the theft stays the intruder's.
- *
- * @param investigations In the order in which they were made.
- * @returns The own work as the last investigation that has it found it.
+ * Takes the owner's own work out of investigations, in the order in which they were made: what is marked as
+ * legitimate, and what ended before the theft began. What reaches into the theft stays the intruder's.
+ * Returns the own work as the last investigation that has it found it.
  */
 export function withoutOwnWork(
   investigations: readonly Investigation[],

@@ -71,8 +71,7 @@ export interface LiftPlan {
  *
  * @param options `acceptSessions` activates users whose sessions from before the lockdown are then accepted again; otherwise they
  * wait until these have expired. `keepDeactivated` as of {@link liftIncident}.
- * @throws TokenctlError `not_found` for an incident that the log does not have, and whatever the target and
- * the log throw.
+ * @throws TokenctlError `not_found` for an incident that the log does not have.
  */
 export async function planLift(
   options: ReadTarget & {
@@ -164,11 +163,7 @@ export interface DueIncidents {
   readonly elsewhere: readonly DueIncident[];
 }
 
-/**
- * Which open incidents of the audit log are due. Reads only.
- *
- * @throws TokenctlError whatever the log throws.
- */
+/** Which open incidents of the audit log are due. Reads only. */
 export async function dueIncidents(options: {
   readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
   readonly log: Pick<AuditLog, 'entries'>;
@@ -184,9 +179,8 @@ export async function dueIncidents(options: {
 }
 
 /**
- * The ids of all open incidents of a controller: those at the address of the target in the order in which they began, then those
- * at its other addresses. Reads only.
- *
+ * The ids of all open incidents of a controller: those at the address of the target in the order in which
+ * they began, then those at its other addresses. Reads only.
  * @throws TokenctlError whatever the log throws.
  */
 export async function openIncidents(options: {

@@ -96,11 +96,9 @@ export interface LockdownPlan extends LockedAccess {
 /**
  * Computes what a lockdown would do. Reads only. An open incident of the same scope and measures is gone on
  * with.
- *
- * @throws TokenctlError `permission_refused` for an account that sees only part, `lockout_refused` where it would end
- * the caller's own way in, `unsupported` for what
- * the target cannot do, `not_found` for a user or application that does not exist, and whatever the target and
- * the log throw.
+ * @throws TokenctlError `permission_refused` for an account that sees only part, `lockout_refused` where it
+ * would end the caller's own way in, `unsupported` for what the target cannot do, `not_found` for a user or
+ * application that does not exist.
  */
 export async function planLockdown(asked: PlanLockdownOptions): Promise<LockdownPlan> {
   const { target, description, lasts, clock } = asked;
@@ -206,9 +204,8 @@ interface ResolvedOrder {
 }
 
 /**
- * Finds out once who is meant. The names of an open incident were resolved when it began: one that was deleted or renamed since
- * must not keep it unfinished.
- *
+ * Finds out once who is meant. The names of an open incident were resolved when it began: one that was
+ * deleted or renamed since must not keep it unfinished.
  * @throws TokenctlError `plan_outdated` as {@link requireMeant}, `not_found`
  */
 async function resolveOrder(asked: PlanLockdownOptions, history: IncidentHistory): Promise<ResolvedOrder> {

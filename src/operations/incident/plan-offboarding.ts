@@ -39,10 +39,9 @@ export interface OffboardingPlan {
 }
 
 /**
- * Plans the end of all access tokens, refresh tokens and sessions of users that are deactivated, or gone
- * by a directory. The caller is never included. Reads only.
- *
- * @throws TokenctlError `usage` for an empty list; `plan_too_large` above the allowed share; and whatever the target throws.
+ * Plans the end of all access tokens, refresh tokens and sessions of users that are deactivated, or gone by a
+ * directory. The caller is never included. Reads only.
+ * @throws TokenctlError `usage` for an empty list; `plan_too_large` above the allowed share.
  */
 export async function planOffboarding(options: PlanOffboardingOptions): Promise<OffboardingPlan> {
   const { target, description, clock, stopAbovePercent } = options;

@@ -28,9 +28,8 @@ export interface StepDone extends RunbookStep {
 }
 
 /**
- * Ticks a step of a runbook off for an incident, or takes that back. Records it in the audit log, and nothing else: whether
- * the step was done is what its person says. What is recorded already is not recorded again.
- *
+ * Ticks a step of a runbook off for an incident, or takes that back. Records it in the audit log, and nothing
+ * else: whether the step was done is what its person says. What is recorded already is not recorded again.
  * @returns The incident, and whether anything was recorded.
  * @throws TokenctlError `not_found` for an unknown incident, `audit_unavailable`.
  */
@@ -59,10 +58,8 @@ export async function tickStep(
 }
 
 /**
- * The steps that are ticked off for an incident of a controller, in the order in which that was done.
- *
- * @param options.incident The whole id.
- * @throws TokenctlError `log_broken`, `audit_unavailable`.
+ * The steps that are ticked off for an incident (its whole id) of a controller, in the order in which that
+ * was done. Throws `log_broken`, `audit_unavailable`.
  */
 export async function stepsDone(options: NotesOf): Promise<readonly StepDone[]> {
   const done = new Map<string, StepDone>();

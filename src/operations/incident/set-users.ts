@@ -30,11 +30,8 @@ export interface UsersStep {
 }
 
 /**
- * Deactivates users or activates them again, recorded before and after, some hundred at a time. One that fails
- * keeps no other from it.
- *
- * @returns The combined result; null without users.
- * @throws TokenctlError as {@link OperationRun.step}.
+ * Deactivates users or activates them again, recorded before and after, some hundred at a time; null without
+ * users. One that fails keeps no other from it. Throws as {@link OperationRun.step}.
  */
 export async function setUsers(work: OperationRun, step: UsersStep): Promise<StepReport | null> {
   const { users, active, common, key } = step;
@@ -130,8 +127,7 @@ interface UserLocks {
 /**
  * The locks on users that a scope means now: on those that are active, and on those that another incident has
  * deactivated. The caller and the users in `keepActive` are kept.
- *
- * @throws TokenctlError `unsupported` if the target cannot deactivate users, and whatever the target throws.
+ * @throws TokenctlError `unsupported` if the target cannot deactivate users.
  */
 export async function userLocks(
   { target, description }: Pick<Reading, 'target' | 'description'>,

@@ -9,24 +9,14 @@ export interface SnapshotFile {
   /** Where it will be. */
   readonly path: string;
   write(text: string): Promise<void>;
-  /**
-   * Puts it in place, durably.
-   *
-   * @returns The SHA-256 (hex) of what was written.
-   * @throws TokenctlError `configuration` where that fails; then there is no file.
-   */
+  /** Puts it in place, durably; returns its SHA-256 (hex). Throws `configuration`; then there is no file. */
   commit(): Promise<string>;
   /** Leaves nothing behind. */
   discard(): Promise<void>;
 }
 
 export interface SnapshotFiles {
-  /**
-   * Begins a file.
-   *
-   * @param name Without folder: `inc-1a2b3c4d-production-20261120T100000Z.jsonl`.
-   * @throws TokenctlError `configuration` where it cannot be made.
-   */
+  /** Begins a file of this name: `inc-1a2b3c4d-production-20261120T100000Z.jsonl`. Throws `configuration`. */
   create(name: string): Promise<SnapshotFile>;
 }
 

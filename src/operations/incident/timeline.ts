@@ -40,9 +40,8 @@ export interface TimelineOptions {
 /**
  * What a user or a token did, and what was done about them, between two instants, oldest first: from the
  * activity stream, this tool's audit log, and what the tokens themselves tell. Reads only.
- *
  * @throws TokenctlError `not_found` for a user that does not exist, `permission_refused` where the caller may
- * not read the activity stream, and whatever the target and the log throw.
+ * not read the activity stream.
  */
 export async function timeline(options: TimelineOptions): Promise<readonly TimelineItem[]> {
   const { target, subject } = options;

@@ -49,11 +49,9 @@ export interface CleanOptions extends Change {
 }
 
 /**
- * Ends the items of a plan, each recorded before and after, then investigates again and says which remain. Running it again
- * finishes the work: what is ended already is in no new plan.
- *
- * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something was; what the target
- * throws where nothing could be tried.
+ * Ends the items of a plan, each recorded before and after, then investigates again and says which remain.
+ * Running it again finishes the work: what is ended already is in no new plan.
+ * @throws TokenctlError as any {@link OperationRun}.
  */
 export function clean(options: CleanOptions): Promise<CleaningReport> {
   const { plan } = options;
@@ -69,9 +67,8 @@ export function clean(options: CleanOptions): Promise<CleaningReport> {
 }
 
 /**
- * Undoes what a cleaning did, where nothing was changed since, each item recorded before and after; then reads again and says what
- * is not as it was before the cleaning. Running it again finishes the work.
- *
+ * Undoes what a cleaning did, where nothing was changed since, each item recorded before and after; then
+ * reads again and says what is not as it was before the cleaning. Running it again finishes the work.
  * @throws TokenctlError as {@link clean}.
  */
 export function undoCleaning(
@@ -97,7 +94,6 @@ export function undoCleaning(
 
 /**
  * Refuses an account that could not verify what it cleaned, or may change nothing.
- *
  * @throws TokenctlError `permission_refused`
  */
 export function requireMayClean(description: TargetDescription): void {

@@ -19,9 +19,8 @@ export const GATEWAY_MAY_HAVE_READ: readonly string[] = [
 ];
 
 /**
- * The limits of an investigation of a gateway. What it does not record was tried on gateways of three layouts: each act over REST, and
- * the rows that it left [seen].
- *
+ * The limits of an investigation of a gateway. What it does not record was tried on gateways of three
+ * layouts: each act over REST, and the rows that it left [seen].
  * @param deleted The names of members of the chain who are not listed any more.
  */
 export function gatewayLimits(found: ReadEvidence, deleted: readonly string[]): EvidenceLimit[] {

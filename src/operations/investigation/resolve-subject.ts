@@ -27,9 +27,8 @@ interface ResolvedSubject {
 }
 
 /**
- * Finds out who is meant: a user, also one that was deleted; the owner of a token, also of a deleted one; the owners of an
- * application's tokens.
- *
+ * Finds out who is meant: a user, also one that was deleted; the owner of a token, also of a deleted one; the
+ * owners of an application's tokens.
  * @throws TokenctlError `not_found`, `usage` unless exactly one is asked for, and as the target does.
  */
 export async function resolveSubject(

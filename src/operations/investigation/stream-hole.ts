@@ -27,11 +27,7 @@ export interface ReadStream {
   readonly hole: StreamHole | null;
 }
 
-/**
- * Reads what is missing of the activity stream in a period.
- *
- * @param missing As {@link Evidence.missingEntries} of the beginning of the period.
- */
+/** Reads what is missing of the stream in a period: {@link Evidence.missingEntries} of its beginning. */
 export async function readStream(
   evidence: Evidence,
   {

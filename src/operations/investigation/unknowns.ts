@@ -37,11 +37,7 @@ const REST = 'Times, and the rest';
 
 type Found = Pick<Investigation, 'limits' | 'mayHaveRead' | 'unattributed' | 'unattributedCount'>;
 
-/**
- * What is not known, in groups. Entries that are what runs of tokenctl did count as known.
- *
- * @param acts What these runs did, by the audit log.
- */
+/** What is not known, in groups. Entries that are acts of tokenctl, by the audit log, count as known. */
 export function unknownsOf(investigations: readonly Found[], acts: readonly OwnAct[]): Unknowns {
   const all = investigations.flatMap(({ unattributed }) => unattributed);
   const owned = ownedEntries(all, acts);

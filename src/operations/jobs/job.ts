@@ -24,7 +24,6 @@ export type NameSource =
 export interface JobFiles {
   /**
    * Reads names, one a line; empty lines and those that begin with `#` are left out.
-   *
    * @throws TokenctlError `configuration` where the file cannot be read, or the program fails.
    */
   names(source: NameSource, signal: AbortSignal): Promise<readonly string[]>;
@@ -145,9 +144,7 @@ export interface Job<Parameters = unknown, On extends keyof JobContexts = keyof 
   /** Checks what the shape cannot tell, without connecting. Throws `TokenctlError`. */
   check?(parameters: Given<Parameters>, settings: SharedSettings): void;
   /**
-   * Loads its operation, and calls it: every command reads the definitions of jobs.
-   *
-   * @throws TokenctlError if it fails or stops early.
+   * Loads its operation, and calls it: every command reads the definitions of jobs. Throws if it stops early.
    */
   run(context: JobContexts[On], parameters: Given<Parameters>): Promise<JobReport>;
 }
@@ -167,10 +164,9 @@ export function defineJob<Parameters, On extends keyof JobContexts>(
 
 /**
  * What a revocation came to, as a job reports it.
- *
  * @param counted What the plan said, for the ledger.
- * @throws TokenctlError `partly_done` where something that was planned lives on for another reason than
- * that the run was stopped, and where the selection is not empty afterwards.
+ * @throws TokenctlError `partly_done` where something that was planned lives on for another reason than that
+ * the run was stopped, and where the selection is not empty afterwards.
  */
 export function revocationJobReport(
   report: RevocationReport,

@@ -37,7 +37,6 @@ interface BatchRun {
 /**
  * Does batch after batch, several at a time, until all are done, the signal says stop, or the target says
  * that no further token can be tried (then in `work.stopped`).
- *
  * @throws TokenctlError `audit_unavailable` where the log fails before anything was tried, and
  * `outcome_unrecorded` where it fails later; either after the batches under way have ended.
  */

@@ -50,9 +50,8 @@ export class Journal {
 
   /**
    * Records what is about to be done. Returns when it is on stable storage.
-   *
-   * @throws TokenctlError `audit_unavailable`: it must not be done; `permission_refused` at a standby of a database, and for a
-   * system auditor, except for what it may do to its own tokens.
+   * @throws TokenctlError `audit_unavailable`: it must not be done; `permission_refused` at a standby of a
+   * database, and for a system auditor, except for what it may do to its own tokens.
    */
   async intent(data: EntryDraft['data']): Promise<Entry> {
     const { description, operation } = this.#options;
@@ -67,18 +66,14 @@ export class Journal {
   }
 
   /**
-   * Records what changes nothing at the target: with the reason and the ticket, where given.
-   *
-   * @throws TokenctlError `audit_unavailable`
+   * Records what changes nothing at the target, with the reason and the ticket. Throws `audit_unavailable`.
    */
   note(data: EntryDraft['data']): Promise<Entry> {
     return this.#options.log.append(this.#draft('note', { ...data, ...this.#account() }));
   }
 
   /**
-   * The same for several: they share syncs of the disk. All are tried before it throws.
-   *
-   * @throws TokenctlError `audit_unavailable`
+   * The same for several: they share syncs of the disk. All are tried before it throws `audit_unavailable`.
    */
   async notes(all: readonly EntryDraft['data'][]): Promise<void> {
     const settled = await Promise.allSettled(all.map((data) => this.note(data)));
@@ -86,9 +81,7 @@ export class Journal {
   }
 
   /**
-   * Records what came of an intent.
-   *
-   * @throws TokenctlError `outcome_unrecorded`: it was done, and the log does not say so.
+   * Records what came of an intent. Throws `outcome_unrecorded`: it was done, and the log does not say so.
    */
   async outcome(intent: Entry, data: EntryDraft['data']): Promise<Entry> {
     try {

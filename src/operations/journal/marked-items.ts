@@ -49,13 +49,12 @@ export interface Marks {
 }
 
 /**
- * Marks items of an incident's investigations as legitimate, which a cleaning leaves, as resolved manually, or as reassigned; or
- * takes that back. Records it in the audit log, and nothing else: whether it is so is what its person says. What is recorded already
- * is not recorded again, but that an item was resolved manually: it may have been found again since.
- *
- * @param options.items The ids of the items.
- * @param options.isMarked False takes the marks back.
- * @param options.to Who decides about what is reassigned; the reason of the change says why.
+ * Marks items of an incident's investigations as legitimate, which a cleaning leaves, as resolved manually,
+ * or as reassigned; or takes that back. Records it in the audit log, and nothing else: whether it is so is
+ * what its person says. What is recorded already is not recorded again, but that an item was resolved
+ * manually: it may have been found again since.
+ * @param options `items` are their ids; `isMarked: false` takes the marks back; `to` decides about what is
+ * reassigned.
  * @returns The incident, and the items whose mark changed.
  * @throws TokenctlError `not_found` for an unknown incident, `audit_unavailable`.
  */
@@ -91,10 +90,8 @@ export async function markItems(
 }
 
 /**
- * What people said of the items of an incident of a controller. Of what was resolved manually and what was reassigned, the last word counts.
- *
- * @param options.incident The whole id.
- * @throws TokenctlError `log_broken`, `audit_unavailable`.
+ * What people said of the items of an incident (its whole id) of a controller. Of what was resolved manually
+ * and what was reassigned, the last word counts. Throws `log_broken`, `audit_unavailable`.
  */
 export async function marksOf(options: NotesOf): Promise<Marks> {
   const marks = {

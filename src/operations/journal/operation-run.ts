@@ -92,7 +92,8 @@ export function isRefusal(error: TokenctlError): boolean {
 
 /**
  * One run of an operation, from its first entry in the audit log to its last: where its parts act and record, whether to go on, and
- * the steps that were taken. Its lock is released when it is disposed of.
+ * the steps that were taken. Its lock is released when it is disposed of. What does one throws `audit_unavailable` before anything
+ * was done, `outcome_unrecorded` after something was, and what the target throws where nothing could be tried.
  */
 export class OperationRun implements Disposable {
   readonly change: Change;
@@ -175,9 +176,7 @@ export class OperationRun implements Disposable {
   }
 
   /**
-   * Begins the run, if it has not begun, and records what it is about to do.
-   *
-   * @throws TokenctlError as {@link begin} and {@link Journal.intent}.
+   * Begins the run, if it has not begun, and records what is to be done. Throws as {@link Journal.intent}.
    */
   async open(data: EntryDraft['data']): Promise<void> {
     if (this.#lock === null) await this.begin();
@@ -185,9 +184,7 @@ export class OperationRun implements Disposable {
   }
 
   /**
-   * Records what the whole run did.
-   *
-   * @throws TokenctlError as {@link Journal.outcome}; what stopped the run, if nothing was tried before that.
+   * Records what the whole run did. Throws as {@link Journal.outcome}; what stopped it, if nothing was tried.
    */
   async close(data: EntryDraft['data']): Promise<void> {
     if (this.#opening === null) throw new Error('A run that was not opened is closed');
@@ -203,10 +200,9 @@ export class OperationRun implements Disposable {
   /**
    * Does a part of the work. A log that fails once anything was tried leaves the run itself without an
    * outcome.
-   *
    * @param details For the error: what was done until then.
-   * @throws TokenctlError `audit_unavailable` before anything was tried and `outcome_unrecorded` after
-   * that, and whatever else the part throws.
+   * @throws TokenctlError `audit_unavailable` before anything was tried and `outcome_unrecorded` after that,
+   * and whatever else the part throws.
    */
   async part(
     act: () => Promise<void>,
@@ -223,7 +219,6 @@ export class OperationRun implements Disposable {
   /**
    * Takes one step, recorded before and after. One that the target refuses is reported, so that the next is
    * taken nevertheless; where it cannot be reached, the run stops.
-   *
    * @throws TokenctlError as {@link part} does.
    */
   async step({ name, title, common, intent: stated, act }: Step): Promise<StepReport> {
@@ -249,7 +244,6 @@ export class OperationRun implements Disposable {
   /**
    * Does a stage of several steps, and of the questions before them. What the target refuses is reported, so
    * that the next stage is begun nevertheless; where it cannot be reached, the run stops.
-   *
    * @throws TokenctlError as {@link part} does.
    */
   async stage(

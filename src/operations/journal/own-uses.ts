@@ -125,12 +125,7 @@ export function ownUseAt(lastUsed: Date, uses: readonly OwnUse[]): OwnUse | unde
   return uses.find(({ usedAt }) => Math.abs(lastUsed.getTime() - usedAt.getTime()) <= SAME_USE_MS);
 }
 
-/**
- * The last use of a token that was not one of these.
- *
- * @param lastUsed As the target has it.
- * @returns Null for never, undefined where it is unknown.
- */
+/** The last use of a token that was not one of these; null for never, undefined where it is unknown. */
 export function lastUseBefore(
   lastUsed: Date | null | undefined,
   uses: readonly OwnUse[],

@@ -15,12 +15,11 @@ interface ReconcileOptions {
 }
 
 /**
- * Closes what runs on the same target left open when they were killed: each of their intents gets an
- * outcome that says what can still be found out, marked `reconciled`. At a standby nothing is closed: it does not show what is
- * there now.
- *
+ * Closes what runs on the same target left open when they were killed: each of their intents gets an outcome
+ * that says what can still be found out, marked `reconciled`. At a standby nothing is closed: it does not
+ * show what is there now.
  * @returns How many intents were closed. Those that another process closed meanwhile are not counted.
- * @throws TokenctlError `audit_unavailable`, and whatever the target throws.
+ * @throws TokenctlError `audit_unavailable`.
  */
 export async function reconcile(options: ReconcileOptions): Promise<number> {
   const { log, description } = options;
@@ -103,20 +102,12 @@ const MOST = 5000;
 /** The states of refresh tokens that are not revoked. */
 const ALIVE: readonly StoredRefreshTokenState[] = ['live', 'orphaned'];
 
-/**
- * Which of these access tokens exist, ascending.
- *
- * @throws Whatever the target throws.
- */
+/** Which of these access tokens exist, ascending. */
 export function stillAlive(target: Target, ids: readonly number[]): Promise<number[]> {
   return found(ids, (part) => target.tokens({ ids: part }));
 }
 
-/**
- * Which of these refresh tokens are in one of these states, by default alive, ascending.
- *
- * @throws Whatever the target throws.
- */
+/** Which of these refresh tokens are in one of these states, by default alive, ascending. */
 export function findLiveRefreshTokens(
   target: Target,
   ids: readonly number[],

@@ -16,11 +16,10 @@ export interface Act<Result> extends JournalOptions {
 }
 
 /**
- * Does one thing to a target by the rule that nothing is done unrecorded: closes what earlier runs left
- * open, records the intent, acts, records the outcome.
- *
- * @throws TokenctlError `audit_unavailable` before the act, `outcome_unrecorded` after it, and whatever
- * the act throws, once that is recorded.
+ * Does one thing to a target by the rule that nothing is done unrecorded: closes what earlier runs left open,
+ * records the intent, acts, records the outcome.
+ * @throws TokenctlError `audit_unavailable` before the act, `outcome_unrecorded` after it, and whatever the
+ * act throws, once that is recorded.
  */
 export async function recordAct<Result>(options: Act<Result>): Promise<Result> {
   const journal = new Journal(options);

@@ -51,22 +51,14 @@ export class IncidentHistories {
   }
 }
 
-/**
- * Reads the incidents out of the audit log, which is the only place where they are kept.
- *
- * @throws TokenctlError `log_broken`, `audit_unavailable` where it cannot be read.
- */
+/** Reads the incidents out of the log, which alone keeps them. Throws `log_broken`, `audit_unavailable`. */
 export async function readIncidentHistories(log: Pick<AuditLog, 'entries'>): Promise<IncidentHistories> {
   const histories = new IncidentHistories();
   for await (const entry of log.entries(1, { operations: incidentOperations })) histories.add(entry);
   return histories;
 }
 
-/**
- * Reads the incidents of one target out of the audit log.
- *
- * @throws TokenctlError as {@link readIncidentHistories}.
- */
+/** Reads the incidents of one target out of the audit log. Throws as {@link readIncidentHistories}. */
 export async function readIncidentHistory(options: {
   log: Pick<AuditLog, 'entries'>;
   description: Place;
@@ -75,10 +67,8 @@ export async function readIncidentHistory(options: {
 }
 
 /**
- * Sets when an open incident is to be lifted; null for not by itself.
- *
- * @returns Its id, whole.
- * @throws TokenctlError `not_found`, `usage` for one that is lifted, `audit_unavailable`.
+ * Sets when an open incident is to be lifted, null for not by itself; returns its whole id. Throws
+ * `not_found`, `usage` for one that is lifted, `audit_unavailable`.
  */
 export async function extendIncident(
   options: Omit<JournalOptions, 'operation'> & {
@@ -144,7 +134,6 @@ export interface NotesOf {
 
 /**
  * Streams the notes of these operations about an incident, oldest first, each with who made it.
- *
  * @throws TokenctlError `log_broken`, `audit_unavailable`.
  */
 export async function* incidentNotes(
@@ -167,9 +156,8 @@ export function incidentReference(
 }
 
 /**
- * The open or lifted incident of an id, or of the beginning of one where that is one incident's only: at the target, or
- * else at another address of its controller.
- *
+ * The open or lifted incident of an id, or of the beginning of one where that is one incident's only: at the
+ * target, or else at another address of its controller.
  * @param histories The target's first.
  * @throws TokenctlError `not_found`, `usage` for an empty id.
  */

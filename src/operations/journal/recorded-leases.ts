@@ -28,11 +28,7 @@ export async function readAllLeases(log: Pick<AuditLog, 'entries'>): Promise<rea
   return book.all;
 }
 
-/**
- * The leases of one controller, at whichever of its addresses they began.
- *
- * @throws TokenctlError as the log.
- */
+/** The leases of one controller, at whichever of its addresses they began. Throws as the log. */
 export async function readLeases(
   log: Pick<AuditLog, 'entries'>,
   description: Place,
@@ -51,11 +47,7 @@ export class LeaseReader {
     this.#log = log;
   }
 
-  /**
-   * The leases of one controller, as of now.
-   *
-   * @throws TokenctlError as the log.
-   */
+  /** The leases of one controller, as of now. Throws as the log. */
   async read(description: Place): Promise<readonly Lease[]> {
     await this.#goOn();
     return this.#book.all.filter(({ target }) => isSameController(target, description));
@@ -83,11 +75,7 @@ export interface DueLeases {
   readonly elsewhere: readonly Lease[];
 }
 
-/**
- * The leases past their end, here and in other contexts. Reads only the log.
- *
- * @throws TokenctlError as the log.
- */
+/** The leases past their end, here and in other contexts. Reads only the log. Throws as the log. */
 export async function dueLeases(options: {
   log: Pick<AuditLog, 'entries'>;
   description: Place;
@@ -99,9 +87,8 @@ export async function dueLeases(options: {
 }
 
 /**
- * The open leases of all controllers, for what can do without them: a list, a remark. Says why they are not known otherwise, as a
- * sentence.
- *
+ * The open leases of all controllers, for what can do without them: a list, a remark. Says why they are not
+ * known otherwise, as a sentence.
  * @throws TokenctlError `interrupted` only.
  */
 export async function knownLeases(
@@ -121,11 +108,7 @@ export function leasesByToken(leases: readonly Lease[], description: Place): Rea
   return new Map(here.flatMap((lease) => (lease.token === null ? [] : [[lease.token.id, lease] as const])));
 }
 
-/**
- * The lease of an id, or of the beginning of one where that is one lease's only; by the id of its token as well.
- *
- * @throws TokenctlError `not_found`
- */
+/** The lease of an id, of the only one that begins so, or of the id of its token. Throws `not_found`. */
 export function requireLease(leases: readonly Lease[], id: string): Lease {
   const found = leases.filter((lease) => lease.id === id || String(lease.token?.id) === id);
   const near = found.length > 0 || id === '' ? found : leases.filter((lease) => lease.id.startsWith(id));
@@ -174,11 +157,7 @@ export async function planExtension(
   return { ...lease, until: until.toISOString() };
 }
 
-/**
- * Records the end that {@link planExtension} gave a lease. Changes nothing at the target.
- *
- * @throws TokenctlError `audit_unavailable`
- */
+/** Records the end that {@link planExtension} gave a lease. Throws `audit_unavailable`. */
 export async function extendLease(
   options: Omit<JournalOptions, 'operation'>,
   { id, token, until }: Lease,

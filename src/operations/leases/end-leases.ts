@@ -24,10 +24,9 @@ export interface EndedLease {
 }
 
 /**
- * Ends leases now: revokes their tokens, verifies that, and records what became of each. A token is revoked only if it is that of the
- * lease: another one can have its number where a database was restored. One that is not listed is gone, if the account would see
- * it; running it again finishes the work.
- *
+ * Ends leases now: revokes their tokens, verifies that, and records what became of each. A token is revoked
+ * only if it is that of the lease: another one can have its number where a database was restored. One that is
+ * not listed is gone, if the account would see it; running it again finishes the work.
  * @param leases Open ones of this controller.
  * @throws TokenctlError `audit_unavailable`, and what the target throws where nothing could be tried.
  */
@@ -144,11 +143,7 @@ function unseenOf({ target, owner }: Lease, description: TargetDescription): str
   return unseenPart(description, { users: [owner.username] });
 }
 
-/**
- * That leases were left, as an error; undefined if all ended.
- *
- * @param hint What to do.
- */
+/** That leases were left, as an error with what to do; undefined if all ended. */
 export function leftLeases(ended: readonly EndedLease[], hint: string): TokenctlError | undefined {
   const left = ended.filter(({ how }) => how === null);
   const [first] = left;

@@ -67,11 +67,7 @@ export async function makeLimitedToken(
 /** By how much the stored expiry of a token may be before the end that it was asked for, in milliseconds. */
 const ROUNDING_MS = 1000;
 
-/**
- * Refuses a lifetime that is longer than the one that the controller gives new tokens.
- *
- * @throws TokenctlError `usage`; nothing where this account may not read the settings.
- */
+/** Refuses a lifetime longer than that of new tokens (`usage`), if this account may read the settings. */
 export async function requireWithinLifetime(target: Target, seconds: number): Promise<void> {
   const { values } = await knownSettings(target);
   const lifetime = values?.OAUTH2_PROVIDER?.ACCESS_TOKEN_EXPIRE_SECONDS;

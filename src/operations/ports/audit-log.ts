@@ -93,12 +93,9 @@ export interface Pruning {
 export interface AuditLog {
   append(draft: EntryDraft): Promise<Entry>;
   /**
-   * Streams the entries, first to last.
-   *
-   * @param from The number of the first one; all of them where not given.
-   * @param only Leaves out all others, many times faster than reading them: what evidently states another
-   * operation is read no further.
-   * @throws TokenctlError `log_broken` at a line that is no entry.
+   * Streams the entries, first to last, from the one of this number. `only` leaves out all others, many times
+   * faster than reading them: what evidently states another operation is read no further. Throws `log_broken`
+   * at a line that is no entry.
    */
   entries(from?: number, only?: EntrySelection): AsyncIterable<Entry>;
   head(): Promise<Head>;
@@ -112,23 +109,20 @@ export interface AuditLog {
   /** The intents without an outcome whose run no process has locked: what a killed process left behind. */
   abandonedIntents(): Promise<readonly Entry[]>;
   /**
-   * Closes the log's file and goes on in a new one, whose first entry follows from the last of the old;
-   * null for an empty log. Absent if the log is not a file.
-   *
+   * Closes the log's file and goes on in a new one, whose first entry follows from the last of the old; null
+   * for an empty log. Absent if the log is not a file.
    * @throws TokenctlError `log_broken`, `audit_unavailable`.
    */
   rotate?(actor: LogActor): Promise<Rotation | null>;
   /**
-   * Removes closed files whose entries are all older than an instant and have an outcome, after recording that in an
-   * entry. Null if no file qualifies. Absent if the log is not a file.
-   *
+   * Removes closed files whose entries are all older than an instant and have an outcome, after recording
+   * that in an entry. Null if no file qualifies. Absent if the log is not a file.
    * @throws TokenctlError `audit_unavailable`.
    */
   prune?(before: Date, actor: LogActor): Promise<Pruning | null>;
   /**
-   * The names of the files that `prune` would remove after a rotation; the current file goes by its own name. Absent with
-   * `prune`.
-   *
+   * The names of the files that `prune` would remove after a rotation; the current file goes by its own name.
+   * Absent with `prune`.
    * @throws TokenctlError `audit_unavailable`.
    */
   filesToPrune?(before: Date): Promise<readonly string[]>;
@@ -137,21 +131,12 @@ export interface AuditLog {
 
 /** Stores the keys that sign checkpoints, in the text form of `domain/note-key.ts`. */
 export interface LogKeys {
-  /**
-   * Keeps a new key.
-   *
-   * @throws TokenctlError `configuration` where there is one already, or it cannot be kept.
-   */
+  /** Keeps a new key. Throws `configuration` where there is one already, or it cannot be kept. */
   create(key: { readonly signer: Secret; readonly verifier: string }): Promise<void>;
-  /**
-   * The private key.
-   *
-   * @throws TokenctlError `configuration` if it is missing or cannot be read.
-   */
+  /** The private key. Throws `configuration` if it is missing or cannot be read. */
   signer(): Promise<Secret>;
   /**
    * The public keys, oldest first: those that were replaced still verify what they signed.
-   *
    * @throws TokenctlError `configuration` if they are missing or cannot be read.
    */
   verifiers(): Promise<readonly string[]>;

@@ -5,15 +5,12 @@ export interface Directory {
   /** What the configuration calls it. */
   readonly name: string;
   /**
-   * Reads all users, each once.
-   *
-   * @param options.now By the clock of the controller: an account that expired before it is disabled.
-   * @throws TokenctlError for an answer that is not complete, as well as for one that cannot be had.
+   * Reads all users, each once. An account that expired before `now`, by the clock of the controller, is
+   * disabled. Throws for an answer that is not complete, as well as for one that cannot be had.
    */
   read(options: { readonly now: Date; readonly signal?: AbortSignal | undefined }): Promise<DirectoryUsers>;
   /**
    * Asks for users one by one, whatever {@link read} listed: a list may end early and look whole.
-   *
    * @returns An answer to each question, in their order. What goes wrong with one is its answer.
    * @throws TokenctlError if nothing can be asked.
    */

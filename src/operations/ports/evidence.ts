@@ -250,10 +250,9 @@ export interface Cleaner {
   refusal(act: CleaningAct): string | null;
   /**
    * Carries out an act. What is so already stays so. Throws `TokenctlError` as a target does.
-   *
    * @returns `unchanged` if there was nothing to do: the object is deleted, or the job has ended.
-   * @throws TokenctlError `unsupported` where the target refuses it, for example because the object is in use, or was changed since
-   * it was read.
+   * @throws TokenctlError `unsupported` where the target refuses it, for example because the object is in
+   * use, or was changed since it was read.
    */
   apply(act: CleaningAct, values: CleaningValues): Promise<'done' | 'unchanged'>;
 }

@@ -24,9 +24,8 @@ export interface LogSink {
   /**
    * Hands records over, in order. Returns once the sink took them all: a file has them on the disk, a web
    * server said so, a connection's other end may still lose what is on its way.
-   *
-   * @throws TokenctlError `target_unreachable`, `permission_refused`, `target_misbehaved`, `partly_done`: some of
-   * them may have been taken.
+   * @throws TokenctlError `target_unreachable`, `permission_refused`, `target_misbehaved`, `partly_done`:
+   * some of them may have been taken.
    */
   send(records: readonly string[]): Promise<void>;
   close(): Promise<void>;

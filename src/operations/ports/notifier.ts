@@ -26,10 +26,9 @@ export interface Mailer {
   readonly name: string;
   /**
    * Sends it. Takes a bounded time.
-   *
    * @returns `sent` once it was accepted; `refused` if the recipient is refused for good (RFC 5321: 5yz).
-   * @throws TokenctlError `target_unreachable` if a later attempt may succeed; `permission_refused` or `target_misbehaved`
-   * if the server takes no message of this sender.
+   * @throws TokenctlError `target_unreachable` if a later attempt may succeed; `permission_refused` or
+   * `target_misbehaved` if the server takes no message of this sender.
    */
   send(mail: Mail): Promise<'sent' | 'refused'>;
   close(): Promise<void>;
@@ -41,9 +40,8 @@ export interface Notifier {
   readonly name: string;
   /**
    * Sends it, and returns when it was accepted. Takes a bounded time.
-   *
-   * @throws TokenctlError `target_unreachable` if a later attempt may succeed, `target_misbehaved` or `permission_refused`
-   * if the notice was refused for good.
+   * @throws TokenctlError `target_unreachable` if a later attempt may succeed, `target_misbehaved` or
+   * `permission_refused` if the notice was refused for good.
    */
   send(notice: Notice): Promise<void>;
   close(): Promise<void>;

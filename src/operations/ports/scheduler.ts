@@ -104,11 +104,7 @@ export interface JobStore {
    * not stop until that time comes.
    */
   tickState(job: string, now: Date): Promise<TickState>;
-  /**
-   * Claims a tick and begins its run.
-   *
-   * @returns null if the tick was claimed before, or another tick of the job is open.
-   */
+  /** Claims a tick and begins its run; null if it was claimed before, or another tick of the job is open. */
   claim(tick: TickName & { readonly kind: TickKind }, claimant: Claimant): Promise<Claim | null>;
   /**
    * Claims the job's open tick again if its lease expired or its retry is due; with `early`, before the retry is due.
@@ -129,11 +125,7 @@ export interface JobStore {
   run(id: string): Promise<RunRecord | null>;
   /** The last completion of each job. */
   lastSuccesses(): Promise<ReadonlyMap<string, Date>>;
-  /**
-   * Records that this process runs jobs on their schedules.
-   *
-   * @param aliveMs how long that counts from now, in milliseconds; 0 where it ends
-   */
+  /** Records that this process runs jobs on schedule, for so many milliseconds from now; 0 where it ends. */
   beat(holder: string, aliveMs: number): Promise<void>;
   sighting(): Promise<SchedulerSighting>;
   /** Deletes runs and ended ticks from before an instant, but never a job's newest tick. */

@@ -7,16 +7,13 @@ export interface SecretStore {
   /** What messages call it: `The store ci (secret/ci/awx at vault.example.com)`. */
   readonly name: string;
   /**
-   * Reads what is there; null where there is nothing.
-   *
-   * @throws TokenctlError `target_unreachable`, `credentials_refused`, `permission_refused`, `target_misbehaved`, `configuration`,
-   * `interrupted`
+   * Reads what is there; null where there is nothing. Throws `target_unreachable`, `credentials_refused`,
+   * `permission_refused`, `target_misbehaved`, `configuration`, `interrupted`.
    */
   read(signal?: AbortSignal): Promise<Secret | null>;
   /**
-   * Writes a value in the place of `over`, and leaves all else that is stored beside it as it is. Whether it was written is not
-   * known after an error other than `store_changed`: read it.
-   *
+   * Writes a value in the place of `over`, and leaves all else that is stored beside it as it is. Whether it
+   * was written is not known after an error other than `store_changed`: read it.
    * @param over What was read there last: where something else is there by now, nothing is written.
    * @throws TokenctlError `store_changed`, and as {@link read} does
    */

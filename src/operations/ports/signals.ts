@@ -116,11 +116,7 @@ export interface SignalSelector {
 export interface SignalStore {
   /** Records a signal unless it is known. */
   record(signal: NewSignal): Promise<Recorded>;
-  /**
-   * Claims signals that wait, oldest first, and those whose lease expired.
-   *
-   * @param lease In milliseconds of the store's clock.
-   */
+  /** Claims signals that wait, oldest first, and those whose lease (in milliseconds) expired. */
   claim(options: {
     holder: string;
     lease: number;
@@ -129,19 +125,16 @@ export interface SignalStore {
   }): Promise<readonly SignalClaim[]>;
   renew(claims: readonly SignalClaim[], lease: number): Promise<void>;
   /**
-   * Counts users whom signals are about against a limit, before anything is done for them. All replicas count together, by the
-   * store's clock.
-   *
-   * @returns those who are counted now; who was counted within this time is not counted again. Null if, with them, more than
-   * `limit` users were counted: none is then.
+   * Counts users whom signals are about against a limit, before anything is done for them. All replicas count
+   * together, by the store's clock.
+   * @returns those who are counted now; who was counted within this time is not counted again. Null if, with
+   * them, more than `limit` users were counted: none is then.
    */
   admit(users: readonly string[], limit: AdmissionLimit): Promise<readonly string[] | null>;
   /** Takes back what {@link admit} counted, as nothing was done for these users. */
   uncount(users: readonly string[], limit: Pick<AdmissionLimit, 'countedAs'>): Promise<void>;
   /**
-   * Ends claims with the same outcome.
-   *
-   * @returns those that were not lost; of the others, nothing is recorded
+   * Ends claims with the same outcome; returns those that were not lost: of the others nothing is recorded.
    */
   settle(claims: readonly SignalClaim[], outcome: SignalOutcome, now: Date): Promise<readonly SignalClaim[]>;
   /** Ends the leases of holders that are known to be dead, so that nobody waits for them to expire. */

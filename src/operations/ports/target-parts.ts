@@ -16,22 +16,17 @@ import type {
 
 export interface Users {
   /**
-   * Streams the users that the caller may see, ordered as tokens are.
-   *
-   * @throws TokenctlError `unsupported` where the target refuses one of the criteria.
+   * Streams the users that the caller may see, ordered as tokens are. Throws `unsupported` for a criterion.
    */
   list(selector?: UserSelector): AsyncIterable<User>;
   /**
-   * The mail addresses of users, and to which of some organizations they belong. Users that do not exist, or that the caller
-   * may not see, are left out. A gateway's database tells no organizations.
-   *
+   * The mail addresses of users, and to which of some organizations they belong. Users that do not exist, or
+   * that the caller may not see, are left out. A gateway's database tells no organizations.
    * @param names User names, exactly.
    */
   contacts(names: readonly string[], organizations: readonly string[]): Promise<readonly Contact[]>;
   /**
-   * All organizations or teams that the caller may see, ascending by id.
-   *
-   * @throws TokenctlError `unsupported` where the target has none, `permission_refused`.
+   * All organizations or teams that the caller may see, by id. Throws `unsupported`, `permission_refused`.
    */
   groups(kind: GroupKind): Promise<readonly Group[]>;
   /**
@@ -41,24 +36,18 @@ export interface Users {
    * @throws TokenctlError `unsupported` where the target does not tell, `permission_refused` where not to this caller.
    */
   ofGroup(group: Pick<Group, 'kind' | 'id'>): Promise<readonly UserReference[]>;
-  /**
-   * How identity providers know the users that the caller may see, ascending by id.
-   *
-   * @throws TokenctlError `permission_refused` where that may not be read.
-   */
+  /** How identity providers know the users that the caller sees, by id. Throws `permission_refused`. */
   identities(): AsyncIterable<UserIdentities>;
   /**
-   * The ids of the users with a mail address, in any letter case, or with an account at an identity provider; null if the
-   * target does not show accounts, or not to this caller.
-   *
+   * The ids of the users with a mail address, in any letter case, or with an account at an identity provider;
+   * null if the target does not show accounts, or not to this caller.
    * @throws TokenctlError `permission_refused` where mail addresses may not be read.
    */
   identified(by: UserIdentity): Promise<readonly number[] | null>;
   /**
    * Deactivates a user or activates one again.
-   *
-   * @param options.spareLastSuperuser Refuses to deactivate the only active superuser, whoever else deactivates superusers at the same
-   * time. Over REST only a superuser deactivates others, and is left.
+   * @param options.spareLastSuperuser Refuses to deactivate the only active superuser, whoever else
+   * deactivates superusers at the same time. Over REST only a superuser deactivates others, and is left.
    * @returns Whether anything changed.
    * @throws TokenctlError `unsupported` without the capability, `not_found` for a user that does not exist,
    * `permission_refused`, `lockout_refused` for the only active superuser.
@@ -98,11 +87,7 @@ export interface Applications {
   list(names?: readonly string[]): Promise<readonly Application[]>;
   /** An application; null without one of this id, or the caller may not see it. */
   find(id: number): Promise<ApplicationDetails | null>;
-  /**
-   * Deletes an application, and with it its access tokens, refresh tokens and authorization codes.
-   *
-   * @returns Whether it was there.
-   */
+  /** Deletes an application, its access and refresh tokens and its codes. Returns whether it was there. */
   delete(id: number): Promise<boolean>;
   /**
    * Gives a confidential application a new client secret. Its tokens stay. Absent over REST, where no secret can be replaced.
@@ -117,7 +102,6 @@ export interface Applications {
 export interface ActivityStream {
   /**
    * Streams the activity stream, oldest first.
-   *
    * @throws TokenctlError `unsupported` where the target refuses one of the criteria, `permission_refused`
    * where the caller may not read it.
    */
@@ -188,26 +172,20 @@ export const PATIENCE: Patience = { timeoutMs: 5000 };
 export interface Settings {
   /**
    * What only a remark needs is read with `knownSettings`.
-   *
    * @param patience Over REST. A wait of this kind that was in vain is not repeated.
    * @throws TokenctlError `permission_refused`, and what requests and statements throw.
    */
   read(patience?: Patience): Promise<AuthenticationSettings>;
   /**
-   * Writes the given keys and returns the settings as the target then has them. Null leaves a setting alone.
-   *
-   * @throws TokenctlError `unsupported` for a value of a setting that the target has not.
+   * Writes the given keys (not those of null), and returns the settings as they are then. Throws
+   * `unsupported`.
    */
   write(change: Partial<AuthenticationSettings>): Promise<AuthenticationSettings>;
 }
 
 /** The passwords of local accounts. */
 export interface Passwords {
-  /**
-   * Sets the password of a user.
-   *
-   * @throws TokenctlError `unsupported` where the target rejects it.
-   */
+  /** Sets the password of a user. Throws `unsupported` where the target rejects it. */
   set(userId: number, password: Secret): Promise<void>;
   /** Whether a request with this name and password is answered: false also where passwords are not accepted at all. */
   accepts(user: UserReference, password: Secret): Promise<boolean>;

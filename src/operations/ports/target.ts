@@ -103,23 +103,20 @@ export interface Target {
   /** Finds out who answers and who the caller is. Reads only. */
   describe(): Promise<TargetDescription>;
   /**
-   * Streams what the selector names, each token once, a page at a time and never all at once; ascending
-   * by id, save that a selector too long for one question is asked in parts, one part after the other.
-   *
+   * Streams what the selector names, each token once, a page at a time and never all at once; ascending by
+   * id, save that a selector too long for one question is asked in parts, one part after the other.
    * @throws TokenctlError `unsupported` where the target refuses one of the criteria.
    */
   tokens(selector: Selector): Rows<Token>;
   /**
-   * The same tokens as `tokens`, with only what a plan counts; absent where that is no cheaper. The
-   * creation of a refresh token is told, that of the access token is not.
-   *
+   * The same tokens as `tokens`, with only what a plan counts; absent where that is no cheaper. The creation
+   * of a refresh token is told, that of the access token is not.
    * @throws TokenctlError as `tokens` does.
    */
   tokensToPlan?(selector: Selector): Rows<PlannedToken>;
   /**
-   * Tells of each of the same tokens, once, which conditions it meets (a bit each, the lowest for the first; 31 conditions at
-   * most). Absent where that is no cheaper than `tokens`.
-   *
+   * Tells of each of the same tokens, once, which conditions it meets (a bit each, the lowest for the first;
+   * 31 conditions at most). Absent where that is no cheaper than `tokens`.
    * @param each Must not keep the token: it is the same object for all.
    * @returns False, with nothing told, if it cannot decide them as they are judged in place.
    * @throws TokenctlError as `tokens` does.
@@ -156,10 +153,9 @@ export interface Target {
   /** How `identify` finds out whose a token's value is: by its hash in the tables, or by presenting it. */
   readonly identifies: 'by_hash' | 'by_trying';
   /**
-   * Finds out whose these token values are, in the order given; yields nothing for one that is no token
-   * here. A target that identifies by trying presents each value, which may count as a use, and finds no refresh
+   * Finds out whose these token values are, in the order given; yields nothing for one that is no token here.
+   * A target that identifies by trying presents each value, which may count as a use, and finds no refresh
    * tokens. A value reaches nothing but the target.
-   *
    * @throws Whatever `beforeUse` throws.
    */
   identify(values: readonly Secret[], options?: IdentifyOptions): AsyncIterable<Identified>;

@@ -14,10 +14,7 @@ interface GivenApproval {
 }
 
 /**
- * Records an approval in the audit log, before it is written to its file.
- *
- * @returns The run's UUID.
- * @throws TokenctlError `audit_unavailable`: nothing was approved.
+ * Records an approval before it is written to its file; returns the run's UUID. Throws `audit_unavailable`.
  */
 export async function noteApproval(given: GivenApproval): Promise<string> {
   const { log, actor, plan, approval, reason, ticket } = given;

@@ -32,11 +32,10 @@ interface Drain {
 }
 
 /**
- * Revokes tokens until none is live. A client that gets a token every few milliseconds, by a refresh token or by a token that it has,
- * gets the next one before a plan is carried out, and before its intent is on disk. So the intent is to revoke every
- * live token of the selection: they are listed and revoked repeatedly, and the outcome lists those that were revoked.
- * Refresh tokens come first, since their next use makes a pair.
- *
+ * Revokes tokens until none is live. A client that gets a token every few milliseconds, by a refresh token or
+ * by a token that it has, gets the next one before a plan is carried out, and before its intent is on disk.
+ * So the intent is to revoke every live token of the selection: they are listed and revoked repeatedly, and
+ * the outcome lists those that were revoked. Refresh tokens come first, since their next use makes a pair.
  * @returns What it did; empty if no token was live.
  * @throws TokenctlError `audit_unavailable` where the log fails before anything was tried, and
  * `outcome_unrecorded` where it fails later.
@@ -199,11 +198,7 @@ async function liveAccessTokens(target: Target, selector: Selector): Promise<Liv
   return live.sort((one, other) => other.id - one.id);
 }
 
-/**
- * The ids of the refresh tokens of a selection that are live, without an access token or beside one.
- *
- * @throws TokenctlError whatever the target throws.
- */
+/** The ids of the refresh tokens of a selection that are live, without an access token or beside one. */
 export async function liveRefreshTokens(target: Target, selector: Selector): Promise<number[]> {
   const ids: number[] = [];
   const states = ['live', 'orphaned'] as const;

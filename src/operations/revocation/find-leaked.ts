@@ -164,9 +164,8 @@ async function withStates(
 
 /**
  * Plans the revocation of exactly the live tokens among those found: of access tokens with the refresh token
- * beside each where the target can, and of refresh tokens that are not revoked. Where a token could only be narrowed down to several, none of them is
- * planned. Reads only.
- *
+ * beside each where the target can, and of refresh tokens that are not revoked. Where a token could only be
+ * narrowed down to several, none of them is planned. Reads only.
  * @throws TokenctlError whatever the target throws.
  */
 export async function planLeaked(options: {

@@ -41,7 +41,6 @@ const PACKED: readonly {
 
 /**
  * Decodes UTF-8, or UTF-16 with or without a byte order mark, which shells on Windows write.
- *
  * @throws TokenctlError `usage` for an input that is packed or binary: it would look like one without values.
  */
 export async function* textOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {

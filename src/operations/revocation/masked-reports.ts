@@ -7,9 +7,8 @@ export interface ReportedFinding {
 }
 
 /**
- * Reads a whole report of scanners that mask or hash what they find, unless told otherwise: Trivy, Semgrep, detect-secrets, ggshield,
- * Checkov and GitLab's secret detection.
- *
+ * Reads a whole report of scanners that mask or hash what they find, unless told otherwise: Trivy, Semgrep,
+ * detect-secrets, ggshield, Checkov and GitLab's secret detection.
  * @returns Null for anything else.
  */
 export function readMaskedReport(value: unknown): readonly ReportedFinding[] | null {

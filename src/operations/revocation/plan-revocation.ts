@@ -52,7 +52,7 @@ export interface PlanRevocationOptions {
  *
  * @throws TokenctlError `usage` for a selector without meaning, `not_found` for a user or application
  * that does not exist, `plan_too_large` for a plan above `atMost`, `unsupported` for sessions where the
- * target has none, and whatever the target throws.
+ * target has none.
  */
 export async function planRevocation(options: PlanRevocationOptions): Promise<RevocationPlan> {
   const { target, selector, findings } = options;
@@ -149,11 +149,7 @@ function ascending(userIds: 'all' | number[]): PlannedSessions['userIds'] {
   return userIds === 'all' ? userIds : userIds.sort((a, b) => a - b);
 }
 
-/**
- * Refuses a plan of more tokens than allowed.
- *
- * @throws TokenctlError `plan_too_large`
- */
+/** Refuses a plan of more tokens than allowed. Throws `plan_too_large`. */
 export function refuseTooLarge(planned: number, atMost: number | undefined): void {
   if (atMost === undefined || planned <= atMost) return;
   throw new TokenctlError(

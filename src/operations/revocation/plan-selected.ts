@@ -32,11 +32,10 @@ export interface SelectedPlan {
 }
 
 /**
- * Plans a revocation as it was asked for: resolves names, reads the tokens, and refuses a selection of which this account sees
- * nothing.
- *
- * @throws TokenctlError `permission_refused` if no selected token is visible, and as {@link planRevocation} and
- * {@link planFromSaved}
+ * Plans a revocation as it was asked for: resolves names, reads the tokens, and refuses a selection of which
+ * this account sees nothing.
+ * @throws TokenctlError `permission_refused` if no selected token is visible, and as {@link planRevocation}
+ * and {@link planFromSaved}
  */
 export async function planSelected(options: PlanSelectedOptions): Promise<SelectedPlan> {
   const selected = await planVisible(options);

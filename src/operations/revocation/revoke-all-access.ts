@@ -84,10 +84,8 @@ async function revokeAndWait(
 }
 
 /**
- * Revokes until nothing is left.
- *
- * @returns `clear` if nothing was there, `revoked` if something was and nothing is left, `left` if passes did not help, and `nobody` if
- * the selection names nobody.
+ * Revokes until nothing is left: `clear` if nothing was there, `revoked` if something was and nothing is
+ * left, `left` if passes did not help, and `nobody` if the selection names nobody.
  */
 async function revokeInPasses(
   work: OperationRun,

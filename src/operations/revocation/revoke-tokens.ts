@@ -32,15 +32,13 @@ export interface RevokeTokensOptions extends Change, RevocationListeners {
 const CONCURRENCY = 3;
 
 /**
- * Carries out a revocation plan: closes what killed runs left open, records the intent, revokes in
- * batches of which several are under way, each recorded before and after: authorization codes, refresh tokens without a planned access token
- * first, then access tokens with the refresh tokens beside them, then ends sessions. Reads again what was
- * tried, revokes the caller's own credential last and singly, and counts what was made since the plan. Running
- * it again finishes the work.
- *
- * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after
- * something was; what the target throws where nothing could be tried. A target that fails half-way is
- * reported in `stopped` instead.
+ * Carries out a revocation plan: closes what killed runs left open, records the intent, revokes in batches of
+ * which several are under way, each recorded before and after: authorization codes, refresh tokens without a
+ * planned access token first, then access tokens with the refresh tokens beside them, then ends sessions.
+ * Reads again what was tried, revokes the caller's own credential last and singly, and counts what was made
+ * since the plan. Running it again finishes the work.
+ * @throws TokenctlError as any {@link OperationRun}. A target that fails half-way is reported in `stopped`
+ * instead.
  */
 export async function revokeTokens(options: RevokeTokensOptions): Promise<RevocationReport> {
   const { plan, clock } = options;
@@ -191,18 +189,13 @@ function verificationOf(
 
 /**
  * Refuses a plan of which the caller may carry out nothing but the part that is its own.
- *
  * @throws TokenctlError `permission_refused` for a system auditor, if the plan has tokens of others.
  */
 export function requireMayRevoke(plan: RevocationPlan, description: TargetDescription): void {
   if (plan.owners.some((owner) => owner !== description.identity.username)) requireMayChange(description);
 }
 
-/**
- * The refusal that carrying out a plan would meet, for its dry run.
- *
- * @returns Undefined if nothing is known that would refuse it, or if there is nothing to revoke.
- */
+/** The refusal that carrying out a plan would meet, for its dry run; undefined if none is known. */
 export function revocationRefusal(
   plan: RevocationPlan,
   description: TargetDescription,
@@ -259,9 +252,7 @@ async function verifyOthers(work: OperationRun, tally: RevocationTally): Promise
 
 /**
  * Finds out what became of one of the caller's own tokens, right after it was tried: if it was the credential
- * itself, its being refused shows that it is revoked.
- *
- * @param since Where the tally stood before; nothing is read where it was not tried.
+ * itself, its being refused shows that it is revoked. Nothing is read if the tally still stands where it did.
  */
 async function verifyOwn(work: OperationRun, tally: RevocationTally, since: Mark): Promise<ReadAgain> {
   const ids = tally.access.tried.slice(since.access);

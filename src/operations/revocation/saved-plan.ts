@@ -94,8 +94,7 @@ const MAX_TOKENS = 100_000;
 
 /**
  * Saves a plan: reads what tells its tokens from others that might have their ids later. Changes nothing.
- *
- * @throws TokenctlError `plan_too_large` above 100,000 tokens, and whatever the target throws.
+ * @throws TokenctlError `plan_too_large` above 100,000 tokens.
  */
 export async function savePlan(options: {
   readonly plan: RevocationPlan;
@@ -176,8 +175,7 @@ export function digestOf(saved: Omit<SavedPlan, 'digest'> | Omit<SavedLockdown, 
  * Reads only.
  *
  * @throws TokenctlError `plan_outdated` for the plan of another controller, or if an id now belongs to another token;
- * `unsupported` if this target cannot revoke the refresh tokens or authorization codes of the plan; `plan_too_large`; and
- * whatever the target throws.
+ * `unsupported` if this target cannot revoke the refresh tokens or authorization codes of the plan; `plan_too_large`.
  */
 export async function planFromSaved(
   options: ReadTarget & {
@@ -307,11 +305,7 @@ function hasSameNames(one: PlannedToken | undefined, other: PlannedToken): boole
   return one?.user?.username === other.user?.username && one?.application === other.application;
 }
 
-/**
- * Refuses the plan of another controller.
- *
- * @throws TokenctlError `plan_outdated`
- */
+/** Refuses the plan of another controller. Throws `plan_outdated`. */
 export function requireSameController(
   { target }: Pick<PlanFile, 'target'>,
   description: TargetDescription,
@@ -366,9 +360,8 @@ interface ApprovedPlan {
 }
 
 /**
- * Verifies that a plan is approved by another person than the ones who made it and are about to apply it, and that it was
- * not applied before. One whose run failed in part may be applied again to finish.
- *
+ * Verifies that a plan is approved by another person than the ones who made it and are about to apply it, and
+ * that it was not applied before. One whose run failed in part may be applied again to finish.
  * @throws TokenctlError `not_approved`; `plan_outdated` if it was applied; `log_broken`, `audit_unavailable`
  */
 export async function requireApproved({
@@ -402,7 +395,6 @@ export interface AppliedPlan {
 
 /**
  * Finds the run that applied a plan; null if the audit log has none.
- *
  * @throws TokenctlError `log_broken`, `audit_unavailable`
  */
 export async function findApplied(

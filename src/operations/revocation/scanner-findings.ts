@@ -79,9 +79,8 @@ export function readFinding(value: unknown): ScannerFinding | null {
 }
 
 /**
- * Reads a result of SARIF 2.1.0 (section 3.27). Its snippets hold the secret where the scanner writes it; gitleaks does,
- * TruffleHog does not.
- *
+ * Reads a result of SARIF 2.1.0 (section 3.27). Its snippets hold the secret where the scanner writes it;
+ * gitleaks does, TruffleHog does not.
  * @returns Null for anything else.
  */
 export function readSarifResult(value: unknown): ScannerFinding | null {

@@ -3,20 +3,15 @@ import type { Bound, LockdownScope, Measures } from '../../domain/incident/incid
 import type { Application, User } from '../../domain/token.ts';
 import type { Target } from '../ports/target.ts';
 
-/**
- * The users of these names, by id; names without one are left out.
- *
- * @throws TokenctlError whatever the target throws.
- */
+/** The users of these names, by id; names without one are left out. */
 export async function bindUsers(target: Target, names: readonly string[]): Promise<readonly Bound[]> {
   if (names.length === 0) return [];
   return (await Array.fromAsync(target.users.list({ names }))).map(boundUser);
 }
 
 /**
- * A scope with the ids of what it names, and measures with those of the users to keep active. What has ids already, and what
- * names nothing, is left as it is.
- *
+ * A scope with the ids of what it names, and measures with those of the users to keep active. What has ids
+ * already, and what names nothing, is left as it is.
  * @throws TokenctlError whatever the target throws.
  */
 export async function bindOrder<Order extends { readonly scope: LockdownScope; readonly measures: Measures }>(
@@ -73,9 +68,8 @@ interface Taken {
 
 /**
  * Reads what became of users or applications since their names were resolved. Changes nothing.
- *
- * @throws TokenctlError `plan_outdated` if one of the names is another's now, or if one is not the user or application that was
- * meant, and whatever the target throws.
+ * @throws TokenctlError `plan_outdated` if one of the names is another's now, or if one is not the user or
+ * application that was meant.
  */
 export async function readSince(
   target: Target,
@@ -88,11 +82,7 @@ export async function readSince(
   return since;
 }
 
-/**
- * What became of the names of a scope, as sentences; none where they are what they were.
- *
- * @throws TokenctlError whatever the target throws.
- */
+/** What became of the names of a scope, as sentences; none where they are what they were. */
 export async function namesSince(target: Target, scope: LockdownScope): Promise<readonly string[]> {
   if (!('names' in scope) || scope.bound === undefined) return [];
   const kind = scope.kind === 'users' ? 'user' : 'application';
@@ -119,11 +109,7 @@ function capitalized(text: string): string {
   return `${text[0]?.toUpperCase() ?? ''}${text.slice(1)}`;
 }
 
-/**
- * As {@link readSince} for all that a lockdown names.
- *
- * @throws TokenctlError as {@link readSince}.
- */
+/** As {@link readSince} for all that a lockdown names. */
 export async function requireMeant(
   target: Target,
   order: { readonly scope: LockdownScope; readonly measures: Measures },

@@ -13,10 +13,9 @@ export type KnownSettings =
     };
 
 /**
- * Reads the settings for what can do without them: a revocation, a plan, a remark. Where they cannot be read, for whatever
- * reason, says why instead. A proxy may hide them, a role may lack the right, a version may answer otherwise. What is to change
- * settings reads them itself.
- *
+ * Reads the settings for what can do without them: a revocation, a plan, a remark. Where they cannot be read,
+ * for whatever reason, says why instead. A proxy may hide them, a role may lack the right, a version may
+ * answer otherwise. What is to change settings reads them itself.
  * @throws TokenctlError `interrupted` only.
  */
 export async function knownSettings({ settings }: Pick<Target, 'settings'>): Promise<KnownSettings> {

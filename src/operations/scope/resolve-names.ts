@@ -29,7 +29,7 @@ export interface ResolvedSelection {
  *
  * @throws TokenctlError as {@link usersOfGroups}; `usage` for an invalid selection, and for one that leaves out all that it names; `not_found` for a
  * name or a pattern, also a negated one, that nothing matches: it is probably a typing error;
- * `permission_refused` as {@link resolveNames}; and whatever the target throws.
+ * `permission_refused` as {@link resolveNames}.
  */
 export async function resolveSelection(target: Target, selection: Selection): Promise<ResolvedSelection> {
   validateSelector(selection);
@@ -183,10 +183,9 @@ async function allNames(target: Target, kind: 'user' | 'application'): Promise<r
 /**
  * Makes sure that the users and applications that are named exist: a typing error must not pass for "this
  * user has no tokens".
- *
  * @returns The users' ids, by name as given; null where no users are named.
- * @throws TokenctlError `not_found` naming what is missing, and the nearest name; `permission_refused` for an account
- * that sees only part, which cannot tell what is missing from what is hidden.
+ * @throws TokenctlError `not_found` naming what is missing, and the nearest name; `permission_refused` for an
+ * account that sees only part, which cannot tell what is missing from what is hidden.
  */
 export async function resolveNames(
   target: Target,
@@ -208,10 +207,8 @@ export async function resolveNames(
 }
 
 /**
- * The ids of users at another place of the same controller.
- *
- * @param known The ids of some of them, by name.
- * @throws TokenctlError as {@link resolveNames}; `usage` if a user has another id there: it is another controller.
+ * The ids of users at another place of the same controller, where some are known by name. Throws as {@link
+ * resolveNames}; `usage` if a user has another id there: it is another controller.
  */
 export async function requireSameUsers(
   target: Target,
@@ -228,9 +225,8 @@ export async function requireSameUsers(
 }
 
 /**
- * Makes sure that tokens that are named by id existed: an id that the target does not list must at least be known from
- * its activity stream, as that of a token that was deleted.
- *
+ * Makes sure that tokens that are named by id existed: an id that the target does not list must at least be
+ * known from its activity stream, as that of a token that was deleted.
  * @param ids Those that the target does not list.
  * @throws TokenctlError `not_found`; `permission_refused` for an account that sees only part.
  */

@@ -7,7 +7,6 @@ import type { UserSelector } from '../ports/target-parts.ts';
 /**
  * The users that a scope means now: those of an identity provider may be others in a minute, since it makes
  * accounts. None for applications; users that do not exist are left out. Ids count where the scope has them.
- *
  * @throws TokenctlError whatever the target throws.
  */
 export async function usersOf(scope: LockdownScope, target: Target): Promise<readonly KnownUser[]> {
@@ -16,11 +15,7 @@ export async function usersOf(scope: LockdownScope, target: Target): Promise<rea
   return users.filter((user) => isMeant(user, scope));
 }
 
-/**
- * The tokens that a scope currently covers; null if it covers no user.
- *
- * @throws TokenctlError as {@link usersOf}.
- */
+/** The tokens that a scope currently covers; null if it covers no user. Throws as {@link usersOf}. */
 export async function selectorOf(scope: LockdownScope, target: Target): Promise<Selector | null> {
   switch (scope.kind) {
     case 'all':
@@ -56,9 +51,8 @@ function isMeant({ externalAccount }: Pick<User, 'externalAccount'>, scope: Lock
 export type KnownUser = User & { readonly isActive: boolean };
 
 /**
- * Reads users, and whether each is active: where the target does not tell it of each user, it is asked for the
- * deactivated ones.
- *
+ * Reads users, and whether each is active: where the target does not tell it of each user, it is asked for
+ * the deactivated ones.
  * @throws TokenctlError whatever the target throws.
  */
 export async function readUsers(target: Target, selector: UserSelector): Promise<readonly KnownUser[]> {

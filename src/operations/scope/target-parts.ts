@@ -13,11 +13,7 @@ const LACKS: Readonly<Record<OptionalPart, string>> = {
   roles: 'Roles are not changed',
 };
 
-/**
- * A part of a target that the caller has planned with.
- *
- * @throws TokenctlError `unsupported` if the target lacks it, with what to use instead.
- */
+/** A part of a target that the caller has planned with. Throws `unsupported`, with what to use instead. */
 export function partOf<Part extends OptionalPart>(target: Target, part: Part): NonNullable<Target[Part]> {
   const found = target[part];
   if (found === undefined) throw partMissing(target, part);
@@ -43,11 +39,7 @@ function lacking(part: OptionalPart, where: string, hint: string): TokenctlError
   return notPossible(`${LACKS[part]} ${where}`, hint);
 }
 
-/**
- * The error for what the caller planned and the target cannot do.
- *
- * @param hint What to use instead.
- */
+/** The error for what the caller planned and the target cannot do; the hint says what to use instead. */
 export function notPossible(message: string, hint: string): TokenctlError {
   return new TokenctlError('unsupported', message, { hint });
 }

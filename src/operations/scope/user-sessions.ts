@@ -9,11 +9,7 @@ export function sessionSelector(userIds: PlannedSessions['userIds']): SessionSel
   return userIds === 'all' ? { all: true } : { userIds };
 }
 
-/**
- * Streams the sessions of these users; asks for nothing where there are no users.
- *
- * @throws TokenctlError `unsupported` where the target lists no sessions, and whatever else it throws.
- */
+/** Streams the sessions of these users; asks for nothing without any. Throws `unsupported`. */
 export async function* sessionsOf(
   target: Target,
   userIds: PlannedSessions['userIds'],

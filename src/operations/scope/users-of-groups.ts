@@ -15,11 +15,10 @@ export interface UsersOfGroups {
 }
 
 /**
- * Reads who is a member or an administrator of one of these organizations or teams. A team may be named with its organization:
- * `Eng/Ops`.
- *
- * @throws TokenctlError `not_found` for a name or pattern that nothing matches, with the nearest name; `permission_refused` for it if
- * the account sees only part; `usage` for a name that several teams have; and whatever the target throws.
+ * Reads who is a member or an administrator of one of these organizations or teams. A team may be named with
+ * its organization: `Eng/Ops`.
+ * @throws TokenctlError `not_found` for a name or pattern that nothing matches, with the nearest name;
+ * `permission_refused` for it if the account sees only part; `usage` for a name that several teams have.
  */
 export async function usersOfGroups(
   target: Target,

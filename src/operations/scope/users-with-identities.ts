@@ -10,9 +10,8 @@ export interface IdentifiedUser {
 }
 
 /**
- * Streams the users that the caller may see with how identity providers know them. Both lists ascend by id and are read side by
- * side, so that a hundred thousand users are never kept.
- *
+ * Streams the users that the caller may see with how identity providers know them. Both lists ascend by id
+ * and are read side by side, so that a hundred thousand users are never kept.
  * @param options.isIdentified Whether to ask how identity providers know them.
  * @throws TokenctlError whatever the target throws.
  */

@@ -29,11 +29,8 @@ export function unseenPart(viewer: Viewer, { users }: Pick<Selector, 'users'>): 
 }
 
 /**
- * Refuses changes, and what is claimed of their effect, at a standby of the database: it takes none, and what it shows was so
- * some time ago.
- *
- * @param what The refused operation, as the beginning of a sentence: `A lockdown`.
- * @throws TokenctlError `permission_refused`
+ * Refuses changes, and what is claimed of their effect, at a standby of the database: it takes none, and what
+ * it shows was so some time ago. `what` begins the sentence: `A lockdown`. Throws `permission_refused`.
  */
 export function requirePrimary(place: Pick<TargetDescription, 'address' | 'standby'>, what: string): void {
   const standby = standbyText(place);
@@ -44,12 +41,7 @@ export function requirePrimary(place: Pick<TargetDescription, 'address' | 'stand
   });
 }
 
-/**
- * Refuses what cannot be verified by an account that sees only part.
- *
- * @param what The refused operation, as the beginning of a sentence: `A lockdown`.
- * @throws TokenctlError `permission_refused`
- */
+/** Refuses `what` (as `A lockdown`) to an account that sees only part. Throws `permission_refused`. */
 export function requireFullView(viewer: Viewer, what: string): void {
   requirePrimary(viewer, what);
   const limit = limitText(viewer);
@@ -95,10 +87,8 @@ export function requireRights(
 }
 
 /**
- * Refuses a change of what is not the caller's own by a system auditor, who sees everything and may change nothing of
- * other users.
- *
- * @throws TokenctlError `permission_refused`
+ * Refuses a change of what is not the caller's own by a system auditor, who sees everything and may change
+ * nothing of other users. Throws `permission_refused`.
  */
 export function requireMayChange({ identity, credential }: Viewer): void {
   if (credential === 'database_role' || identity.isSuperuser || !identity.isSystemAuditor) return;
@@ -117,11 +107,8 @@ const REFUSALS_AHEAD: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What a dry run adds to its plan if the account would be refused without `--dry-run`.
- *
- * @param check The check of the real run.
- * @returns Undefined if the check passes.
- * @throws Whatever the check throws, unless it is `permission_refused` or `lockout_refused`.
+ * What a dry run adds to its plan if this check of the real run would refuse the account; undefined if it
+ * passes. Throws what is neither `permission_refused` nor `lockout_refused`.
  */
 export function refusalAhead(check: () => void): TokenctlError | undefined {
   try {

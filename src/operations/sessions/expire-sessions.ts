@@ -21,9 +21,8 @@ export interface SessionExpiryPlan {
 
 /**
  * Computes which sessions would end: those of the named users, or every one without names. Reads only.
- *
  * @throws TokenctlError `not_found` for a user that does not exist, `unsupported` where the target lists no
- * sessions, and whatever else it throws.
+ * sessions.
  */
 export async function planSessionExpiry(options: {
   target: Target;
@@ -60,9 +59,7 @@ export interface SessionExpiryReport extends EndedSessions, RunEnd {
  * Ends sessions: closes what killed runs left open, records the intent, ends them, records what ended, and
  * reads again. Users with a password or an identity provider can log in again at once. Running it again
  * finishes the work.
- *
- * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
- * was; what the target throws where nothing could be tried.
+ * @throws TokenctlError as any {@link OperationRun}.
  */
 export async function expireSessions(options: ExpireSessionsOptions): Promise<SessionExpiryReport> {
   const { plan } = options;
@@ -122,7 +119,6 @@ interface Ending {
 /**
  * Ends sessions, recorded before and after, until all are ended, the signal says stop, or the target says
  * that it cannot go on (then in `work.stopped`).
- *
  * @throws TokenctlError as a {@link OperationRun.part}.
  */
 export async function endSessions(work: OperationRun, { userIds }: PlannedSessions): Promise<Ending> {

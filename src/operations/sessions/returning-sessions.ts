@@ -5,10 +5,9 @@ import type { ReadTarget, Target } from '../ports/target.ts';
 import { sessionsOf } from '../scope/user-sessions.ts';
 
 /**
- * The sessions from before a lockdown that are accepted again once its users are active: a session of a deactivated user is refused
- * and not ended. Seen on a gateway of 2024-10: after the user was activated, the cookie of before answered 200 from the cache, and
- * made a token. Reads only.
- *
+ * The sessions from before a lockdown that are accepted again once its users are active: a session of a
+ * deactivated user is refused and not ended. Seen on a gateway of 2024-10: after the user was activated, the
+ * cookie of before answered 200 from the cache, and made a token. Reads only.
  * @param userIds The users that are to be activated.
  * @returns Empty without any.
  * @throws TokenctlError whatever the target throws.

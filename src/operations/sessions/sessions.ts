@@ -12,9 +12,8 @@ import { countSessions, sessionsOf } from '../scope/user-sessions.ts';
 
 /**
  * Streams the sessions of these users, or every one without names. Reads only.
- *
  * @throws TokenctlError `not_found` for a user that does not exist, `unsupported` where the target lists
- * none, and whatever else it throws.
+ * none.
  */
 export async function* listSessions(options: {
   target: Target;

@@ -7,9 +7,7 @@ import type { AuthenticationSettings, TokenLifetimes } from '../ports/target-par
 
 /**
  * Reads the target's authentication settings.
- *
- * @throws TokenctlError `permission_refused` for anybody but superusers and system auditors, and whatever
- * else the target throws.
+ * @throws TokenctlError `permission_refused` for anybody but superusers and system auditors.
  */
 export function readSettings(options: { target: Target }): Promise<AuthenticationSettings> {
   return options.target.settings.read();
@@ -35,12 +33,11 @@ export interface ChangedSetting {
 }
 
 /**
- * Changes authentication settings, unless they have the values already, and reads them again to see that
- * the change holds.
- *
+ * Changes authentication settings, unless they have the values already, and reads them again to see that the
+ * change holds.
  * @throws TokenctlError `lockout_refused` where the change would end the caller's own way in,
  * `target_misbehaved` where the target took the change and reads otherwise, `audit_unavailable`,
- * `outcome_unrecorded`, and whatever the target throws.
+ * `outcome_unrecorded`.
  */
 export async function changeSetting(options: ChangeSettingOptions): Promise<ChangedSetting> {
   const { target, change, description } = options;
@@ -81,11 +78,7 @@ function valuesOf(change: Wished, settings: AuthenticationSettings): Wished {
   return Object.fromEntries(keysOf(change).map((key) => [key, settings[key]]));
 }
 
-/**
- * Refuses what would be the caller's last change: with a password as the credential there are two.
- *
- * @throws TokenctlError `lockout_refused`
- */
+/** Refuses the caller's last change; with a password there are two of them. Throws `lockout_refused`. */
 export function refuseLockout(change: Wished, { credential, identity }: TargetDescription): void {
   const ends = change.AUTH_BASIC_ENABLED === false || change.DISABLE_LOCAL_AUTH === true;
   if (credential !== 'password' || !ends) return;
@@ -113,11 +106,7 @@ export interface DriftedSetting {
   readonly found: unknown;
 }
 
-/**
- * Finds the settings that are not as they should be. Reads only.
- *
- * @throws TokenctlError `permission_refused` where the caller may not read them, and whatever the target throws.
- */
+/** Finds the settings that are not as they should be. Reads only. Throws `permission_refused`. */
 export async function findDrift(target: Target, wanted: WantedSettings): Promise<readonly DriftedSetting[]> {
   const found = flat(await target.settings.read());
   return Object.entries(flat(wanted))
@@ -125,11 +114,7 @@ export async function findDrift(target: Target, wanted: WantedSettings): Promise
     .map(([setting, value]) => ({ setting, wanted: value, found: found[setting] ?? null }));
 }
 
-/**
- * Makes settings what they should be, and reads them again.
- *
- * @throws TokenctlError as {@link changeSetting}: `lockout_refused` where that would end the caller's way in.
- */
+/** Makes settings what they should be, and reads them again. Throws as {@link changeSetting}. */
 export async function enforceSettings(
   options: Omit<ChangeSettingOptions, 'change' | 'operation'> & { readonly wanted: WantedSettings },
 ): Promise<void> {

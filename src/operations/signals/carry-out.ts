@@ -34,12 +34,11 @@ export interface Carried {
 }
 
 /**
- * Does for a user what a signal is mapped to, by the operation of the same name: with its plan, its records in the audit log
- * and its verification. What is ended already stays so, and is recorded.
- *
+ * Does for a user what a signal is mapped to, by the operation of the same name: with its plan, its records
+ * in the audit log and its verification. What is ended already stays so, and is recorded.
  * @param files Where a lockdown stores its snapshot.
- * @throws TokenctlError `partly_done` where something is left that another try can end, `interrupted`, and whatever the
- * operation throws.
+ * @throws TokenctlError `partly_done` where something is left that another try can end, `interrupted`, and
+ * whatever the operation throws.
  */
 export async function carryOut(
   change: Change & { readonly files: SnapshotFiles },

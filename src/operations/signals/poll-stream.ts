@@ -23,12 +23,11 @@ const MAX_EVENTS = 100;
 const MAX_REQUESTS = 200;
 
 /**
- * Asks a stream for its events until there are no more (RFC 8936). An event is acknowledged with the request after the one that
- * brought it, once it is on stable storage; one that is refused for good is reported with its code. Whatever is neither is sent
- * again.
- *
- * @throws TokenctlError what `source` throws, and why an event could be neither recorded nor refused; what was recorded before is
- * acknowledged.
+ * Asks a stream for its events until there are no more (RFC 8936). An event is acknowledged with the request
+ * after the one that brought it, once it is on stable storage; one that is refused for good is reported with
+ * its code. Whatever is neither is sent again.
+ * @throws TokenctlError what `source` throws, and why an event could be neither recorded nor refused; what
+ * was recorded before is acknowledged.
  */
 export async function pollStream({
   source,

@@ -57,9 +57,8 @@ const PASSING: readonly TokenctlErrorCode[] = [
 ];
 
 /**
- * Carries out signals of one subject with one action: finds the user in every place, checks the limits, and acts. An outcome
- * `held` is for a person, `waiting` is tried again, and `ignored` found nobody to act on.
- *
+ * Carries out signals of one subject with one action: finds the user in every place, checks the limits, and
+ * acts. An outcome `held` is for a person, `waiting` is tried again, and `ignored` found nobody to act on.
  * @param claims Of signals that are the same but for their ids: what is done once, is done for all.
  */
 export async function processSignals(

@@ -36,9 +36,8 @@ export interface Gathered {
 
 /**
  * Collects the facts that the rules need in addition to the tokens, and no others.
- *
- * @throws Whatever the target throws, save for a question that it refuses: the rules that need its answer
- * are not checked.
+ * @throws Whatever the target throws, save for a question that it refuses: the rules that need its answer are
+ * not checked.
  */
 export async function gatherFacts(wanted: FactsWanted): Promise<Gathered> {
   const gathering = new Gathering(wanted);

@@ -41,9 +41,8 @@ export interface AuditTokensOptions extends Pick<FactsWanted, 'target' | 'select
  * well. Reads only. Takes the same memory for a million tokens as for one.
  *
  * A rule whose facts the target refuses is listed in `notChecked`: it never passes silently.
- *
- * @throws TokenctlError `usage` for an invalid selector, `not_found` for an unknown name, and whatever the target throws; what it
- * throws while tokens are read comes out of `findings`.
+ * @throws TokenctlError `usage` for an invalid selector, `not_found` for an unknown name, and whatever the
+ * target throws; what it throws while tokens are read comes out of `findings`.
  */
 export async function auditTokens(options: AuditTokensOptions): Promise<Audit> {
   const { target, selector, policy } = options;
@@ -146,9 +145,8 @@ class AuditRun {
   }
 
   /**
-   * Has the target decide what the rules ask of each token, and counts the findings.
-   *
-   * @returns Whether it was done: not if more than counts is asked for, a rule has to see tokens whole, or the target cannot.
+   * Has the target decide what the rules ask of each token, and counts the findings; false if more than
+   * counts is asked for, a rule has to see tokens whole, or the target cannot.
    */
   async #countTokens(): Promise<boolean> {
     const { countOnly, baseline, onKey, target, selector } = this.#options;
@@ -289,9 +287,8 @@ export interface FindingSelectorOptions
 /**
  * The ids of the access tokens that a rule finds, ascending by what the target gives: what an audit by the
  * same policy reports for it, exceptions left out.
- *
  * @throws TokenctlError `usage` for a rule that is not about single tokens, or that the policy does not
- * apply; `unsupported` where it cannot be checked on this target; and whatever the target throws.
+ * apply; `unsupported` where it cannot be checked on this target.
  */
 export async function findingSelector(options: FindingSelectorOptions): Promise<readonly number[]> {
   const { target, policy, rule, clock, selector = { all: true }, openLog } = options;
@@ -305,11 +302,7 @@ export async function findingSelector(options: FindingSelectorOptions): Promise<
   return ids;
 }
 
-/**
- * Refuses to act on an audit that could not check one of its rules.
- *
- * @throws TokenctlError `unsupported`
- */
+/** Refuses to act on an audit that could not check one of its rules. Throws `unsupported`. */
 export function requireChecked(audit: Pick<Audit, 'summary'>, hint?: string): void {
   const [skipped] = audit.summary().notChecked;
   if (skipped === undefined) return;

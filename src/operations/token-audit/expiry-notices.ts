@@ -30,7 +30,6 @@ export interface PlanNoticesOptions {
 /**
  * Streams the tokens that expire soon, each under one threshold. Reads only. What was told before is among
  * them: `sendNotices` leaves that out.
- *
  * @throws Whatever the target and the log throw.
  */
 export async function* planNotices(options: PlanNoticesOptions): AsyncIterable<ExpiringToken> {
@@ -97,12 +96,11 @@ export interface NoticeReport {
 const CONCURRENCY = 4;
 
 /**
- * Notifies about tokens that expire soon, once for each token, threshold and notifier: every notice sent is recorded in
- * the audit log as a note, which later runs read. The note is written after the notice was accepted, so a killed run may
- * cause one duplicate, with the same id.
- *
- * @throws TokenctlError `outcome_unrecorded` where something was told and the log could not be written: nothing
- * more is sent then; and whatever the target or the log throws.
+ * Notifies about tokens that expire soon, once for each token, threshold and notifier: every notice sent is
+ * recorded in the audit log as a note, which later runs read. The note is written after the notice was
+ * accepted, so a killed run may cause one duplicate, with the same id.
+ * @throws TokenctlError `outcome_unrecorded` where something was told and the log could not be written:
+ * nothing more is sent then.
  */
 export async function sendNotices(options: SendNoticesOptions): Promise<NoticeReport> {
   const sent = await readSentNotices(options.log, options.description);
@@ -220,11 +218,7 @@ export class SentNotices {
   }
 }
 
-/**
- * Reads the notices already sent about this target's tokens from the audit log.
- *
- * @throws TokenctlError `log_broken`, `audit_unavailable`
- */
+/** Reads the notices already sent about this target's tokens. Throws `log_broken`, `audit_unavailable`. */
 export async function readSentNotices(
   log: Pick<AuditLog, 'entries'>,
   { address }: Pick<TargetDescription, 'address'>,

@@ -16,12 +16,11 @@ interface FindingTokensOptions
 }
 
 /**
- * Streams the selected tokens that one of the rules finds, each once, as an audit by the same policy does. A rule about a
- * user, an application, a purpose or a day finds the tokens of that user, application, purpose or day; it judges all tokens
- * of the target, and the selector narrows what it finds.
- *
- * @throws TokenctlError `usage` for a rule that is not about access tokens, or that the policy does not apply;
- * `unsupported` where it cannot be checked at this target; and whatever the target throws.
+ * Streams the selected tokens that one of the rules finds, each once, as an audit by the same policy does. A
+ * rule about a user, an application, a purpose or a day finds the tokens of that user, application, purpose
+ * or day; it judges all tokens of the target, and the selector narrows what it finds.
+ * @throws TokenctlError `usage` for a rule that is not about access tokens, or that the policy does not
+ * apply; `unsupported` where it cannot be checked at this target.
  */
 export function findingTokens(options: FindingTokensOptions): Rows<Token> {
   return Rows.from(tokenPages(options));

@@ -64,9 +64,8 @@ interface PlanOptions extends ReadTarget {
 }
 
 /**
- * Finds out which owners have tokens that expire soon, or were revoked by tokenctl. Reads only. What was
- * told before is left out, by the audit log.
- *
+ * Finds out which owners have tokens that expire soon, or were revoked by tokenctl. Reads only. What was told
+ * before is left out, by the audit log.
  * @throws TokenctlError whatever the target and the log throw.
  */
 export async function planOwnerNotices(options: PlanOptions): Promise<OwnerNoticePlan> {

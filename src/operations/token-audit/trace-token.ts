@@ -63,11 +63,7 @@ export interface TraceTokenOptions extends ReadTarget {
 const COUNTED = 10_000;
 const GIVEN = 20;
 
-/**
- * Gathers what is known of a token, be it alive or gone. Reads only.
- *
- * @throws TokenctlError `not_found` where nothing is known of it, and whatever the target or the log throws.
- */
+/** Gathers what is known of a token, alive or gone. Reads only. Throws `not_found` where nothing is known. */
 export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace> {
   const { target, tokenId, clock } = options;
   const notTold: { what: 'history' | 'owner_activity'; why: string }[] = [];
@@ -118,12 +114,7 @@ async function readOwnUse({ log, description, tokenId }: TraceTokenOptions, { la
   };
 }
 
-/**
- * A token by its id, with the day of its last use where the target does not show the time.
- *
- * @returns Null if it is not listed.
- * @throws Whatever the target throws.
- */
+/** A token by its id, with the day of its last use where the time is not shown; null if it is not listed. */
 export async function readToken(target: Target, tokenId: number, clock: Clock): Promise<TokenTrace['token']> {
   for await (const token of target.tokens({ ids: [tokenId] })) {
     return token.lastUsed === undefined ? await withLastUse(target, token, clock) : token;
@@ -201,11 +192,7 @@ const OPERATION_LISTS = ['kept', 'own', 'alive'];
 /** Members that are the id of one access token. */
 const SINGLE = ['token', 'tokenId'];
 
-/**
- * The entries of the audit log that name a token of this target, oldest first.
- *
- * @throws TokenctlError `log_broken`, `audit_unavailable`
- */
+/** The entries that name a token of this target, oldest first. Throws `log_broken`, `audit_unavailable`. */
 async function entriesOfToken(options: {
   readonly log: Pick<AuditLog, 'entries' | 'head'>;
   /** When the token was created: no earlier entry is about it. Null if unknown. */

@@ -17,8 +17,7 @@ export interface CreateTokenOptions extends Change {
  * creation was cut off is found by that.
  *
  * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` where the
- * token exists and the log could not say so, its id in the details and its value withheld; and whatever
- * the target throws.
+ * token exists and the log could not say so, its id in the details and its value withheld.
  */
 export async function createToken(options: CreateTokenOptions): Promise<CreatedToken> {
   const { target, lease } = options;

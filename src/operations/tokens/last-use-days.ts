@@ -15,8 +15,7 @@ export const MAX_LAST_USES = 10_000;
  * The days (midnight UTC) on which tokens were last used, by id; null for never. For a target that does not show the last
  * use, but selects tokens by it: the time is halved until a day is left. Uses no token.
  *
- * @throws TokenctlError `usage` for more than ten thousand tokens; `unsupported` for a target without such a filter; and
- * whatever else the target throws.
+ * @throws TokenctlError `usage` for more than ten thousand tokens; `unsupported` for a target without such a filter.
  */
 export async function lastUseDays(
   target: Target,

@@ -23,11 +23,10 @@ export interface RefreshTokenList extends Omit<RefreshTokenSelector, 'states'> {
 
 /**
  * Streams the refresh tokens that the selector names, ascending by id. Reads only.
- *
- * @param options.lifetime REFRESH_TOKEN_EXPIRE_SECONDS; null where it cannot be read: expired ones are then not told from
- * live ones.
+ * @param options.lifetime REFRESH_TOKEN_EXPIRE_SECONDS; null where it cannot be read: expired ones are then
+ * not told from live ones.
  * @throws TokenctlError `not_found` for a user or application that does not exist, `unsupported` where the
- * target lists none, or expired ones are selected and the lifetime is not known; and whatever else it throws.
+ * target lists none, or expired ones are selected and the lifetime is not known.
  */
 export async function* listRefreshTokens(options: {
   readonly target: Target;

@@ -32,8 +32,7 @@ interface ListUsersOptions {
 
 /**
  * Streams users, ascending by id. A target that does not show who is deactivated is asked for those that are.
- *
- * @throws TokenctlError `not_found` for a name or pattern that no user has, and whatever the target throws.
+ * @throws TokenctlError `not_found` for a name or pattern that no user has.
  */
 export async function* listUsers(options: ListUsersOptions): AsyncIterable<ListedUser> {
   const { target, users, inactive, superuser, external } = options;
@@ -80,9 +79,7 @@ export interface ListedApplication extends Application {
 }
 
 /**
- * The applications, ascending by id: all, or those of some names or patterns.
- *
- * @throws TokenctlError `not_found` for a name or pattern that no application has, and whatever the target throws.
+ * The applications, by id: all, or those of some names or patterns. Throws `not_found` for an unknown one.
  */
 export async function listApplications(options: {
   readonly target: Target;
@@ -135,9 +132,8 @@ export interface ShownUser {
 
 /**
  * Gathers what a user is and has. Reads only.
- *
- * @throws TokenctlError `not_found` for an unknown user, `permission_refused` for one that an account that sees only part
- * does not see, and whatever the target throws.
+ * @throws TokenctlError `not_found` for an unknown user, `permission_refused` for one that an account that
+ * sees only part does not see.
  */
 export async function showUser(
   options: ReadTarget & {
