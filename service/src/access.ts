@@ -6,9 +6,7 @@ import { isRoleIn } from './store/roles.ts';
 import type { TokenRecord } from './store/tokens.ts';
 import type { UserRecord } from './store/users.ts';
 
-/**
- * Whether a user comes from an identity provider: an LDAP name without a local password, or a linked account.
- */
+/** Whether a user is of an identity provider: an LDAP name without a local password, or a linked account. */
 export function isExternal(user: UserRecord): boolean {
   return externalAccount(user) !== null;
 }
@@ -273,9 +271,7 @@ export function visibleApplications(user: UserRecord, rows: 'x' | 'g' = 'x'): Sq
   return sql`${identifier(`${rows}.organization_id`)} = ANY(${organizations}::integer[])`;
 }
 
-/**
- * Whether a user sees the applications of an organization and may have tokens for them: with any role in it.
- */
+/** Whether a user sees an organization's applications and may have tokens for them: with any role in it. */
 export function canSeeApplications(user: UserRecord, organization: number | null): boolean {
   if (canSeeEverything(user)) return true;
   const roles = [...user.admin_of, ...user.auditor_of, ...user.member_of];

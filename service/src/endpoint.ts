@@ -17,9 +17,7 @@ export interface Exchange {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/**
- * Handles one method of an endpoint. Returns the body; undefined for an empty one or if the reply was sent.
- */
+/** Handles one method of an endpoint. Returns the body; undefined for none or if the reply was sent. */
 export type Handler = (exchange: Exchange) => Promise<unknown>;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

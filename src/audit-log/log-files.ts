@@ -199,9 +199,7 @@ export class RunLocks {
     this.#folder = `${logPath}.runs`;
   }
 
-  /**
-   * Locks a run until disposed of. Throws the error of the file system if the lock file cannot be created.
-   */
+  /** Locks a run until disposed of. Throws the file system's error if the lock file cannot be created. */
   async lock(run: string): Promise<Disposable> {
     if (!UUID.test(run)) throw new Error('The name of a run must be a UUID');
     await makeFolder(this.#folder);

@@ -78,9 +78,7 @@ export class Segments implements AsyncDisposable {
     return { file: basename(this.#logPath), line: line - before };
   }
 
-  /**
-   * The intents that the last entry lists as open. Throws `audit_unavailable` if the last line is no entry.
-   */
+  /** The intents that the last entry lists as open. Throws `audit_unavailable` if the last line is none. */
   async openIntents(): Promise<readonly Entry[]> {
     const { current } = this;
     if (current === null) return [];

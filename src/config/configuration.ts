@@ -140,9 +140,7 @@ export function withSettings(configuration: Configuration, settings: Partial<Con
   return Object.create(configuration, Object.fromEntries(values)) as Configuration;
 }
 
-/**
- * The configuration file, to be written. Throws `configuration` if the environment names no folder for it.
- */
+/** The configuration file, to be written. Throws `configuration` if the environment has no folder for it. */
 export function writableFile({ file }: Configuration): string {
   if (file !== null) return file;
   throw new TokenctlError(

@@ -182,9 +182,7 @@ export function configurationFile(
   return folder === null ? null : { path: join(folder, 'tokenctl.yaml'), named: false };
 }
 
-/**
- * Reads the configuration file as a layer; paths in it are relative to its folder. Throws `configuration`.
- */
+/** Reads the configuration file as a layer, with paths relative to its folder. Throws `configuration`. */
 export function fileLayer(file: ConfigurationFile, environment: Environment): Layer {
   const text = readConfiguration(file);
   if (text === undefined) return { values: {}, locate: () => file.path };

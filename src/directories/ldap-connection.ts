@@ -115,9 +115,7 @@ export class LdapConnection {
     return connection;
   }
 
-  /**
-   * Binds with a name and a password (RFC 4513 §5.1.3). Throws `credentials_refused`, and as every request.
-   */
+  /** Binds with a name and a password (RFC 4513 §5.1.3). Throws `credentials_refused`. */
   async bind(dn: string, password: Secret): Promise<void> {
     const messageId = this.#send((id) => new BindRequest({ messageId: id, dn, password: password.reveal() }));
     const { message: answer } = await this.#next(messageId);

@@ -24,9 +24,7 @@ export class LdapFrames {
     return this.#held > 0;
   }
 
-  /**
-   * Adds what arrived; returns the messages that are whole now. Throws for what is no message, or too long.
-   */
+  /** Adds what arrived; returns the messages that are whole now. Throws for no message, or one too long. */
   take(data: Buffer): Buffer[] {
     this.#chunks.push(data);
     this.#held += data.length;

@@ -87,9 +87,7 @@ export const SCOPES = ['read', 'write'] as const;
 /** How many words the scope of a request may have. */
 const MAX_SCOPE_WORDS = 100;
 
-/**
- * The requested scope; words may be repeated, as on the controller. Throws `invalid_scope` for a blank one.
- */
+/** The requested scope; words may be repeated, as on the controller. Throws `invalid_scope` for a blank. */
 export function requestedScope(scope: string | undefined): string {
   if (scope === undefined) return DEFAULT_SCOPE;
   const words = scopeWords(scope);

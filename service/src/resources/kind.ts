@@ -74,9 +74,7 @@ export interface Kind<R extends ResourceRow = ResourceRow> {
     exchange: Exchange,
     resources: readonly R[],
   ): Promise<readonly { readonly summary?: ResourceValues; readonly fields?: ResourceValues }[]>;
-  /**
-   * Checks and completes what a request wants, in its transaction. Throws RequestFailure 400 by field, 403.
-   */
+  /** Checks and completes what a request wants, in its transaction. Throws 400 by field, 403. */
   prepare?(exchange: Exchange, transaction: Queryable, wanted: Wanted<R>): Promise<ResourceValues>;
   /** What else the creation of a resource does. */
   made?(exchange: Exchange, transaction: Queryable, made: R): Promise<void>;

@@ -84,9 +84,7 @@ function blank<R extends ResourceRow>(kind: Kind<R>): ResourceValues {
   return Object.fromEntries(writable(kind, true).map((name) => [name, blankOf(name)]));
 }
 
-/**
- * POST: adds a resource, with what the path gives; `also` is in the transaction. Throws 400 by field, 403.
- */
+/** POST: adds a resource, with what the path gives; `also` is in the transaction. Throws 400, 403. */
 export async function create<R extends ResourceRow>(
   exchange: Exchange,
   kind: Kind<R>,

@@ -116,9 +116,7 @@ export function makersJson(record: Makers): {
   };
 }
 
-/**
- * Adds an entry on a change by the caller to the activity stream, in its transaction; `at` is now by default.
- */
+/** Adds an entry on a change by the caller to the activity stream, in its transaction; `at` is now. */
 export function logChange(
   { service, caller }: Exchange,
   transaction: Queryable,

@@ -114,9 +114,7 @@ export async function reportLoginProblems(
   }
 }
 
-/**
- * Checks that the certificate of the service provider belongs to its private key. Throws RequestFailure 400.
- */
+/** Checks that the certificate of the service provider belongs to its private key. Throws 400. */
 export async function requireKeyPair(service: Service, transaction: Queryable): Promise<void> {
   const settings = await ssoSettings(service, transaction);
   const certificate = settings.get('SOCIAL_AUTH_SAML_SP_PUBLIC_CERT');

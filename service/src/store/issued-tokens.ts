@@ -97,9 +97,7 @@ export interface FoundToken {
   readonly access_token_id: number | null;
 }
 
-/**
- * The access token or refresh token with this hash, or null. The token type hint is optional (RFC 7009 §2.1).
- */
+/** The access token or refresh token with this hash, or null. The type hint is optional (RFC 7009 §2.1). */
 export function findTokenByHash(database: Queryable, hash: string): Promise<FoundToken | null> {
   return sql`SELECT t.application_id, r.family, t.id AS access_token_id
     FROM main_oauth2accesstoken t LEFT JOIN oauth2_provider_refreshtoken r ON r.access_token_id = t.id

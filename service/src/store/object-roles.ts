@@ -65,9 +65,7 @@ export function roleIds(type: ResourceWithRoles, id: Sql): Sql {
     WHERE e.resource_type = ${literal(type)} AND e.resource_id = ${id})`;
 }
 
-/**
- * Grants a role of an object to a user or a team, or withdraws it; returns whether that changed something.
- */
+/** Grants a role of an object to a user or a team, or withdraws it; returns whether that changed any. */
 export function changeGrant(
   transaction: Queryable,
   {

@@ -251,9 +251,7 @@ export async function lockHostLimit(
   return { max_hosts: limit.max_hosts, hosts: row?.hosts ?? 0 };
 }
 
-/**
- * The folders that projects use, and keeps other transactions from using more of them until this one ends.
- */
+/** The folders that projects use; keeps other transactions from using more of them until this one ends. */
 export async function lockProjectFolders(transaction: Queryable): Promise<ReadonlySet<string>> {
   await sql`LOCK TABLE service_project IN SHARE ROW EXCLUSIVE MODE`.execute(transaction);
   return projectFoldersInUse(transaction);

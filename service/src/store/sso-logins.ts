@@ -32,9 +32,7 @@ export async function insertLogin(database: Queryable, login: PendingLogin): Pro
     ${login.started}, ${login.expires})`.execute(database);
 }
 
-/**
- * Consumes a pending, unexpired login by state, browser and backend. Each has one response, on any replica.
- */
+/** Consumes a pending, unexpired login by state, browser and backend. Each has one response anywhere. */
 export function consumeLogin(
   database: Queryable,
   login: Pick<PendingLogin, 'state' | 'browser' | 'backend'> & { readonly at: Date },

@@ -23,9 +23,7 @@ export interface JobState extends CheckedJob {
   readonly scheduler: SchedulerSighting;
 }
 
-/**
- * Every job of the configuration with its next tick and last run. Throws `configuration`, and as the ledger.
- */
+/** Every job of the configuration with its next tick and last run. Throws `configuration`. */
 export function jobStates(runtime: Runtime): Promise<readonly JobState[]> {
   return withLedger(runtime, async (store) => {
     const states: JobState[] = [];
@@ -68,9 +66,7 @@ export async function schedulerWarning(runtime: Runtime): Promise<string | null>
   }
 }
 
-/**
- * The newest runs; `job` may be a name of the configuration: its runs in all contexts. Throws as the ledger.
- */
+/** The newest runs; `job` may be a name of the configuration: its runs in all contexts. */
 export function jobHistory(runtime: Runtime, selector: HistorySelector): Promise<readonly RunRecord[]> {
   return withLedger(runtime, async (store) => {
     const { job, limit } = selector;

@@ -64,9 +64,7 @@ export class Intake implements SignalIntake {
     await this.#record(await this.#verified(name, token, 'push'));
   }
 
-  /**
-   * Takes an event that was asked for, by the transmitter's id for it. Throws SignalRefusal, KeysUnavailable.
-   */
+  /** Takes an event that was asked for, by the transmitter's id. Throws SignalRefusal, KeysUnavailable. */
   async polledEvent(name: string, id: string, token: string): Promise<Recorded['result']> {
     return (await this.#record(await this.#polled(name, id, token))).result;
   }

@@ -265,9 +265,7 @@ async function ignoringMissingApproval(approve: () => Promise<unknown>): Promise
 
 type Words<Text extends string> = Text extends `${infer First} ${infer Rest}` ? First | Words<Rest> : Text;
 
-/**
- * The members of a report that was not made (names with spaces), all null, so that `--json` has them as well.
- */
+/** The members of a report that was not made (names with spaces), all null: `--json` has them as well. */
 export function notMade<const Names extends string>(names: Names): { readonly [Name in Words<Names>]: null } {
   return Object.fromEntries(names.split(' ').map((name) => [name, null])) as {
     readonly [Name in Words<Names>]: null;

@@ -13,9 +13,7 @@ import type { Asked } from './change.ts';
 export interface Confirmation {
   /** Whether the user will be asked. */
   readonly asks: boolean;
-  /**
-   * Checks that the change can be confirmed: without a terminal, by --yes or --dry-run only. Throws `usage`.
-   */
+  /** Checks that the change can be confirmed: without a terminal, by --yes or --dry-run. Throws `usage`. */
   requirePossible(): void;
   /** Shows the plan, and returns once it is confirmed. Throws `not_confirmed`, or `interrupted` on Ctrl-C. */
   confirm(asked: Asked): Promise<void>;

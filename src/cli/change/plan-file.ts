@@ -196,9 +196,7 @@ function hasNamesOf({ scope, measures }: Pick<SavedLockdown, 'scope' | 'measures
   return (!('names' in scope) || areSame(scope.names, scope.bound)) && areSame(keepActive, keepActiveBound);
 }
 
-/**
- * Reads the saved plan of a revocation. Throws as {@link readAnyPlan}; `usage` for the plan of a lockdown.
- */
+/** Reads the saved plan of a revocation. Throws as {@link readAnyPlan}; `usage` for that of a lockdown. */
 export function readPlanFile(path: string): SavedPlan {
   const plan = readAnyPlan(path);
   if (plan.format === 'tokenctl-plan') return plan;

@@ -149,9 +149,7 @@ function flagName(typed: string): string {
   return typed.startsWith('--') ? (typed.split('=', 1)[0] ?? '') : typed.slice(0, 2);
 }
 
-/**
- * Explains a misspelled command or an extra argument; undefined if the arguments name an existing command.
- */
+/** Explains a misspelled command or an extra argument; undefined if the arguments name a command. */
 export function unknownCommand(argv: readonly string[], config: Config): TokenctlError | undefined {
   const words = wordsBeforeFlags(argv);
   if (words.length === 0) return flagsFirst(argv, config);

@@ -8,9 +8,7 @@ import type { RuleHelp, Severity } from '../../domain/policy/rule.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { wrapped } from '../../reports/tables/text.ts';
 
-/**
- * The policy of a run: of `--policy`, else the configuration's, and limits of flags. Throws `configuration`.
- */
+/** The policy of a run: of `--policy`, else the configuration's, and flags. Throws `configuration`. */
 export function policyOf(
   runtime: Runtime,
   flags: {

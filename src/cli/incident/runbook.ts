@@ -80,9 +80,7 @@ export interface IncidentStepJson {
   readonly changed: boolean;
 }
 
-/**
- * Ticks a step of a runbook off, or takes that back. Throws `usage` for an unknown step, and as `tickStep`.
- */
+/** Ticks a step of a runbook off, or takes that back. Throws `usage` for an unknown step. */
 export async function stepFlow(request: {
   readonly runtime: Runtime;
   readonly incident: string;

@@ -12,9 +12,7 @@ interface Presentation {
   readonly recorded: boolean;
 }
 
-/**
- * Prints a result, and its failure on stderr; returns the exit code. Throws `partly_done` where it cannot.
- */
+/** Prints a result, and its failure on stderr; returns the exit code. Throws `partly_done` if it cannot. */
 export async function present(result: Result, { format, recorded }: Presentation): Promise<number> {
   const screen = screenOf(process.stdout);
   if (result.kind === 'listing') {

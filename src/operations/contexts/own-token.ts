@@ -42,9 +42,7 @@ export function expiryWarning({ ids, earliest }: OwnToken, now: Date): string | 
     : `The token of this context may expire in ${when}: it is one of the tokens ${ids.join(', ')}.`;
 }
 
-/**
- * The warning before a change; null without. A token that cannot be looked up is no reason not to make it.
- */
+/** The warning before a change; null without. A token that is not looked up is no reason not to make it. */
 export async function expiryWarningBeforeChange(options: {
   readonly target: Target;
   readonly description: TargetDescription;

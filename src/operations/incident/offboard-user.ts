@@ -59,9 +59,7 @@ export interface UserOffboardingReport extends RunEnd {
   readonly staysActive: boolean;
 }
 
-/**
- * Plans the end of all tokens of users, with refresh tokens and sessions where the target can. Reads only.
- */
+/** Plans the end of all tokens of users, with refresh tokens and sessions where possible. Reads only. */
 export function planAccess(
   options: ReadTarget & {
     readonly users: readonly string[];

@@ -143,9 +143,7 @@ export interface Job<Parameters = unknown, On extends keyof JobContexts = keyof 
   parameters(): z.ZodType<Parameters>;
   /** Checks what the shape cannot tell, without connecting. Throws `TokenctlError`. */
   check?(parameters: Given<Parameters>, settings: SharedSettings): void;
-  /**
-   * Loads its operation, and calls it: every command reads the definitions of jobs. Throws if it stops early.
-   */
+  /** Loads its operation, and calls it: every command reads the definitions. Throws if it stops early. */
   run(context: JobContexts[On], parameters: Given<Parameters>): Promise<JobReport>;
 }
 

@@ -65,24 +65,18 @@ export class Journal {
     return this.intent({ ...data, ...this.#account() });
   }
 
-  /**
-   * Records what changes nothing at the target, with the reason and the ticket. Throws `audit_unavailable`.
-   */
+  /** Records what changes nothing at the target, with reason and ticket. Throws `audit_unavailable`. */
   note(data: EntryDraft['data']): Promise<Entry> {
     return this.#options.log.append(this.#draft('note', { ...data, ...this.#account() }));
   }
 
-  /**
-   * The same for several: they share syncs of the disk. All are tried before it throws `audit_unavailable`.
-   */
+  /** The same for several: they share syncs of the disk. All are tried before `audit_unavailable`. */
   async notes(all: readonly EntryDraft['data'][]): Promise<void> {
     const settled = await Promise.allSettled(all.map((data) => this.note(data)));
     for (const each of settled) if (each.status === 'rejected') throw each.reason;
   }
 
-  /**
-   * Records what came of an intent. Throws `outcome_unrecorded`: it was done, and the log does not say so.
-   */
+  /** Records what came of an intent. Throws `outcome_unrecorded`: it was done, and the log lacks it. */
   async outcome(intent: Entry, data: EntryDraft['data']): Promise<Entry> {
     try {
       return await this.#options.log.append({ ...this.#draft('outcome', data), closes: intent.seq });

@@ -175,17 +175,13 @@ export class OperationRun implements Disposable {
     this.#lock = await this.journal.lock();
   }
 
-  /**
-   * Begins the run, if it has not begun, and records what is to be done. Throws as {@link Journal.intent}.
-   */
+  /** Begins the run, if it has not, and records what is to be done. Throws as {@link Journal.intent}. */
   async open(data: EntryDraft['data']): Promise<void> {
     if (this.#lock === null) await this.begin();
     this.#opening = await this.journal.opening({ step: 'operation', ...data });
   }
 
-  /**
-   * Records what the whole run did. Throws as {@link Journal.outcome}; what stopped it, if nothing was tried.
-   */
+  /** Records what the whole run did. Throws as {@link Journal.outcome}; what stopped it, if nothing began. */
   async close(data: EntryDraft['data']): Promise<void> {
     if (this.#opening === null) throw new Error('A run that was not opened is closed');
     await this.journal.outcome(this.#opening, { step: 'operation', ...data });

@@ -133,9 +133,7 @@ export interface SignalStore {
   admit(users: readonly string[], limit: AdmissionLimit): Promise<readonly string[] | null>;
   /** Takes back what {@link admit} counted, as nothing was done for these users. */
   uncount(users: readonly string[], limit: Pick<AdmissionLimit, 'countedAs'>): Promise<void>;
-  /**
-   * Ends claims with the same outcome; returns those that were not lost: of the others nothing is recorded.
-   */
+  /** Ends claims with the same outcome; returns those that were not lost: the others are not recorded. */
   settle(claims: readonly SignalClaim[], outcome: SignalOutcome, now: Date): Promise<readonly SignalClaim[]>;
   /** Ends the leases of holders that are known to be dead, so that nobody waits for them to expire. */
   giveBack(isDead: (holder: string) => boolean): Promise<void>;

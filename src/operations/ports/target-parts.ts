@@ -15,9 +15,7 @@ import type {
 } from '../../domain/token.ts';
 
 export interface Users {
-  /**
-   * Streams the users that the caller may see, ordered as tokens are. Throws `unsupported` for a criterion.
-   */
+  /** Streams the users that the caller may see, ordered as tokens are. Throws `unsupported` for a filter. */
   list(selector?: UserSelector): AsyncIterable<User>;
   /**
    * The mail addresses of users, and to which of some organizations they belong. Users that do not exist, or
@@ -25,9 +23,7 @@ export interface Users {
    * @param names User names, exactly.
    */
   contacts(names: readonly string[], organizations: readonly string[]): Promise<readonly Contact[]>;
-  /**
-   * All organizations or teams that the caller may see, by id. Throws `unsupported`, `permission_refused`.
-   */
+  /** All organizations or teams that the caller sees, by id. Throws `unsupported`, `permission_refused`. */
   groups(kind: GroupKind): Promise<readonly Group[]>;
   /**
    * The members and administrators of an organization or team by roles of their own, ascending by id: rights that come by a team, or by

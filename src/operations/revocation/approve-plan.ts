@@ -13,9 +13,7 @@ interface GivenApproval {
   readonly ticket?: string | undefined;
 }
 
-/**
- * Records an approval before it is written to its file; returns the run's UUID. Throws `audit_unavailable`.
- */
+/** Records an approval before it is written; returns the run's UUID. Throws `audit_unavailable`. */
 export async function noteApproval(given: GivenApproval): Promise<string> {
   const { log, actor, plan, approval, reason, ticket } = given;
   const run = randomUUID();

@@ -78,9 +78,7 @@ export interface ListedApplication extends Application {
   readonly accessTokens?: number;
 }
 
-/**
- * The applications, by id: all, or those of some names or patterns. Throws `not_found` for an unknown one.
- */
+/** The applications, by id: all, or those of some names or patterns. Throws `not_found` for unknown ones. */
 export async function listApplications(options: {
   readonly target: Target;
   readonly applications?: readonly NamePattern[] | undefined;

@@ -136,9 +136,7 @@ async function requireNoMore<Item extends { readonly id: number }>(
   );
 }
 
-/**
- * The newest items of a query, descending by id: at most this many and a page more; whether these are all.
- */
+/** The newest items of a query, descending by id: at most this many and a page; whether these are all. */
 export async function newestItems<Item extends { readonly id: number }>(
   api: Api,
   query: Query,

@@ -13,9 +13,7 @@ export class ServerClock {
   #least = Number.NEGATIVE_INFINITY;
   #most = Number.POSITIVE_INFINITY;
 
-  /**
-   * Takes a response into account, which was sent and received at these milliseconds of this machine's clock.
-   */
+  /** Takes a response into account, sent and received at these milliseconds of this machine's clock. */
   note({ date, age }: IncomingHttpHeaders, sent: number, received: number): void {
     const stated = Date.parse(date ?? '');
     // A response of a cache has the date of another one.

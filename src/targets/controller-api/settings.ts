@@ -3,9 +3,7 @@ import type { AuthenticationSettings, Patience } from '../../operations/ports/ta
 import type { Api } from './api.ts';
 import { parseJson } from './responses.ts';
 
-/**
- * Reads the authentication settings; superusers and auditors may. Throws `target_misbehaved` without them.
- */
+/** Reads the authentication settings; superusers and auditors may. Throws `target_misbehaved` for none. */
 export async function readSettings(api: Api, patience?: Patience): Promise<AuthenticationSettings> {
   const { path } = api.dialect.settings;
   return settingsIn(await api.getJson(path, 'its authentication settings', patience), api);

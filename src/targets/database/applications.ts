@@ -247,9 +247,7 @@ function keysFrom(controllerKey: Secret): Keys {
   return { signing: digest.subarray(0, 32), encryption: digest.subarray(32) };
 }
 
-/**
- * Requires the key that the present secret was encrypted with: anything else would lock the application out.
- */
+/** Requires the key of the present secret's encryption: another would lock the application out. */
 function requireKey(stored: string, { signing, encryption }: Keys): void {
   const token = Buffer.from(
     Buffer.from(stored.slice(ENCRYPTED.length), 'base64').toString('latin1'),

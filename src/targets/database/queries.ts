@@ -160,9 +160,7 @@ export interface IdRange {
   readonly ids?: readonly number[] | undefined;
 }
 
-/**
- * Rows ascending by id: of a list of ids in batches, or without a list all in pages, which `page` selects.
- */
+/** Rows ascending by id: of a list of ids in batches, or without a list all, in pages of `page`. */
 export function idPages<Row extends { readonly id: number }>(
   table: IdTable,
   ids: readonly number[] | undefined,

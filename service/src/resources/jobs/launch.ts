@@ -26,9 +26,7 @@ import { LAUNCH_OPTIONS } from './job-options.ts';
 import { JOB_TEMPLATE, may } from './job-templates.ts';
 import { shownJob } from './jobs.ts';
 
-/**
- * What a launch on the controller can override, too, with the defaults of templates. Never asked for here.
- */
+/** What a launch on the controller can override, too, with the defaults of templates. Never asked here. */
 const NEVER_ASKED: Readonly<Record<string, unknown>> = {
   scm_branch: '',
   credentials: [],

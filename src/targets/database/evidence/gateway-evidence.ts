@@ -70,9 +70,7 @@ const ROLE_TABLES = { users, teams: sql`aap_gateway_api_team` } as const;
 
 type OpenedEvidence = Evidence & { close(): Promise<void> };
 
-/**
- * What a gateway's database keeps of what was done. Only reads. Throws `permission_refused` with the grant.
- */
+/** What a gateway's database keeps of what was done. Only reads. Throws `permission_refused`. */
 export async function openGatewayEvidence(
   connection: Connection,
   namesOnly: boolean,
