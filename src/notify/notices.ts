@@ -2,14 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Notice, Notifier } from '../operations/ports/notifier.ts';
 
-/** A notice for people: one line, and the rest. */
-interface NoticeText {
-  readonly subject: string;
-  readonly text: string;
-}
-
 /** A notice in words: its own where it has some, else what kind it is and what it says. */
-export function noticeText({ type, data }: Notice): NoticeText {
+export function noticeText({ type, data }: Notice): { subject: string; text: string } {
   const { subject, text, ...others } = data;
   if (typeof subject === 'string')
     return { subject, text: typeof text === 'string' ? text : linesOf(others) };

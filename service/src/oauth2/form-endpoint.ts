@@ -59,17 +59,13 @@ const FORM_ENDPOINTS = {
 
 const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-interface FormEndpoint {
-  readonly name: keyof typeof FORM_ENDPOINTS;
-}
-
 /**
  * Serves an endpoint to which clients POST forms. The result of `answer` is sent as JSON; undefined becomes
  * an empty page, as on the controller.
  */
 export function serveFormEndpoint(
   app: FastifyInstance,
-  { name }: FormEndpoint,
+  { name }: { name: keyof typeof FORM_ENDPOINTS },
   answer: (request: FastifyRequest) => Promise<object | undefined>,
 ): void {
   const path = `/api/o/${name}/`;

@@ -304,12 +304,6 @@ function variablesOf(chosen: Choices, { extraVars }: SampleTemplate): Readonly<R
   return { release: `5.${chosen.between(9, 12)}.${chosen.between(0, 7)}` };
 }
 
-interface End {
-  readonly status: SampleJob['status'];
-  readonly explanation: string;
-  readonly trouble: Trouble | null;
-}
-
 /** Of so many jobs, one is canceled, and one lost with the service. */
 const CANCELED = 61;
 const LOST = 89;
@@ -322,7 +316,7 @@ function endOf(
     playbook,
     number,
   }: { hosts: readonly string[]; failing: number; playbook: SamplePlaybook; number: number },
-): End {
+): { status: SampleJob['status']; explanation: string; trouble: Trouble | null } {
   const host = chosen.of(hosts);
   const task = chosen.between(0, playbook.tasks.length - 1);
   const trouble = (result: Trouble['result']): Trouble => ({

@@ -40,12 +40,6 @@ export interface MultiContextOutcome {
   readonly changes: boolean;
 }
 
-/** The request behind the outcomes. */
-interface MultiContextRun {
-  readonly contexts: readonly string[];
-  readonly changes: boolean;
-}
-
 /**
  * The failure that names the contexts in which a command did not complete; undefined if it completed
  * everywhere. It has the error code that all contexts share, otherwise `partly_done`. `interrupted` and
@@ -55,7 +49,7 @@ interface MultiContextRun {
  */
 export function multiContextFailure(
   errors: ReadonlyMap<string, unknown>,
-  { contexts, changes }: MultiContextRun,
+  { contexts, changes }: { contexts: readonly string[]; changes: boolean },
 ): TokenctlError | undefined {
   const everywhere = errors.size === contexts.length;
   const isFound = !everywhere || [...errors.values()].some(isPartlyDone);

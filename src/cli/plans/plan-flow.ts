@@ -59,12 +59,6 @@ export interface ApproverKeyJson {
   readonly publicKey: string;
 }
 
-/** A plan in a file, and the file of its approval. */
-interface PlanRequest {
-  readonly runtime: Runtime;
-  readonly path: string;
-}
-
 /** What is known of the approval of a plan. */
 interface ApprovalState {
   readonly state: 'approved' | 'none' | 'invalid';
@@ -78,7 +72,7 @@ interface ApprovalState {
  * controller. Throws `configuration` for a file that is no plan.
  */
 export async function showPlan(
-  { runtime, path }: PlanRequest,
+  { runtime, path }: { runtime: Runtime; path: string },
   flags: { readonly 'approval-file'?: string | undefined },
 ): Promise<Report<ShownPlanJson>> {
   const plan = readAnyPlan(path, 'The plan');

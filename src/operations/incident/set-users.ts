@@ -118,12 +118,6 @@ function together(parts: readonly StepReport[]): StepReport {
   };
 }
 
-/** Users to deactivate, and those that are meant and kept. */
-interface UserLocks {
-  readonly locks: readonly Lock[];
-  readonly kept: readonly string[];
-}
-
 /**
  * The locks on users that a scope means now: on those that are active, and on those that another incident has
  * deactivated. The caller and the users in `keepActive` are kept.
@@ -132,7 +126,7 @@ interface UserLocks {
 export async function userLocks(
   { target, description }: Pick<Reading, 'target' | 'description'>,
   order: { readonly scope: LockdownScope; readonly measures: Measures; readonly history: IncidentHistory },
-): Promise<UserLocks> {
+): Promise<{ locks: readonly Lock[]; kept: readonly string[] }> {
   const { scope, measures, history } = order;
   if (!measures.deactivate) return { locks: [], kept: [] };
   if (!description.capabilities.deactivateUsers) {

@@ -7,12 +7,6 @@ import type { Target, TargetDescription } from '../ports/target.ts';
 import { partOf } from '../scope/target-parts.ts';
 import type { FollowedChain } from './follow-chain.ts';
 
-/** Ways in that the activity stream does not name. */
-interface RemainingAccess {
-  readonly items: readonly InvestigationItem[];
-  readonly sessionsListed: boolean;
-}
-
 /**
  * The tokens that the token endpoint issued in the period to users of the chain or to applications that they made: their
  * entries have no actor. And the sessions of users of the chain, where they can be listed.
@@ -25,7 +19,7 @@ export async function remainingAccess(
     readonly window: Window;
     readonly description: TargetDescription;
   },
-): Promise<RemainingAccess> {
+): Promise<{ items: readonly InvestigationItem[]; sessionsListed: boolean }> {
   const { chain, items, window, description } = found;
   const known = new Set(items.map(({ id }) => id));
   const tokens = new Map<number, InvestigationItem>();

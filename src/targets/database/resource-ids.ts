@@ -2,11 +2,6 @@ import { sql } from '@tokenctl/common/db/sql.ts';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Connection } from './connection.ts';
 
-interface ResourceRow {
-  readonly id: string;
-  readonly resource: string;
-}
-
 /**
  * The platform's ids of users: its components share one for each user once they are connected. Controllers before 24 have no such table
  * [seen on 23.5.1].
@@ -26,7 +21,7 @@ export async function readResourceIds({
     const rows = await sql`SELECT r.object_id AS id, r.ansible_id::text AS resource
       FROM dab_resource_registry_resource r
       JOIN dab_resource_registry_resourcetype t ON t.content_type_id = r.content_type_id
-      WHERE t.name = 'shared.user'`.rows<ResourceRow>(reader);
+      WHERE t.name = 'shared.user'`.rows<{ id: string; resource: string }>(reader);
     return new Map(rows.map(({ id, resource }) => [Number(id), resource]));
   } catch (error) {
     if (error instanceof TokenctlError && error.code === 'permission_refused') return null;

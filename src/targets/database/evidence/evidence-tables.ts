@@ -124,12 +124,6 @@ export const WITHHELD = words(`password token inputs client_secret webhook_key h
   survey_passwords injectors metadata ansible_facts logo_data artifacts start_args job_args job_env
   job_env_old result_stdout_text result_traceback playbook_files inventory_files installed_collections`);
 
-interface ReadableRow {
-  readonly name: string;
-  readonly readable: boolean;
-  readonly role: string;
-}
-
 /**
  * Those of some tables that a database has. Throws `permission_refused` with the missing grant, where the
  * role may not read all of them.
@@ -141,7 +135,7 @@ export async function readableTables(
   const rows = await sql`SELECT w.name, has_table_privilege(to_regclass(w.name), 'SELECT') AS readable,
       quote_ident(current_user) AS role
     FROM unnest(${names}::text[]) AS w(name) WHERE to_regclass(w.name) IS NOT NULL
-    ORDER BY w.name`.rows<ReadableRow>(reader);
+    ORDER BY w.name`.rows<{ name: string; readable: boolean; role: string }>(reader);
   const refused = rows.filter(({ readable }) => !readable).map(({ name }) => name);
   if (refused.length > 0) {
     const grant = `GRANT SELECT ON ${refused.join(', ')} TO ${rows[0]?.role ?? 'CURRENT_USER'}`;

@@ -52,12 +52,6 @@ export interface GatewayEntryQuery {
   readonly actorOf?: ((maker: number | null) => Actor | null) | undefined;
 }
 
-/** A page of entries, and the id after which there may be more; null if there are none. */
-interface EntryPage {
-  readonly entries: readonly StreamEntry[];
-  readonly next: number | null;
-}
-
 /**
  * Reads entries in the controller's form, ascending by id: the first ones if there are more than the limit. Entries that record no
  * change are left out.
@@ -65,7 +59,7 @@ interface EntryPage {
 export async function readGatewayEntries(
   connection: Connection,
   { where, limit, newestFirst = false, settingNames, actorOf }: GatewayEntryQuery,
-): Promise<EntryPage> {
+): Promise<{ entries: readonly StreamEntry[]; next: number | null }> {
   const direction = newestFirst ? sql` DESC` : sql``;
   const rows = await readArrays(
     connection.reader,
