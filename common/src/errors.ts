@@ -63,10 +63,7 @@ export interface TokenctlErrorOptions {
   details?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/**
- * The only error that core and operations throw. The message says what happened to what; it holds no
- * secret, no HTTP status and no exit code.
- */
+/** The only error that core and operations throw. Its message has no secret, HTTP status or exit code. */
 export class TokenctlError extends Error {
   override readonly name = 'TokenctlError';
   readonly code: TokenctlErrorCode;

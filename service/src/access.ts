@@ -261,10 +261,7 @@ export function visibleObjects(
     OR ${id} = ANY(${heldOn(held, type, giving?.own)}::integer[]))`;
 }
 
-/**
- * The applications that a user sees, over applications `x` or `g`: those of organizations in which the user
- * has any role.
- */
+/** The applications `x` or `g` that a user sees: those of organizations in which the user has any role. */
 export function visibleApplications(user: UserRecord, rows: 'x' | 'g' = 'x'): Sql {
   if (canSeeEverything(user)) return EVERY_ROW;
   const organizations = [...user.admin_of, ...user.auditor_of, ...user.member_of];

@@ -226,10 +226,7 @@ const MAX_ALIASES = 1_000;
 /** How deep values may be nested: settings have six levels. */
 const MAX_DEPTH = 50;
 
-/**
- * Parses YAML. Throws `configuration` with the line of what is not well-formed, or for values that are nested
- * or copied too often.
- */
+/** Parses YAML. Throws `configuration` with the line, also for what is nested or copied too often. */
 export function parseConfiguration(text: string, path: string): ParsedFile {
   const lines = new LineCounter();
   try {

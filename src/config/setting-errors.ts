@@ -15,10 +15,7 @@ interface Problem {
   readonly problem: string;
 }
 
-/**
- * Lists all invalid settings, one a line: the source of the value (file and line, variable, flag), the setting and the
- * problem.
- */
+/** All invalid settings, one a line: their source (file and line, variable, flag), name and problem. */
 export function invalidSettings(
   issues: readonly z.core.$ZodIssue[],
   { schema, layers }: Checked,

@@ -35,10 +35,7 @@ export class IdSet {
 /** Rows of one block: whole blocks are kept, where one growing array would be copied again and again. */
 const ROWS_PER_BLOCK = 32_768;
 
-/**
- * Ids and the names of their owners, side by side: two arrays instead of an object for each, and every name
- * once. Meant for millions.
- */
+/** Ids and the names of their owners, side by side: two arrays instead of objects, and every name once. */
 export class OwnedIds {
   readonly #blocks: { readonly ids: number[]; readonly owners: string[] }[] = [];
   #last = 0;

@@ -76,8 +76,7 @@ export class MerkleTree {
   }
 
   /**
-   * The inclusion proof of the watched leaf (the audit path of RFC 6962, from its sibling up). Throws
-   * without.
+   * The inclusion proof of the watched leaf (audit path of RFC 6962, from its sibling up). Throws without.
    */
   path(): readonly Buffer[] {
     const watched = this.#watched;

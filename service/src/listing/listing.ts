@@ -29,8 +29,7 @@ export interface Listing<R extends object, T = unknown> {
   /** Which rows this caller sees here. */
   readonly visible: Sql;
   /**
-   * The ids among which the rows are. They are found once, before the rows: to try each row, or to join, takes several times as
-   * long.
+   * The ids of the rows, found once, before them: to try each row, or to join, takes several times as long.
    */
   readonly among?: Sql;
   /** A statement of the `count` of the visible rows: where there is a faster one than to count each. */

@@ -139,8 +139,7 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
 const CONTROL = /\p{Cc}/u;
 
 /**
- * Why a text that is passed as one argument, `--tags=value`, is invalid, or null. So it can be neither an
- * option nor shell input.
+ * Why a text that is one argument, `--tags=value`, is invalid, or null. It can be no option, no shell input.
  */
 export function argumentProblem(text: string): string | null {
   return CONTROL.test(text) ? 'Control characters are not allowed.' : null;

@@ -62,8 +62,7 @@ export function serveMemberships(app: FastifyInstance, service: ServiceContext):
 }
 
 /**
- * A role of an object; its id, if it is not one of the members, admins or auditors of an organization or a
- * team.
+ * A role of an object; its id, if it is none of the members, admins or auditors of an organization or team.
  */
 export type Held = Pick<RoleRecord, 'role' | 'resource_type' | 'resource_id' | 'organization_id'> & {
   readonly id?: number;

@@ -175,8 +175,7 @@ const DAY = 24 * HOUR;
 const QUIET = 120 * SECOND;
 
 /**
- * Makes what an organization runs with a controller, and its jobs of the last month: the same for the same
- * seed, users and time.
+ * What an organization runs with a controller, and its jobs of a month: the same for seed, users and time.
  */
 export function sampleOperations(
   estate: Pick<SampleEstate, 'users' | 'teams'>,

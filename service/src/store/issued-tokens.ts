@@ -159,10 +159,7 @@ export async function findGrantedScopes(
   return rows.map(({ scope }) => scope);
 }
 
-/**
- * Revokes all credentials of local users: sessions, codes, access tokens (each with an activity entry) and
- * refresh tokens.
- */
+/** Revokes all credentials of local users: sessions, codes, access tokens (with entries), refresh tokens. */
 export async function endLocalCredentials(
   transaction: Queryable,
   ending: { readonly at: Date; readonly node: string },

@@ -80,10 +80,7 @@ export async function deleteSession(database: Queryable, sessionKey: string): Pr
   await sql`DELETE FROM django_session WHERE session_key = ${sessionKey}`.execute(database);
 }
 
-/**
- * Ends the sessions that a SAML identity provider started for a user, or those of the given indexes. Returns
- * how many.
- */
+/** Ends the sessions that a SAML provider started for a user, or those of these indexes. Returns how many. */
 export function deleteProviderSessions(
   database: Queryable,
   of: { readonly idp: string; readonly nameId: string; readonly sessionIndexes: readonly string[] },

@@ -59,10 +59,7 @@ function tokenText({ id, token }: Lease): string {
   return token === null ? id : `token ${token.id}`;
 }
 
-/**
- * The open leases of the audit log. Tells on stderr of those past their end, in any context, and if the log
- * cannot be read.
- */
+/** The open leases of the log. Tells on stderr of those past their end, and if the log cannot be read. */
 export async function tellOfDueLeases(runtime: Runtime): Promise<readonly Lease[]> {
   const { file, database } = runtime.configuration.auditLog;
   // Without a place for a log there are no leases.

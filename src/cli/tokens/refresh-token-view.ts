@@ -4,10 +4,7 @@ import type { ListedRefreshToken } from '../../operations/tokens/list-refresh-to
 import { type Listing, listing, ownerColumn, timeColumn } from '../../reports/tables/listing.ts';
 import { writeNotice } from '../output/streams.ts';
 
-/**
- * The lifetime of refresh tokens, in seconds. Where it cannot be read, says on stderr what that means for a
- * list.
- */
+/** The lifetime of refresh tokens, in seconds; where it cannot be read, says on stderr what that means. */
 export async function refreshLifetime(runtime: Runtime): Promise<number | null> {
   const target = await runtime.target();
   if (target.refreshTokens === undefined) return null;

@@ -101,10 +101,7 @@ export interface AuditLog {
   head(): Promise<Head>;
   /** Reads the whole log and checks its chain. */
   verify(observer?: LogObserver): Promise<LogVerification>;
-  /**
-   * Marks a run as being worked on, until disposed of or until the process ends, however it ends. Taken
-   * before the run's first intent.
-   */
+  /** Marks a run as being worked on, until disposed of or the process ends. Taken before its first intent. */
   lockRun(run: string): Promise<Disposable>;
   /** The intents without an outcome whose run no process has locked: what a killed process left behind. */
   abandonedIntents(): Promise<readonly Entry[]>;

@@ -123,10 +123,7 @@ export interface RefreshTokens {
 export interface AuthorizationCodes {
   /** Streams authorization codes, each once, ascending by id. */
   list(selector: AuthorizationCodeSelector): AsyncIterable<AuthorizationCode>;
-  /**
-   * Deletes authorization codes by id, so that they cannot be redeemed. Outcomes as of `Target.revoke`: `revoked` stands for
-   * deleted.
-   */
+  /** Deletes authorization codes by id. Outcomes as of `Target.revoke`: `revoked` stands for deleted. */
   delete(ids: readonly number[]): AsyncIterable<Outcome>;
 }
 
@@ -172,10 +169,7 @@ export interface Settings {
    * @throws TokenctlError `permission_refused`, and what requests and statements throw.
    */
   read(patience?: Patience): Promise<AuthenticationSettings>;
-  /**
-   * Writes the given keys (not those of null), and returns the settings as they are then. Throws
-   * `unsupported`.
-   */
+  /** Writes the given keys (not null), and returns the settings as they are then. Throws `unsupported`. */
   write(change: Partial<AuthenticationSettings>): Promise<AuthenticationSettings>;
 }
 

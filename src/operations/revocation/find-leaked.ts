@@ -137,10 +137,7 @@ async function earlierUses({
   }
 }
 
-/**
- * Says of each refresh token among those found what it is: one that is expired or orphaned is not revoked, and yet
- * refused.
- */
+/** Says of each refresh token what it is: one expired or orphaned is not revoked, and yet refused. */
 async function withStates(
   found: readonly LeakedToken[],
   { target, description, clock }: Pick<Parameters<typeof findLeaked>[0], 'target' | 'description' | 'clock'>,

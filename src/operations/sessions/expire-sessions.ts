@@ -195,10 +195,7 @@ export async function sessionsAfter(
   return { planned: planned.count, ended: ending?.ended ?? 0, ...read, unseen, latestExpiry };
 }
 
-/**
- * Counts the sessions that are there now: those from before the work began, and those begun since. Where that
- * fails, the work stops.
- */
+/** Counts the sessions from before the work began, and those since. Where that fails, the work stops. */
 async function verifySessions(work: OperationRun, { userIds }: PlannedSessions) {
   if (work.shouldStop) return { stillAlive: null, begunSince: null };
   try {

@@ -69,10 +69,7 @@ interface Page<Item> {
   readonly count: number | null;
 }
 
-/**
- * A page of items with a greater id than `after`. Its JSON, many times as large as what is read of it, is garbage when this
- * has ended.
- */
+/** A page of items with a greater id than `after`. Its JSON, many times as large, is garbage afterwards. */
 async function getItems<Item extends { readonly id: number }>(
   api: Api,
   query: Query,

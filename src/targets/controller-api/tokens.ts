@@ -17,10 +17,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 export const TOKEN_LISTING: Listing<Token> = { path: 'tokens/', what: 'the list of tokens', read: readToken };
 
-/**
- * Reads a token from the controller's JSON; null if it is invalid. Without a schema, because there may be a million
- * tokens.
- */
+/** A token of the controller's JSON; null if invalid. Without a schema: there may be a million tokens. */
 function readToken(body: unknown): Token | null {
   if (!isFields(body)) return null;
   const { id, scope, description } = body;

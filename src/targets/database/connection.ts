@@ -84,10 +84,7 @@ export class Connection {
     execute: (...statement) => this.read((database) => database.execute(...statement)),
   };
 
-  /**
-   * Runs queries that only read, for a purpose if that needs more rights than most. Throws as {@link
-   * explain}.
-   */
+  /** Runs queries that only read; `purpose` is for more rights than most. Throws as {@link explain}. */
   async read<T>(work: (database: Queryable) => Promise<T>, purpose: RightsPurpose = 'read'): Promise<T> {
     try {
       return await work(this.database);

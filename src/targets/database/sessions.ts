@@ -87,10 +87,7 @@ export async function* endSessions(
   });
 }
 
-/**
- * Deletes rows, and yields each session that this ended, whose keys it adds to `endedRows`. Returns how many
- * rows stayed locked.
- */
+/** Deletes rows, and yields the sessions that this ended (keys: `endedRows`). Returns how many are locked. */
 async function* endRows(
   connection: Connection,
   options: { rows: readonly SessionRow[]; lockRetryMs: number; endedRows: Set<string> },

@@ -73,10 +73,7 @@ async function listJobs(exchange: Exchange, condition = EVERY_ROW): Promise<unkn
   });
 }
 
-/**
- * The jobs `x` that a user sees: those of organizations, and of job templates on which the user has the role
- * read.
- */
+/** The jobs `x` that a user sees: of organizations, and of job templates on which the user may read. */
 export function visibleJobs(user: UserRecord, held: readonly HeldRole[]): Sql {
   const rows = { id: sql`x.job_template_id`, organization: sql`x.organization_id` };
   return visibleObjects(user, held, { type: 'job_template', ...rows });
