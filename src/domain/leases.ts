@@ -333,9 +333,11 @@ const SAME_MS = 1000;
 /** Whether a listed token is that of a lease, and not another one with its number, as after a database was restored. */
 export function isTokenOf(
   { token, owner }: Pick<Lease, 'token' | 'owner'>,
-  listed: Pick<Token, 'id' | 'created'> & { readonly user: UserReference | null },
+  listed: Pick<Token, 'id' | 'created' | 'fingerprint'> & { readonly user: UserReference | null },
 ): boolean {
   if (token === null || listed.id !== token.id) return false;
+  const areKnown = token.fingerprint !== null && listed.fingerprint !== null;
+  if (areKnown && token.fingerprint !== listed.fingerprint) return false;
   const isSameOwner = owner.id === null || listed.user === null || listed.user.id === owner.id;
   return isSameOwner && Math.abs(listed.created.getTime() - Date.parse(token.created)) < SAME_MS;
 }

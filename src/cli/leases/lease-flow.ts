@@ -1,14 +1,18 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { isLeaseDue, isOpen, type Lease } from '../../domain/leases.ts';
+import { shellWord } from '../../domain/remedies.ts';
 import {
   dueLeases,
   extendLease,
+  isLeaseHere,
   planExtension,
   readLeases,
   requireLease,
 } from '../../operations/journal/recorded-leases.ts';
 import { type EndedLease, endLeases, leftLeases } from '../../operations/leases/end-leases.ts';
-import { good, lines, list, would } from '../../reports/document.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
+import { good, lines, list, warning, would } from '../../reports/document.ts';
 import { type Listing, listing, timeColumn } from '../../reports/tables/listing.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
 import { revocationGuard } from '../change/approval.ts';
@@ -104,6 +108,8 @@ export async function leaseChangeFlow(
       ? (await dueLeases({ log, description, now })).here
       : [requireLease(await readLeases(log, description), end)].filter(isOpen);
   const { context } = description;
+  const moved = leases.find((lease) => !isLeaseHere(lease, description));
+  if (moved !== undefined && moved.target['context'] !== context) throw notHere(moved, description);
   const none = end === undefined ? `No lease of ${context} is past its end.` : 'This lease is over.';
   return {
     plan:
@@ -114,6 +120,8 @@ export async function leaseChangeFlow(
               would`revoke ${countText(leases.length, 'token')} of leases:`,
               placeText(description),
               list(leases.map(leaseText)),
+              moved &&
+                warning`It began at ${moved.target['address'] ?? ''}. Only if that controller is here now.`,
             ),
           ],
     question:
@@ -129,7 +137,7 @@ export async function leaseChangeFlow(
     guard: end === undefined ? undefined : revocationGuard(leases.length),
     async act(begin) {
       const change = await begin();
-      if (end !== undefined) return await endLeases(change, leases);
+      if (end !== undefined) return await endLeases({ ...change, isMoved: true }, leases);
       // Their ends may have been moved or taken back while the question was open.
       const due = new Set((await dueLeases({ log, description, now })).here.map(({ id }) => id));
       return await endLeases(
@@ -144,6 +152,15 @@ export async function leaseChangeFlow(
     }),
     json: ({ dryRun, done }) => ({ dryRun, leases: leases.map((lease) => jsonOf(lease, now)), ended: done }),
   };
+}
+
+function notHere({ id, target }: Lease, { address }: TargetDescription): TokenctlError {
+  const { context = '' } = target;
+  return new TokenctlError(
+    'usage',
+    `${id} began at ${target['address']}, and this is ${address}, which may be a copy of that controller`,
+    { hint: `Use --context ${shellWord(context)}.` },
+  );
 }
 
 function leaseText({ id, token, owner, until, state }: Lease): string {

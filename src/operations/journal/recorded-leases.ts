@@ -67,6 +67,16 @@ export class LeaseReader {
   }
 }
 
+/**
+ * Whether a lease can be ended at a target: it began at its address. A copy of the controller has the same INSTALL_UUID and the same
+ * tokens, and does not show what becomes of those of the controller. The same address can lead to another installation, as a tunnel does.
+ */
+export function isLeaseHere({ target }: Pick<Lease, 'target'>, { address, installUuid }: Place): boolean {
+  const recorded = target['installUuid'] ?? null;
+  const isOther = recorded !== null && installUuid !== null && recorded !== installUuid;
+  return target['address'] === address && !isOther;
+}
+
 /** The leases of the audit log that are past their end. */
 export interface DueLeases {
   /** Of the target. */
@@ -82,7 +92,7 @@ export async function dueLeases(options: {
   now: Date;
 }): Promise<DueLeases> {
   const due = (await readAllLeases(options.log)).filter((lease) => isLeaseDue(lease, options.now));
-  const isHere = ({ target }: Lease) => target['address'] === options.description.address;
+  const isHere = (lease: Lease) => isLeaseHere(lease, options.description);
   return { here: due.filter(isHere), elsewhere: due.filter((lease) => !isHere(lease)) };
 }
 

@@ -5,7 +5,7 @@ import type { Token } from '../../domain/token.ts';
 import { requestsEnd } from '../access/requests-under-way.ts';
 import { Journal } from '../journal/journal.ts';
 import type { Change } from '../journal/operation-run.ts';
-import type { TargetDescription } from '../ports/target.ts';
+import { isLeaseHere } from '../journal/recorded-leases.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import type { RevocationReport } from '../revocation/revocation-report.ts';
 import { revokeTokens } from '../revocation/revoke-tokens.ts';
@@ -24,20 +24,22 @@ export interface EndedLease {
 }
 
 /**
- * Ends leases now: revokes their tokens, verifies that, and records what became of each. A token is revoked
- * only if it is that of the lease: another one can have its number where a database was restored. One that is
- * not listed is gone, if the account would see it; running it again finishes the work.
- * @param leases Open ones of this controller.
+ * Ends leases now: revokes their tokens, verifies that, and records what became of each. A token is revoked only if it is that of the
+ * lease: another one can have its number where a database was restored. One that is not listed is gone, if the account would see
+ * it; running it again finishes the work. What began at another address is left: here may be a copy of the controller.
+ *
+ * @param change.isMoved A person says that the controller of the leases is here now, and that tokens which are not here are gone.
  * @throws TokenctlError `audit_unavailable`, and what the target throws where nothing could be tried.
  */
 export async function endLeases(
-  change: Change & { readonly reason?: string | undefined },
+  { isMoved = false, ...change }: Change & { readonly isMoved?: boolean },
   leases: readonly Lease[],
 ): Promise<readonly EndedLease[]> {
-  const found = await tokensOf(leases, change);
+  const here = leases.filter((lease) => isMoved || isLeaseHere(lease, change.description));
+  const { found, listed } = await tokensOf(here, change);
   const revocation = await revoke(change, [...found.values()].flat());
   const ended = leases.map((lease) =>
-    endingOf(lease, { tokens: found.get(lease) ?? [], revocation, change }),
+    endingOf(lease, { tokens: found.get(lease) ?? [], listed, revocation, change, isMoved }),
   );
   const journal = new Journal({ ...change, operation: END_LEASE });
   await journal.notes(
@@ -57,9 +59,16 @@ const WORDS: Readonly<Record<LeaseEnding, string>> = {
   unmade: 'no token was made',
 };
 
+/** The tokens of leases, and the numbers that are in use, be it by others. */
+interface Found {
+  readonly found: ReadonlyMap<Lease, readonly Token[]>;
+  readonly listed: ReadonlySet<number>;
+}
+
 /** The tokens of leases that are there: one of each at most, unless its creation was cut off, and others have copied its description. */
-async function tokensOf(leases: readonly Lease[], { target }: Pick<Change, 'target'>) {
+async function tokensOf(leases: readonly Lease[], { target }: Pick<Change, 'target'>): Promise<Found> {
   const found = new Map<Lease, Token[]>();
+  const listed = new Set<number>();
   // A token can have two leases: that of a sunset and that of a rotation.
   const byId = Map.groupBy(
     leases.filter(({ token }) => token !== null),
@@ -68,6 +77,7 @@ async function tokensOf(leases: readonly Lease[], { target }: Pick<Change, 'targ
   const note = (lease: Lease, token: Token) => found.set(lease, [...(found.get(lease) ?? []), token]);
   if (byId.size > 0) {
     for await (const token of target.tokens({ ids: [...byId.keys()] })) {
+      listed.add(token.id);
       for (const lease of byId.get(token.id) ?? []) if (isTokenOf(lease, token)) note(lease, token);
     }
   }
@@ -77,7 +87,7 @@ async function tokensOf(leases: readonly Lease[], { target }: Pick<Change, 'targ
     for await (const token of target.tokens({ descriptions: [markPattern(lease)], createdSince }))
       if (token.user?.username === lease.owner.username && token.application === null) note(lease, token);
   }
-  return found;
+  return { found, listed };
 }
 
 /** How far the recorded clock of a controller may be off, in milliseconds. */
@@ -106,18 +116,23 @@ function endingOf(
   lease: Lease,
   options: {
     readonly tokens: readonly Token[];
+    readonly listed: Found['listed'];
     readonly revocation: Revocation | null;
     readonly change: Pick<Change, 'description' | 'clock'>;
+    readonly isMoved: boolean;
   },
 ): EndedLease {
-  const { tokens, revocation, change } = options;
+  const { tokens, listed, revocation, change, isMoved } = options;
   const token = lease.token?.id ?? tokens[0]?.id ?? null;
   const common = { lease: lease.id, token, owner: lease.owner.username };
   const ends = (how: LeaseEnding) => ({ ...common, how, why: null });
   const stays = (why: string) => ({ ...common, how: null, why });
+  if (!isMoved && !isLeaseHere(lease, change.description)) return stays(elsewhereText(lease));
   if (tokens.length === 0) {
-    const unseen = unseenOf(lease, change.description);
+    const unseen = unseenPart(change.description, { users: [lease.owner.username] });
     if (unseen !== null) return stays(unseen);
+    if (token !== null && listed.has(token) && !isMoved)
+      return stays(`Token ${token} here is not this token: another one has its number`);
     if (lease.token !== null) return ends('gone');
     const end = requestsEnd(new Date(lease.begun));
     const isUnderWay = change.clock.now().getTime() < Date.parse(end);
@@ -136,11 +151,8 @@ function endingOf(
   return ids.every((id) => tried?.has(id)) ? ends('revoked') : stays('It was not tried');
 }
 
-/** Why an account cannot tell that a token is gone; null if it would see it. Elsewhere may be a copy of the controller. */
-function unseenOf({ target, owner }: Lease, description: TargetDescription): string | null {
-  if (target['address'] !== description.address)
-    return `Only ${target['address']} shows that it is gone, and this is ${description.address}`;
-  return unseenPart(description, { users: [owner.username] });
+function elsewhereText({ target }: Lease): string {
+  return `It began at ${target['address']} (context ${target['context']}): a copy of that controller has a token like it`;
 }
 
 /** That leases were left, as an error with what to do; undefined if all ended. */

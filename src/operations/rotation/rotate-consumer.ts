@@ -5,7 +5,7 @@ import { type Consumer, type RotationState, rotationState } from '../../domain/r
 import { requireRestCreates } from '../../domain/token-request.ts';
 import { type Change, OperationRun } from '../journal/operation-run.ts';
 import { readIncidentHistories } from '../journal/recorded-incidents.ts';
-import { extendLease, type LeaseReader } from '../journal/recorded-leases.ts';
+import { extendLease, isLeaseHere, type LeaseReader } from '../journal/recorded-leases.ts';
 import { endLeases, leftLeases } from '../leases/end-leases.ts';
 import { type LimitedToken, makeLimitedToken } from '../leases/make-limited-token.ts';
 import type { SecretStore } from '../ports/secret-store.ts';
@@ -88,8 +88,12 @@ async function readState(options: RotationOptions): Promise<Now> {
   const { consumer, store, leases, description, clock, signal, early = false } = options;
   requireMayCreate(description, consumer);
   const stored = await store.read(signal);
-  const known = await leases.read(description);
   const fingerprint = stored === null ? null : fingerprintOf(stored);
+  // Those of a copy, or of an earlier address, are not its own, but for what the store holds.
+  const known = (await leases.read(description)).filter(
+    (lease) =>
+      isLeaseHere(lease, description) || (stored !== null && lease.token?.fingerprint === fingerprint),
+  );
   const state = rotationState(consumer, { leases: known, stored: fingerprint, now: clock.now() });
   return { stored, ...state, isDue: state.isDue || early };
 }
@@ -211,7 +215,8 @@ interface Ending {
 
 async function end(options: RotationOptions, leases: readonly Lease[]): Promise<Ending> {
   if (leases.length === 0) return { revoked: 0, left: undefined, notEnded: new Set() };
-  const ended = await endLeases({ ...options, reason: `rotation of ${options.consumer.name}` }, leases);
+  const reason = `rotation of ${options.consumer.name}`;
+  const ended = await endLeases({ ...options, reason, isMoved: true }, leases);
   return {
     revoked: ended.filter(({ how }) => how === 'revoked').length,
     left: leftLeases(ended, 'The next run tries again. To see them: `tokenctl tokens leases`.'),

@@ -161,9 +161,40 @@ describe('a token with a lease', () => {
   it('ends no other token that has its number, as after a restored database', async () => {
     await using at = await place();
     const { token } = await at.make();
-    at.target.alive.set(token.id, { ...token, created: new Date('2026-11-01T00:00:00Z') });
-    await at.runAfter(3);
-    expect(at.target.alive.has(token.id)).toBe(true);
+    const [lease] = await at.leases();
+    for (const other of [{ created: new Date('2026-11-01T00:00:00Z') }, { fingerprint: '0123456789ab' }]) {
+      at.target.alive.set(token.id, { ...token, ...other });
+      await expect(at.runAfter(3)).rejects.toMatchObject({
+        message: expect.stringContaining('is not this token'),
+      });
+      expect([at.target.alive.size, (await at.leases())[0]?.state]).toEqual([1, 'open']);
+    }
+    // Where a person says so, it is over.
+    const ended = await endLeases({ ...at.common, isMoved: true }, [lease as Lease]);
+    expect([at.target.alive.size, ended[0]?.how]).toEqual([1, 'gone']);
+  });
+
+  it('is not ended at a copy of its controller, which has the same installation and the same token', async () => {
+    await using at = await place();
+    at.target.self = { ...at.target.self, installUuid: '00000000-0000-4000-8000-000000000001' };
+    const { token } = await at.make();
+    const [lease] = (await at.leases()) as [Lease];
+    const description = { ...at.common.description, address: 'https://copy.example.org', context: 'copy' };
+    expect(await endLeases({ ...at.common, description }, [lease])).toMatchObject([
+      { how: null, why: expect.stringContaining('It began at https://controller.example.org') },
+    ]);
+    const runtime = {
+      auditLog: async () => at.log,
+      description: async () => description,
+      targetClock: async () => stillClock,
+    } as unknown as Runtime;
+    const flags = { end: lease.id } as unknown as LeaseFlags;
+    await expect(leaseChangeFlow({ runtime, flags })).rejects.toMatchObject({ code: 'usage' });
+    // The same address with another installation behind it, as through a tunnel.
+    const other = { ...at.common.description, installUuid: '00000000-0000-4000-8000-00000000000f' };
+    at.target.alive.delete(token.id);
+    expect(await endLeases({ ...at.common, description: other }, [lease])).toMatchObject([{ how: null }]);
+    expect((await at.leases())[0]?.state).toBe('open');
   });
 
   it('is left to its own address: a copy of the controller does not show that it is gone', async () => {

@@ -149,6 +149,20 @@ describe('a rotation', () => {
     expect([at.living(), at.store.value, await at.entries()]).toEqual([[], null, []]);
   });
 
+  it('ends no token of the controller whose copy it works at, and does not lose its record', async () => {
+    await using at = await place();
+    at.target.self = { ...at.target.self, installUuid: '00000000-0000-4000-8000-000000000001' };
+    await at.run();
+    const description = { ...at.common.description, address: 'https://copy.example.org' };
+    const services = { ...unusedServices, store: () => Promise.resolve(new MemoryStore()) };
+    at.at(7);
+    await at.run({ description, services });
+    expect([at.living().length, (await at.leases()).map(({ state }) => state)]).toEqual([
+      2,
+      ['open', 'open'],
+    ]);
+  });
+
   it('goes on with the others where one fails, and says which', async () => {
     await using at = await place();
     const failing = new MemoryStore();
