@@ -183,7 +183,10 @@ export class LeaseBook {
   #addNote(entry: IncidentEntry): void {
     const { operation, data } = entry;
     const adopted = operation === ADOPT_LEASE ? adoptedIn(entry) : null;
-    if (adopted !== null) this.#leases.set(adopted.id, adopted);
+    if (adopted !== null) {
+      this.#leases.set(adopted.id, adopted);
+      for (const id of listOf(data['releases'])) this.#release(id);
+    }
     const lease = this.#of(data['lease']);
     if (lease === undefined) return;
     if (operation === EXTEND_LEASE && isOpen(lease) && isTime(data['until']))
@@ -218,6 +221,8 @@ export interface Adoption {
   readonly token: LeasedToken;
   readonly owner: Lease['owner'];
   readonly scope: string;
+  /** The leases of sunsets that the token had: the rotation ends it instead. */
+  readonly releases: readonly string[];
 }
 
 function adoptedIn(entry: IncidentEntry): Lease | null {

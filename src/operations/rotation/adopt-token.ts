@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
-import { ADOPT_LEASE, type Adoption, fingerprintOf, isOpen, type Lease } from '../../domain/leases.ts';
+import { ADOPT_LEASE, type Adoption, fingerprintOf, isOpen, isTokenOf } from '../../domain/leases.ts';
 import type { Token } from '../../domain/token.ts';
 import { Journal } from '../journal/journal.ts';
+import { isLeaseHere } from '../journal/recorded-leases.ts';
 import { type RotationOptions, requireMayCreate } from './rotate-consumer.ts';
 
 /**
@@ -32,9 +33,9 @@ export async function planAdoption(
     );
   }
   const known = await leases.read(description);
-  // The end of a sunset stays: it counts where the rotation does not come before it.
-  const isTaken = ({ token: of, why }: Lease) => of?.id === id && why !== 'sunset';
-  if (known.some((lease) => isOpen(lease) && (lease.consumer === consumer.name || isTaken(lease)))) {
+  const open = known.filter((lease) => isOpen(lease) && isLeaseHere(lease, description));
+  const its = open.filter((lease) => isTokenOf(lease, token));
+  if (open.some(({ consumer: of }) => of === consumer.name) || its.some(({ sunset }) => sunset === null)) {
     throw new TokenctlError('usage', `${consumer.name} has a token that is rotated already`, {
       hint: 'List them with `tokenctl tokens leases`.',
     });
@@ -62,6 +63,7 @@ export async function planAdoption(
     },
     owner: { id: user.id, username: user.username },
     scope,
+    releases: its.map(({ id: lease }) => lease),
   };
 }
 

@@ -118,6 +118,19 @@ describe('a rotation', () => {
     ]);
   });
 
+  it('replaces the token in the store at once when it was revoked before its time', async () => {
+    await using at = await place();
+    await at.run();
+    at.at(4);
+    await at.run();
+    const [old, revoked] = [...at.living()];
+    at.target.alive.delete(revoked ?? 0);
+    at.at(4.1);
+    expect(await at.run()).toMatchObject({ summary: { rotated: 1, revoked: 0 } });
+    expect(at.living()).toEqual([old, at.inUse()]);
+    expect((await at.leases()).map(({ ended }) => ended?.how)).toEqual([undefined, 'gone', undefined]);
+  });
+
   it('stores the end in a database as well, and makes the token of the user that is named', async () => {
     await using at = await place(databaseFixture());
     const given = { deploy: { ...consumers.deploy, user: 'alice' } };
@@ -389,6 +402,11 @@ describe('a rotation', () => {
     };
     await adoptToken(options, await planAdoption(options, used));
     await expect(planAdoption(options, used)).rejects.toMatchObject({ code: 'usage' });
+    // While the program uses it, only the rotation ends it.
+    expect((await at.leases()).map(({ why, state }) => [why, state])).toEqual([
+      ['sunset', 'released'],
+      ['rotation', 'open'],
+    ]);
     at.at(4);
     expect(await at.run()).toMatchObject({ summary: { rotated: 1 } });
     expect(at.living()).toEqual([900, at.inUse()]);
