@@ -95,7 +95,7 @@ export function approvalRuleOf(configuration: Configuration, label: string): App
   const sameController = Object.values(contexts).find(
     (other) =>
       other.approval !== undefined &&
-      ((other.url !== undefined && hrefOf(other.url) === hrefOf(context?.url)) ||
+      ((other.url !== undefined && sameAddress(other.url, context?.url)) ||
         namedDatabases(other).some(([, database]) => database === name)),
   );
   const own = context?.approval ?? sameController?.approval;
@@ -108,6 +108,11 @@ export function approvalRuleOf(configuration: Configuration, label: string): App
     breakGlass: true,
   };
   return { ...defaults, ...given(shared), ...given(own) };
+}
+
+/** Whether two URLs of contexts are one address. */
+export function sameAddress(url: string, other: string | undefined): boolean {
+  return hrefOf(url) === hrefOf(other);
 }
 
 function hrefOf(url: string | undefined): string | undefined {

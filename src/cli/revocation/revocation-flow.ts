@@ -1,5 +1,6 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { linkedDatabase } from '../../app/linked-database.ts';
+import type { Runtime } from '../../app/runtime.ts';
 import { sentenceOf } from '../../domain/access.ts';
 import { amountsOf, isNothing, type RevocationPlan, type SavedPlanReference } from '../../domain/plan.ts';
 import type { Selection } from '../../domain/selector.ts';
@@ -14,6 +15,7 @@ import {
 } from '../../operations/revocation/revoke-tokens.ts';
 import type { SavedPlan } from '../../operations/revocation/saved-plan.ts';
 import { notCovered } from '../../reports/access-lines.ts';
+import { type Line, lines, warning } from '../../reports/document.ts';
 import type { MaybeMade } from '../../reports/result.ts';
 import { needsTwoPersons, revocationGuard } from '../change/approval.ts';
 import {
@@ -83,8 +85,10 @@ export async function revocationFlow(
     violating: await violatingOf(request),
     atMost: flags['at-most'],
   });
+  const change = revocationChange(plan, { description, saved });
   return {
-    ...revocationChange(plan, { description, saved }),
+    ...change,
+    plan: [...change.plan, lines(await inUseTexts(runtime, plan))],
     save: (path) => writePlanFile(runtime, { path, plan, includeOwn, flags }),
     act: async (begin) => {
       const done = await revokeTokens({ ...(await begin()), plan, selector });
@@ -93,6 +97,17 @@ export async function revocationFlow(
       return { ...done, accessPaths };
     },
   };
+}
+
+/** That other contexts authenticate with tokens of the plan. Over REST nothing is asked: that takes seconds for each. */
+async function inUseTexts(runtime: Runtime, { tokenIds }: RevocationPlan): Promise<readonly Line[]> {
+  const { credential } = await runtime.description();
+  if (credential !== 'database_role' || tokenIds.length === 0) return [];
+  const { tokensInUse } = await import('../../app/tokens-in-use.ts');
+  const { contexts } = await tokensInUse(runtime);
+  return [...contexts]
+    .filter(([id]) => tokenIds.includes(id))
+    .map(([id, name]) => warning`The context ${name} uses token ${String(id)}, and then needs a new one.`);
 }
 
 /** What a revocation shows, does and reports. */

@@ -1,5 +1,6 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
+import { tokensInUse } from '../../app/tokens-in-use.ts';
 import { policyFrom } from '../../config/policy.ts';
 import { isOpen, type Lease } from '../../domain/leases.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
@@ -16,7 +17,7 @@ import {
   type SunsetWeek,
   sunsetWeeks,
 } from '../../operations/sunset/sunset.ts';
-import { good, lines, list, would } from '../../reports/document.ts';
+import { good, lines, list, warning, would } from '../../reports/document.ts';
 import { type Listing, listing } from '../../reports/tables/listing.ts';
 import { countText, dayText } from '../../reports/tables/text.ts';
 import { revocationGuard } from '../change/approval.ts';
@@ -64,6 +65,7 @@ export async function sunsetFlow({
   const selection = selectionOrAllFrom(flags, await instantFor(flags, runtime));
   const { tokens } = await selectTokens(runtime, selection, flags);
   const target = await runtime.target();
+  const inUse = await tokensInUse(runtime);
   const plan = await planSunset({
     ...{ target, tokens: tokens() },
     leases: await readLeases(await runtime.auditLog(), description),
@@ -76,7 +78,7 @@ export async function sunsetFlow({
     },
     maxLifetime: flags['max-lifetime'] === undefined ? undefined : flags['max-lifetime'] / 1000,
     exceptions: policyFrom(runtime.configuration.policy)['never-expires'].exceptions,
-    own: await target.ownTokenIds(),
+    own: [...inUse.contexts.keys()],
   });
   const { owners, id } = plan;
   const count = owners.reduce((sum, each) => sum + each.tokens.length, 0);
@@ -85,13 +87,14 @@ export async function sunsetFlow({
   return {
     plan: [
       count === 0 || first === undefined || last === undefined
-        ? lines('No selected token needs an end.', leftTexts(plan))
+        ? lines('No selected token needs an end.', leftTexts(plan), inUse.unknown)
         : lines(
             would`give ${countText(count, 'token')} of ${countText(owners.length, 'owner')} an end, from ${dayText(first)} to ${dayText(last)}, as ${id}:`,
             placeText(description),
             list(owners.slice(0, SHOWN).map(ownerText)),
             owners.length > SHOWN && `and ${owners.length - SHOWN} more (--json lists all)`,
             leftTexts(plan),
+            inUse.unknown.map((text) => warning`${text}`),
             `Until then, undo it with: tokenctl tokens sunset --undo ${id}. ${job}`,
           ),
     ],
@@ -135,7 +138,7 @@ function leftTexts({ left }: SunsetPlan): readonly string[] {
   const { leased, excepted, ofApplications, withoutOwner, ending } = left;
   const all = [
     [ending, 'end in time by themselves'],
-    [leased, 'have a lease already, or are your own'],
+    [leased, 'have a lease already, or are of a context of yours'],
     [excepted, 'are excepted by the policy (never-expires)'],
     [ofApplications, 'are of applications: shorten the lifetime of the settings, and revoke them'],
     [withoutOwner, 'have no owner'],

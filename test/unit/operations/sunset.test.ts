@@ -1,6 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { leaseEnd } from '../../../jobs/lease-end.ts';
+import type { Runtime } from '../../../src/app/runtime.ts';
+import { tokensInUse } from '../../../src/app/tokens-in-use.ts';
+import type { SunsetFlags } from '../../../src/cli/sunset/sunset-flags.ts';
+import { sunsetFlow } from '../../../src/cli/sunset/sunset-flow.ts';
 import { dateOf, type OwnersTokens, spreadEnds } from '../../../src/domain/sunset.ts';
 import { readLeases } from '../../../src/operations/journal/recorded-leases.ts';
 import {
@@ -140,6 +144,34 @@ describe('a sunset', () => {
     };
     expect(await leaseEnd.run(context, {})).toMatchObject({ revoked: 3 });
     expect([...at.target.alive.keys()]).toEqual([4, 5, 6]);
+  });
+
+  it('leaves the tokens that other contexts of the configuration use, and says which it cannot read', async () => {
+    await using at = await place();
+    at.target.secrets.set('of-the-scheduler', { kind: 'access_token', ids: [3] });
+    const rest = { url: 'https://controller.example.org', token: { env: 'SCHEDULER' } };
+    const runtime = {
+      description: async () => at.common.description,
+      target: async () => at.target,
+      targetClock: async () => stillClock,
+      clock: stillClock,
+      auditLog: async () => at.log,
+      environment: { SCHEDULER: 'of-the-scheduler' },
+      configuration: {
+        contexts: { scheduler: rest, other: { ...rest, token: { env: 'UNSET' } } },
+        ...{ policy: {}, jobs: {}, invalid: new Map() },
+      },
+    } as unknown as Runtime;
+    const { contexts, unknown } = await tokensInUse(runtime);
+    expect([...contexts]).toEqual([[3, 'scheduler']]);
+    expect(unknown).toEqual([expect.stringMatching(/the context other uses is not known: .* UNSET.*\.$/)]);
+    const planned = await sunsetFlow({ runtime, flags: {} as SunsetFlags });
+    const { owners: ends } = planned.json({
+      dryRun: true,
+      done: null,
+      file: { planFile: null, digest: null },
+    });
+    expect(ends.flatMap(({ tokens }) => tokens).toSorted()).toEqual([1, 2, 6]);
   });
 
   it('leaves out no token for the lease of another one with its number, as after a restored database', async () => {
