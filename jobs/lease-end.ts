@@ -19,8 +19,9 @@ export const leaseEnd = defineJob({
     const summary = { due, ...(elsewhere.length > 0 && { elsewhere: elsewhere.map(placeOf) }) };
     if (due.length === 0) return { message: `No lease is due${otherText(elsewhere)}`, summary };
     if (context.dryRun) return { message: `Would end ${due.join(', ')}`, summary };
-    const { endLeases, leftLeases } = await import('../src/operations/leases/end-leases.ts');
-    const ended = await endLeases({ ...context, reason: 'its lease is over' }, here);
+    const { leftLeases } = await import('../src/operations/leases/end-leases.ts');
+    const { endDueLeases } = await import('../src/operations/leases/end-due-leases.ts');
+    const ended = await endDueLeases({ ...context, reason: 'its lease is over' }, here);
     const over = ended.filter(({ how }) => how !== null);
     const counted = { ...summary, ended: over.map(({ lease }) => lease) };
     if (context.signal.aborted && over.length < due.length)

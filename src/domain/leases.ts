@@ -116,6 +116,8 @@ export function markPattern({ id }: Pick<Lease, 'id'>): string {
 /** Built from the entries of the audit log: add every one in order, then ask. */
 export class LeaseBook {
   readonly #leases = new Map<string, Lease>();
+  /** The leases of sunsets and adoptions by their tokens. */
+  readonly #ends = new Map<string, string>();
   /** The leases of creations without an outcome, by the number of the intent. */
   readonly #creations = new Map<number, string>();
   /** The intents of rotations and migrations without an outcome, by their number. */
@@ -143,7 +145,7 @@ export class LeaseBook {
         this.#addDelivery(entry);
         break;
       case SUNSET:
-        for (const lease of sunsetIn(entry)) this.#leases.set(lease.id, lease);
+        for (const lease of sunsetIn(entry)) this.#addSunset(lease);
         break;
       case RELEASE_LEASE:
         for (const id of listOf(entry.data['leases'])) this.#release(id);
@@ -185,6 +187,7 @@ export class LeaseBook {
     const adopted = operation === ADOPT_LEASE ? adoptedIn(entry) : null;
     if (adopted !== null) {
       this.#leases.set(adopted.id, adopted);
+      this.#ends.set(keyOf(adopted), adopted.id);
       for (const id of listOf(data['releases'])) this.#release(id);
     }
     const lease = this.#of(data['lease']);
@@ -192,6 +195,14 @@ export class LeaseBook {
     if (operation === EXTEND_LEASE && isOpen(lease) && isTime(data['until']))
       this.#leases.set(lease.id, { ...lease, until: data['until'] });
     if (operation === END_LEASE) this.#leases.set(lease.id, endingOf(lease, entry));
+  }
+
+  /** Of two sunsets at once, and of one during the adoption of a token by a rotation, the first record counts. */
+  #addSunset(lease: Lease): void {
+    const earlier = this.#of(this.#ends.get(keyOf(lease)));
+    if (earlier !== undefined && isOpen(earlier)) return;
+    this.#leases.set(lease.id, lease);
+    this.#ends.set(keyOf(lease), lease.id);
   }
 
   #release(id: unknown): void {
@@ -260,6 +271,14 @@ function sunsetIn(entry: IncidentEntry): readonly Lease[] {
       },
     ];
   });
+}
+
+function keyOf({ token, target }: Lease): string {
+  return JSON.stringify([
+    target['installUuid'] ?? target['address'],
+    token?.id,
+    Date.parse(token?.created ?? ''),
+  ]);
 }
 
 function listOf(value: unknown): readonly unknown[] {
@@ -335,9 +354,15 @@ export function isLeaseDue(lease: Lease, now: Date): boolean {
 /** Two clocks state the creation of a token: a REST API to the microsecond, a database to the millisecond. */
 const SAME_MS = 1000;
 
+/** What tells which token a lease is of. */
+export interface LeaseSubject {
+  readonly token: Omit<LeasedToken, 'expires'> | null;
+  readonly owner: Pick<Lease['owner'], 'id'>;
+}
+
 /** Whether a listed token is that of a lease, and not another one with its number, as after a database was restored. */
 export function isTokenOf(
-  { token, owner }: Pick<Lease, 'token' | 'owner'>,
+  { token, owner }: LeaseSubject,
   listed: Pick<Token, 'id' | 'created' | 'fingerprint'> & { readonly user: UserReference | null },
 ): boolean {
   if (token === null || listed.id !== token.id) return false;

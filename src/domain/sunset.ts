@@ -46,9 +46,7 @@ export function spreadEnds(owners: readonly OwnersTokens[], spread: Spread): rea
   const days = daysOf(spread);
   const total = owners.reduce((sum, { tokens }) => sum + tokens.length, 0);
   const even = Math.min(spread.perDay, Math.ceil(total / Math.max(1, days.length)));
-  const sorted = owners.toSorted(
-    (one, other) => lastUse(one) - lastUse(other) || compare(one.owner.username, other.owner.username),
-  );
+  const sorted = inOrder(owners);
   return (
     filled(sorted, { ...spread, days, most: even }) ??
     filled(sorted, { ...spread, days, most: spread.perDay })
@@ -57,9 +55,19 @@ export function spreadEnds(owners: readonly OwnersTokens[], spread: Spread): rea
 
 /** How many days are needed at least where {@link spreadEnds} has too few. */
 export function daysNeeded(owners: readonly OwnersTokens[], spread: Spread): number {
-  for (let days = spread.days + 1; ; days += 1) {
-    if (spreadEnds(owners, { ...spread, days }) !== null) return days;
-  }
+  // A day for each owner, and those that are taken, twice for the weekends.
+  const enough = spread.notice + 2 * (owners.length + (spread.taken?.size ?? 0) + 2);
+  const days = daysOf({ ...spread, days: enough });
+  const last = filled(inOrder(owners), { ...spread, days, most: spread.perDay })?.at(-1)?.until;
+  return Math.round(((last ?? spread.now).getTime() - todayOf(spread)) / DAY_MS);
+}
+
+function inOrder(owners: readonly OwnersTokens[]): readonly OwnersTokens[] {
+  const used = new Map(owners.map((each) => [each, lastUse(each)]));
+  const useOf = (each: OwnersTokens) => used.get(each) ?? 0;
+  return owners.toSorted(
+    (one, other) => useOf(one) - useOf(other) || compare(one.owner.username, other.owner.username),
+  );
 }
 
 function filled(
@@ -89,8 +97,13 @@ function filled(
   return ends;
 }
 
-function daysOf({ now, notice, days, weekends }: Spread): readonly Date[] {
-  const today = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate(), HOUR);
+function todayOf({ now }: Spread): number {
+  return Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate(), HOUR);
+}
+
+function daysOf(spread: Spread): readonly Date[] {
+  const { notice, days, weekends } = spread;
+  const today = todayOf(spread);
   const count = Math.max(0, days - notice);
   return Array.from({ length: count }, (_, index) => new Date(today + (notice + index + 1) * DAY_MS)).filter(
     (day) => weekends || (day.getUTCDay() !== 0 && day.getUTCDay() !== 6),

@@ -8,6 +8,7 @@ import { requireRestCreates } from '../../domain/token-request.ts';
 import type { Change } from '../../operations/journal/operation-run.ts';
 import { reconcile } from '../../operations/journal/reconcile.ts';
 import { dueLeases, readLeases, requireLease } from '../../operations/journal/recorded-leases.ts';
+import { endDueLeases } from '../../operations/leases/end-due-leases.ts';
 import { endLeases, leftLeases } from '../../operations/leases/end-leases.ts';
 import {
   type LimitedToken,
@@ -184,7 +185,7 @@ async function endOverdue(change: Change): Promise<void> {
   const seen = here.filter(({ owner }) => unseenPart(description, { users: [owner.username] }) === null);
   if (seen.length === 0) return;
   try {
-    const left = leftLeases(await endLeases(change, seen), '');
+    const left = leftLeases(await endDueLeases(change, seen), '');
     writeNotice(
       left === undefined
         ? `Revoked what was past its end: ${seen.map(({ id }) => id).join(', ')}.`

@@ -10,7 +10,8 @@ import {
   readLeases,
   requireLease,
 } from '../../operations/journal/recorded-leases.ts';
-import { type EndedLease, endLeases, leftLeases } from '../../operations/leases/end-leases.ts';
+import { endDueLeases } from '../../operations/leases/end-due-leases.ts';
+import { type EndedLease, endLeases, isThere, leftLeases } from '../../operations/leases/end-leases.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { good, lines, list, warning, would } from '../../reports/document.ts';
 import { type Listing, listing, timeColumn } from '../../reports/tables/listing.ts';
@@ -138,12 +139,7 @@ export async function leaseChangeFlow(
     async act(begin) {
       const change = await begin();
       if (end !== undefined) return await endLeases({ ...change, isMoved: true }, leases);
-      // Their ends may have been moved or taken back while the question was open.
-      const due = new Set((await dueLeases({ log, description, now })).here.map(({ id }) => id));
-      return await endLeases(
-        change,
-        leases.filter(({ id }) => due.has(id)),
-      );
+      return await endDueLeases(change, leases);
     },
     ended: (ended) => ({
       document: [lines(ended.map(endedText))],
@@ -179,6 +175,12 @@ function endedText({ lease, token, owner, how, why }: EndedLease) {
   return `${lease}: left. ${why}.`;
 }
 
+function endedMeanwhile({ id, token }: Lease): TokenctlError {
+  return new TokenctlError('partly_done', `${id} ended meanwhile: token ${token?.id} may be revoked`, {
+    hint: 'See `tokenctl tokens leases --all`. Make a new token with `tokenctl tokens create --for`.',
+  });
+}
+
 /** Changes nothing at the controller, so that nobody is asked. */
 async function extensionFlow(
   { runtime }: ChangeRequest<LeaseFlags>,
@@ -198,9 +200,13 @@ async function extensionFlow(
     ],
     question: 'unneeded',
     async act(begin) {
-      const { target: _target, ...change } = await begin();
+      const change = await begin();
+      const known = await readLeases(change.log, change.description);
+      if (!known.some((each) => each.id === lease.id && each.state === 'open')) throw endedMeanwhile(lease);
       await extendLease(change, lease);
-      return [];
+      if (await isThere(change, lease)) return [];
+      // A job was revoking it at that moment.
+      throw endedMeanwhile(lease);
     },
     ended: () => ({ document: [lines(`${lease.id}: token ${lease.token?.id}.`, ...end)] }),
     json: ({ dryRun }) => ({ dryRun, leases: [jsonOf(lease, now)], ended: null }),

@@ -2,10 +2,12 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { tokensInUse } from '../../app/tokens-in-use.ts';
 import { policyFrom } from '../../config/policy.ts';
-import { isOpen, type Lease } from '../../domain/leases.ts';
+import { isOpen, isTokenOf, type Lease } from '../../domain/leases.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
 import type { OwnersEnd } from '../../domain/sunset.ts';
+import type { Token } from '../../domain/token.ts';
 import { readLeases } from '../../operations/journal/recorded-leases.ts';
+import type { Target } from '../../operations/ports/target.ts';
 import { requireMayChange } from '../../operations/scope/visibility.ts';
 import {
   isUsedLately,
@@ -116,9 +118,11 @@ export async function sunsetFlow({
       failure:
         done === count
           ? undefined
-          : new TokenctlError('interrupted', `${countText(count - done, 'token')} got no end`, {
-              hint: 'Run the command again: it goes on with these.',
-            }),
+          : new TokenctlError(
+              runtime.caughtSignal()?.aborted === true ? 'interrupted' : 'partly_done',
+              `${countText(count - done, 'token')} got no end from this sunset`,
+              { hint: 'Run the command again: it goes on with the rest.' },
+            ),
     }),
     json: ({ dryRun, done }) => ({
       ...{ dryRun, sunset: id, left: plan.left, recorded: done },
@@ -177,15 +181,41 @@ export async function sunsetUndoFlow(
     amount: { what: 'token', planned: count },
     require: () => requireMayChange(description),
     async act(begin) {
-      await releaseLeases(await begin(), leases);
-      return count;
+      const change = await begin();
+      const open = new Set(
+        (await sunsetLeases(runtime, sunset)).flatMap((lease) => (isOpen(lease) ? [lease.id] : [])),
+      );
+      const still = leases.filter(({ id }) => open.has(id));
+      await releaseLeases(change, still);
+      // A job may have been revoking some at that moment.
+      return (await listedOf(change.target, still)).length;
     },
     ended: (done) => ({
       document: [lines(`Took back the end of ${countText(done, 'token')}.`)],
       amount: { what: 'token', planned: count, done },
+      failure:
+        done === count
+          ? undefined
+          : new TokenctlError('partly_done', `${countText(count - done, 'token')} ended before that`, {
+              hint: 'See `tokenctl tokens leases --all`.',
+            }),
     }),
     json: ({ dryRun }) => ({ dryRun, tokens: leases.flatMap(({ token }) => token?.id ?? []) }),
   };
+}
+
+/** The leases whose tokens are still listed. */
+async function listedOf(target: Target, leases: readonly Lease[]): Promise<readonly Lease[]> {
+  if (leases.length === 0) return [];
+  const ids = leases.flatMap(({ token }) => token?.id ?? []);
+  const tokens = new Map<number, Token>();
+  await target.tokens({ ids }).each((page) => {
+    for (const token of page) tokens.set(token.id, token);
+  });
+  return leases.filter((lease) => {
+    const listed = tokens.get(lease.token?.id ?? 0);
+    return listed !== undefined && isTokenOf(lease, listed);
+  });
 }
 
 async function sunsetLeases(runtime: Runtime, sunset: string | undefined): Promise<readonly Lease[]> {

@@ -65,8 +65,8 @@ async function withLeases(runtime: Runtime, tokens: Rows<Token>): Promise<Rows<L
   if (leases.size === 0) return tokens;
   return tokens.map((page) =>
     page.map((token) => {
-      const lease = leases.get(token.id);
-      if (lease === undefined || !isTokenOf(lease, token)) return token;
+      const lease = leases.get(token.id)?.find((each) => isTokenOf(each, token));
+      if (lease === undefined) return token;
       const { at, by } = endOf(token, lease);
       return by === 'lease' ? { ...token, lease: { id: lease.id, until: at } } : token;
     }),

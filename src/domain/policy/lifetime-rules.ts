@@ -1,10 +1,10 @@
 import { NEVER_DAYS } from '@tokenctl/common/token-terms.ts';
+import { isTokenOf } from '../leases.ts';
 import { besideExpiry, refreshTokenState, type Token } from '../token.ts';
 import type { Condition } from './condition.ts';
 import {
   type AggregateRule,
   checkOf,
-  checkOfOwner,
   DAY,
   daysBetween,
   daysText,
@@ -50,9 +50,8 @@ function endless(now: Date): Condition {
 }
 
 /** The open lease of a token; null for another one with its number, as after a database was restored, and where none is known. */
-function leaseOf({ id, user }: Pick<Token, 'id' | 'user'>, { leases }: Pick<Facts, 'leases'>) {
-  const lease = leases?.get(id);
-  return lease !== undefined && (lease.owner === null || lease.owner === user?.id) ? lease : null;
+function leaseOf(token: Token, { leases }: Pick<Facts, 'leases'>) {
+  return leases?.get(token.id)?.find((lease) => isTokenOf(lease, token)) ?? null;
 }
 
 /** Whether a token expires more than a hundred years from now. */
@@ -99,14 +98,18 @@ export const leaseOverdue: TokenRule = {
     remedy: 'Run tokenctl tokens leases --due, and the job lease-end on a schedule.',
     reference: 'RFC 6750, section 5.3: issue short-lived bearer tokens',
   },
-  prepare: ({ facts }) =>
-    checkOfOwner(
-      (token) => leaseOf(token, facts)?.isOverdue === true,
-      (token) => {
+  prepare({ facts }) {
+    const overdue = [...(facts.leases?.values() ?? [])].flat().some(({ isOverdue }) => isOverdue);
+    return {
+      // Only a whole token tells whether it is that of a lease.
+      ...(!overdue && { parts: { condition: { all: [] }, whose: () => false } }),
+      violates: (token) => leaseOf(token, facts)?.isOverdue === true,
+      message(token) {
         const lease = leaseOf(token, facts);
         return `Its lease ${lease?.id ?? ''} was to end it at ${lease?.until ?? ''}.`;
       },
-    ),
+    };
+  },
 };
 
 /** Finds expired tokens: nothing removes them until `cleanup_tokens` runs, if it does. */

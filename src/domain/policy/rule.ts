@@ -216,6 +216,15 @@ export interface PolicySettings {
   } | null;
 }
 
+/** What rules need to know of an open lease, as `Lease` of leases.ts has it. */
+interface KnownLease {
+  readonly id: string;
+  readonly until: string;
+  readonly token: (Pick<Token, 'id' | 'fingerprint'> & { readonly created: string }) | null;
+  readonly owner: { readonly id: number | null };
+  readonly isOverdue: boolean;
+}
+
 /** What rules need to know about the target: collected before the audit, so that rules stay pure. */
 export interface Facts extends KnownUses {
   /** The instant at which everything is judged. */
@@ -229,16 +238,8 @@ export interface Facts extends KnownUses {
   readonly lastCompared?: ReadonlyMap<number, Date | null>;
   /** Who had left by the last answer of a directory, with its name and time. */
   readonly left?: ReadonlyMap<number, { readonly directory: string; readonly at: Date }>;
-  /** The open leases by the ids of their tokens, with the ids of the owners. Read where a rule needs them. */
-  readonly leases?: ReadonlyMap<
-    number,
-    {
-      readonly id: string;
-      readonly until: string;
-      readonly owner: number | null;
-      readonly isOverdue: boolean;
-    }
-  >;
+  /** The open leases by the ids of their tokens, those that end first before others. Read where a rule needs them. */
+  readonly leases?: ReadonlyMap<number, readonly KnownLease[]>;
   /** When a user last changed anything by the activity stream; none for who never did. */
   readonly lastChanges: ReadonlyMap<number, Date>;
   /** What a refresh token without its access token can do there; `assumed` where absent. */

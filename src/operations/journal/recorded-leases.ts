@@ -112,21 +112,28 @@ export async function knownLeases(
   }
 }
 
-/** The leases of one controller by the ids of their tokens. */
-export function leasesByToken(leases: readonly Lease[], description: Place): ReadonlyMap<number, Lease> {
-  const here = leases.filter(({ target }) => isSameController(target, description));
-  return new Map(here.flatMap((lease) => (lease.token === null ? [] : [[lease.token.id, lease] as const])));
+/** The leases of one controller by the ids of their tokens, those that end first before others. */
+export function leasesByToken(
+  leases: readonly Lease[],
+  description: Place,
+): ReadonlyMap<number, readonly Lease[]> {
+  const here = leases.filter(({ token, target }) => token !== null && isSameController(target, description));
+  const ascending = here.toSorted((one, other) => Date.parse(one.until) - Date.parse(other.until));
+  return Map.groupBy(ascending, ({ token }) => token?.id ?? 0);
 }
 
 /** The lease of an id, of the only one that begins so, or of the id of its token. Throws `not_found`. */
 export function requireLease(leases: readonly Lease[], id: string): Lease {
-  const found = leases.filter((lease) => lease.id === id || String(lease.token?.id) === id);
-  const near = found.length > 0 || id === '' ? found : leases.filter((lease) => lease.id.startsWith(id));
+  const exact = leases.filter((lease) => lease.id === id || String(lease.token?.id) === id);
+  const found = exact.length > 0 || id === '' ? exact : leases.filter((lease) => lease.id.startsWith(id));
+  const open = found.filter(isOpen);
+  const near = open.length > 0 ? open : found;
   const [lease] = near;
   if (lease !== undefined && near.length === 1) return lease;
+  const names = near.slice(0, 5).map((each) => each.id);
   throw new TokenctlError(
     'not_found',
-    near.length > 1 ? `Several leases begin with ${id}` : `No lease ${id} at this controller`,
+    near.length > 1 ? `${id} is of several leases: ${names.join(', ')}` : `No lease ${id} at this controller`,
     { hint: 'List them with `tokenctl tokens leases --all`.', details: { kind: 'lease', names: [id] } },
   );
 }

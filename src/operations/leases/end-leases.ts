@@ -93,6 +93,17 @@ async function tokensOf(leases: readonly Lease[], { target }: Pick<Change, 'targ
 /** How far the recorded clock of a controller may be off, in milliseconds. */
 const CLOCKS_MS = 60_000;
 
+/** Whether the target still lists the token of a lease; true where this account would not see it. */
+export async function isThere(
+  { target, description }: Pick<Change, 'target' | 'description'>,
+  lease: Lease,
+): Promise<boolean> {
+  if (unseenPart(description, { users: [lease.owner.username] }) !== null) return true;
+  for await (const token of target.tokens({ ids: [lease.token?.id ?? 0] }))
+    if (isTokenOf(lease, token)) return true;
+  return false;
+}
+
 /** A revocation, and the ids that it tried. */
 interface Revocation {
   readonly report: RevocationReport;

@@ -77,9 +77,9 @@ export async function requireWithinLifetime(target: Target, seconds: number): Pr
 function tooLong(seconds: number, lifetime: number, fate = ''): TokenctlError {
   return new TokenctlError(
     fate === '' ? 'usage' : 'partly_done',
-    `A new token lives ${numberText(lifetime)} s here, and --for asks for ${numberText(seconds)} s${fate}`,
+    `A new token lives ${numberText(lifetime)} s here, less than the ${numberText(seconds)} s that are asked for${fate}`,
     {
-      hint: 'Name a shorter time with --for, or raise ACCESS_TOKEN_EXPIRE_SECONDS: `tokenctl settings token-lifetime`.',
+      hint: 'Ask for a shorter time (--for, or `lifetime` of a consumer), or raise ACCESS_TOKEN_EXPIRE_SECONDS: `tokenctl settings token-lifetime`.',
     },
   );
 }

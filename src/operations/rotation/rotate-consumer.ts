@@ -1,16 +1,15 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Secret } from '@tokenctl/common/secret.ts';
-import { fingerprintOf, isTokenOf, type Lease, ROTATE } from '../../domain/leases.ts';
+import { fingerprintOf, type Lease, ROTATE } from '../../domain/leases.ts';
 import { type Consumer, type RotationState, rotationState } from '../../domain/rotation.ts';
 import { requireRestCreates } from '../../domain/token-request.ts';
 import { type Change, OperationRun } from '../journal/operation-run.ts';
 import { readIncidentHistories } from '../journal/recorded-incidents.ts';
 import { extendLease, isLeaseHere, type LeaseReader } from '../journal/recorded-leases.ts';
-import { endLeases, leftLeases } from '../leases/end-leases.ts';
+import { endLeases, isThere, leftLeases } from '../leases/end-leases.ts';
 import { type LimitedToken, makeLimitedToken } from '../leases/make-limited-token.ts';
 import type { SecretStore } from '../ports/secret-store.ts';
 import type { TargetDescription } from '../ports/target.ts';
-import { unseenPart } from '../scope/visibility.ts';
 import { confirmStored, deliver, undone } from './deliver-token.ts';
 
 /** What a rotation came to for one consumer. */
@@ -101,14 +100,6 @@ async function readState(options: RotationOptions): Promise<Now> {
     return { stored, ...state, isDue: state.isDue || early };
   const gone = { current: null, others: [...others, current], toEnd: [...toEnd, current], toLimit: [] };
   return { stored, ...state, ...gone, isDue: true };
-}
-
-/** Whether the controller still lists the token of a lease, as far as this account would see it. */
-async function isThere({ target, description }: RotationOptions, lease: Lease): Promise<boolean> {
-  if (unseenPart(description, { users: [lease.owner.username] }) !== null) return true;
-  for await (const token of target.tokens({ ids: [lease.token?.id ?? 0] }))
-    if (isTokenOf(lease, token)) return true;
-  return false;
 }
 
 function foreign({ store, consumer }: RotationOptions): TokenctlError {

@@ -21,6 +21,7 @@ import {
 } from '../../domain/sunset.ts';
 import type { Token, UserReference } from '../../domain/token.ts';
 import { Journal, type JournalOptions } from '../journal/journal.ts';
+import { readLeases } from '../journal/recorded-leases.ts';
 import type { Target } from '../ports/target.ts';
 import { lastUseDays, MAX_LAST_USES } from '../tokens/last-use-days.ts';
 
@@ -156,7 +157,7 @@ const OWNERS_AT_ONCE = 50;
  * Records the ends of a plan, some owners at a time: from then on the tokens have leases. Changes nothing at the controller.
  *
  * @param onRecorded Called from time to time, with how many tokens have an end by now.
- * @returns How many tokens got one: fewer than planned where the signal stopped it.
+ * @returns How many tokens got one: fewer than planned where the signal stopped it, or another sunset was faster.
  * @throws TokenctlError `audit_unavailable`
  */
 export async function recordSunset(
@@ -172,7 +173,7 @@ export async function recordSunset(
     done += group.reduce((sum, { tokens }) => sum + tokens.length, 0);
     onRecorded(done);
   }
-  return done;
+  return (await readLeases(options.log, options.description)).filter(({ sunset }) => sunset === id).length;
 }
 
 function notesOf(sunset: string, { owner, tokens, until }: OwnersEnd): Readonly<Record<string, unknown>>[] {

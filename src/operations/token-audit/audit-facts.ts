@@ -167,9 +167,9 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
     if (openLog === undefined) return 'The audit log is not read here';
     const { open, why } = await knownLeases(openLog);
     this.#leases = new Map(
-      [...leasesByToken(open, await this.#describe())].map(([token, lease]) => [
+      [...leasesByToken(open, await this.#describe())].map(([token, leases]) => [
         token,
-        { id: lease.id, until: lease.until, owner: lease.owner.id, isOverdue: isLeaseDue(lease, now) },
+        leases.map((lease) => ({ ...lease, isOverdue: isLeaseDue(lease, now) })),
       ]),
     );
     return why === null ? undefined : `The audit log could not be read (${why})`;

@@ -50,8 +50,8 @@ export async function* planNotices(options: PlanNoticesOptions): AsyncIterable<E
   if (ends.size === 0) return;
   for await (const token of target.tokens({ ids: [...ends.keys()] })) {
     const lease = ends.get(token.id);
-    if (lease === undefined || !isTokenOf(lease, token)) continue;
-    const { at, by } = endOf(token, lease);
+    // Another token with its number has no lease.
+    const { at, by } = endOf(token, lease !== undefined && isTokenOf(lease, token) ? lease : undefined);
     const notice = noticeOf({ ...token, expires: at }, by === 'lease');
     if (notice !== null) yield notice;
   }

@@ -11,7 +11,12 @@ import { leaseChangeFlow } from '../../../src/cli/leases/lease-flow.ts';
 import { endOf, isLeaseDue, isOpen, type Lease, LeaseBook } from '../../../src/domain/leases.ts';
 import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
 import { reconcile } from '../../../src/operations/journal/reconcile.ts';
-import { extendLease, planExtension, readLeases } from '../../../src/operations/journal/recorded-leases.ts';
+import {
+  extendLease,
+  planExtension,
+  readLeases,
+  requireLease,
+} from '../../../src/operations/journal/recorded-leases.ts';
 import { endLeases } from '../../../src/operations/leases/end-leases.ts';
 import { makeLimitedToken } from '../../../src/operations/leases/make-limited-token.ts';
 import type { EntryDraft } from '../../../src/operations/ports/audit-log.ts';
@@ -240,6 +245,35 @@ it('is not ended by --due once its end was moved while the question was open', a
   expect(at.target.alive.has(token.id)).toBe(true);
 });
 
+it('of a token with several is the open one; two open ones are named', () => {
+  const lease = { id: 'lease-1', state: 'ended', token: { id: 7 } } as Lease;
+  const open = { ...lease, id: 'sunset-1-7', state: 'open' } as Lease;
+  expect(requireLease([lease, open], '7')).toBe(open);
+  expect(() => requireLease([lease, open, { ...open, id: 'lease-2' }], '7')).toThrow(
+    '7 is of several leases: sunset-1-7, lease-2',
+  );
+});
+
+it('says at once that a token ended while its end was moved', async () => {
+  await using at = await place();
+  const { token, lease } = await at.make();
+  const { log, common } = at;
+  const runtime = {
+    ...{ auditLog: async () => log, description: async () => common.description },
+    ...{ targetClock: async () => stillClock, clock: stillClock },
+    configuration: { jobs: {}, invalid: new Map() },
+  } as unknown as Runtime;
+  const flags = { extend: lease, for: HOUR * 1000 } as unknown as LeaseFlags;
+  const planned = await leaseChangeFlow({ runtime, flags });
+  at.target.alive.delete(token.id);
+  const act = () => planned.act(async () => ({ ...common, onProgress: () => undefined }), true);
+  await expect(act()).rejects.toMatchObject({ message: expect.stringContaining('ended meanwhile') });
+  await at.runAfter(3);
+  const entries = (await at.entries()).length;
+  await expect(act()).rejects.toMatchObject({ code: 'partly_done' });
+  expect((await at.entries()).length).toBe(entries);
+});
+
 describe('a creation that was cut off', () => {
   /** Kills a creation after the target made the token: its intent is left to who closes it. */
   async function killed(at: Awaited<ReturnType<typeof place>>, { makes }: { readonly makes: boolean }) {
@@ -345,7 +379,7 @@ describe('a lifetime', () => {
     };
     await expect(at.make()).rejects.toMatchObject({
       code: 'usage',
-      message: expect.stringContaining('3,600 s'),
+      message: 'A new token lives 3,600 s here, less than the 7,200 s that are asked for',
     });
     expect(await at.entries()).toEqual([]);
   });

@@ -5,8 +5,9 @@ import type { Runtime } from '../../../src/app/runtime.ts';
 import { tokensInUse } from '../../../src/app/tokens-in-use.ts';
 import type { SunsetFlags } from '../../../src/cli/sunset/sunset-flags.ts';
 import { sunsetFlow } from '../../../src/cli/sunset/sunset-flow.ts';
-import { dateOf, type OwnersTokens, spreadEnds } from '../../../src/domain/sunset.ts';
+import { dateOf, daysNeeded, type OwnersTokens, spreadEnds } from '../../../src/domain/sunset.ts';
 import { readLeases } from '../../../src/operations/journal/recorded-leases.ts';
+import { endDueLeases } from '../../../src/operations/leases/end-due-leases.ts';
 import {
   planSunset,
   recordSunset,
@@ -77,6 +78,21 @@ describe('ends that are spread', () => {
     const first = spreadEnds(owners([60]), spread)?.[0]?.until ?? now;
     const taken = new Map([[dateOf(first), 60]]);
     expect(spreadEnds(owners([60]), { ...spread, taken })?.[0]?.until).not.toEqual(first);
+  });
+
+  it('tells the fewest days that are enough', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 40 }),
+        fc.boolean(),
+        (counts, weekends) => {
+          const few = { ...spread, days: 8, weekends, taken: new Map([['2026-12-01', 60]]) };
+          const days = daysNeeded(owners(counts), few);
+          expect(spreadEnds(owners(counts), { ...few, days })).not.toBeNull();
+          expect(spreadEnds(owners(counts), { ...few, days: days - 1 })).toBeNull();
+        },
+      ),
+    );
   });
 });
 
@@ -204,6 +220,31 @@ describe('a sunset', () => {
     await releaseLeases(at.common, of);
     expect((await at.leases()).map(({ state }) => state)).toEqual(['open', 'released', 'released']);
     expect((await at.plan()).owners.map(({ owner }) => owner.username)).toEqual(['user2']);
+  });
+
+  it('leaves a token that another sunset gave an end meanwhile', async () => {
+    await using at = await place();
+    const [one, other] = [await at.plan(), await at.plan()];
+    expect(await recordSunset(at.common, one)).toBe(3);
+    expect(await recordSunset(at.common, other)).toBe(0);
+    expect((await at.leases()).map(({ sunset }) => sunset)).toEqual([one.id, one.id, one.id]);
+  });
+
+  it('leaves a token whose end is taken back while others end', async () => {
+    await using at = await place();
+    at.target.alive.clear();
+    const user = { id: 2, username: 'alice' };
+    for (let id = 1; id <= 101; id += 1)
+      at.target.alive.set(id, token({ id, expires: NEVER, created: now, user }));
+    await recordSunset(at.common, await at.plan());
+    const leases = await at.leases();
+    at.target.onRevoke = async (id) => {
+      if (id === 1) await releaseLeases(at.common, leases.slice(100));
+      return undefined;
+    };
+    const clock = { now: () => new Date(now.getTime() + 61 * DAY) };
+    expect(await endDueLeases({ ...at.common, clock }, leases)).toHaveLength(100);
+    expect([...at.target.alive.keys()]).toEqual([101]);
   });
 
   it('goes on where it was stopped, and changes nothing where the audit log cannot be written', async () => {

@@ -76,16 +76,21 @@ describe('each rule on tokens finds what it is for, and its neighbour not', () =
 });
 
 test('a token past its lease is found, one that never expires is found with it, and another one with its number is not', () => {
-  const lease = { id: 'lease-1', until: '2026-11-19T00:00:00Z', owner: 2 };
-  const found = (user: { id: number; username: string }, isOverdue = true) =>
-    judged([{ id: 7, user, expires: days(365_000) }], {
-      known: facts({ leases: new Map([[7, { ...lease, isOverdue }]]) }),
+  const created = days(-10);
+  const lease = {
+    ...{ id: 'lease-1', until: '2026-11-19T00:00:00Z', owner: { id: 2 } },
+    token: { id: 7, fingerprint: null, created: created.toISOString() },
+  };
+  const found = (user: { id: number; username: string }, isOverdue = true, other = {}) =>
+    judged([{ id: 7, user, created, expires: days(365_000), ...other }], {
+      known: facts({ leases: new Map([[7, [{ ...lease, isOverdue }]]]) }),
     });
   const alice = { id: 2, username: 'alice' };
   const rules = (of: ReturnType<typeof found>) => of.map(({ rule }) => rule);
   expect(rules(found(alice))).toContain('lease-overdue');
   expect(rules(found(alice, false))).not.toContain('lease-overdue');
   expect(rules(found({ id: 3, username: 'bob' }))).not.toContain('lease-overdue');
+  expect(rules(found(alice, true, { created: days(-9) }))).not.toContain('lease-overdue');
   const message = (user: typeof alice) =>
     found(user, false).find(({ rule }) => rule === 'never-expires')?.message;
   expect(message(alice)).toMatch(/^It expires in the year \d+; its lease ends on 2026-11-19\.$/);
