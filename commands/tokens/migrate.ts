@@ -11,7 +11,7 @@ lists the living tokens of the controller, whether each owner has an account at 
 it, otherwise by name), which applications have no twin there, and what was used within --used-within. --dry-run changes nothing.
 
 With --store or --output-dir, makes a token at the gateway for each personal token that is in use, with the same scope, and puts its value \
-there; {consumer} in the place of a store is migrated-ID, by the id of the old token. That needs a database context of the gateway. The old \
+there; {consumer} in the place of a store is migrated-CONTROLLER-ID: the beginning of the controller's INSTALL_UUID, and the id of the old token. That needs a database context of the gateway. The old \
 tokens stay. The audit log has which token took the place of which: run it again to go on, with the same store.
 
 --finish revokes, as tokens revoke does, the old tokens whose new one was used and that were not used for --quiet. See docs/runbooks/upgrade-to-2.7.md.`,

@@ -17,12 +17,15 @@ export async function openStore(
     stores = configuration.stores,
     consumer,
     environment,
+    isPrivate = false,
   }: {
     readonly configuration: Configuration;
     /** Instead of those of the configuration. */
     readonly stores?: Readonly<Record<string, StoreSettings>>;
     readonly consumer: string;
     readonly environment: Environment;
+    /** Of a file. */
+    readonly isPrivate?: boolean;
   },
 ): Promise<SecretStore> {
   const settings = storeFor(storeSettings(name, stores), consumer);
@@ -35,7 +38,7 @@ export async function openStore(
   switch (settings.kind) {
     case 'file': {
       const { fileStore } = await import('../stores/file-store.ts');
-      return fileStore(settings.file, called);
+      return fileStore(settings.file, called, { isPrivate });
     }
     case 'vault': {
       const { vaultStore } = await import('../stores/vault-store.ts');

@@ -4,6 +4,7 @@ import {
   chownSync,
   closeSync,
   fsyncSync,
+  lstatSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -26,10 +27,19 @@ const NEW_MODE = 0o600;
 /**
  * A file that holds the value and a line feed, for programs that read it, systemd credentials and mounts. It is replaced in one
  * step: a reader finds the old value or the new one. Its mode and its owner stay; a new one has mode 0600. A symbolic link is kept.
+ *
+ * @param options.isPrivate Refuses a file that is there, if it is a link or others can read it.
  */
-export function fileStore(path: string, called: string): SecretStore {
+export function fileStore(
+  path: string,
+  called: string,
+  { isPrivate = false }: { readonly isPrivate?: boolean } = {},
+): SecretStore {
   const name = `${called} (${path})`;
-  const read = () => readStored(path, name);
+  const read = () => {
+    if (isPrivate) requirePrivate(path, name);
+    return readStored(path, name);
+  };
   return {
     name,
     read: () => Promise.resolve().then(read),
@@ -51,6 +61,16 @@ export function fileStore(path: string, called: string): SecretStore {
         }
       }),
   };
+}
+
+function requirePrivate(path: string, name: string): void {
+  const status = lstatSync(path, { throwIfNoEntry: false });
+  if (status === undefined) return;
+  const isOwn = status.isFile() && status.uid === (process.geteuid?.() ?? status.uid);
+  if (isOwn && (status.mode & 0o077) === 0) return;
+  throw new TokenctlError('configuration', `${name} is there, and not a file that only this user can read`, {
+    hint: 'Remove it, or name another directory.',
+  });
 }
 
 function readStored(path: string, name: string): Secret | null {

@@ -19,7 +19,8 @@ export const migrationFlags = {
     exclusive: ['output-dir'],
   }),
   'output-dir': string({
-    summary: 'Put each into a file of mode 0600 in this directory: migrated-ID, by the id of the old token.',
+    summary:
+      'Put each into a file of mode 0600 in this directory: migrated-CONTROLLER-ID, by the id of the old token.',
     helpValue: 'DIR',
   }),
   finish: boolean({

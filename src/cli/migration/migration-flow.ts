@@ -146,7 +146,7 @@ function placesOf({ runtime, flags }: ChangeRequest<MigrationFlags>): Open | nul
     const { stores } = configuration;
     if (!JSON.stringify(storeSettings(store, stores)).includes('{consumer}')) {
       throw new TokenctlError('usage', `The store ${store} has one place for all tokens`, {
-        hint: 'Write {consumer} in its path or key: it stands for migrated-ID, by the id of the old token.',
+        hint: 'Write {consumer} in its path or key: it stands for migrated-CONTROLLER-ID, by the id of the old token.',
       });
     }
     return (consumer: string) => openStore(store, { configuration, consumer, environment });
@@ -157,5 +157,6 @@ function placesOf({ runtime, flags }: ChangeRequest<MigrationFlags>): Open | nul
     throw new TokenctlError('usage', `${folder} is no directory`, { hint: 'Create it, with mode 0700.' });
   }
   const stores = { files: { kind: 'file' as const, file: join(folder, '{consumer}') } };
-  return (consumer: string) => openStore('files', { configuration, stores, consumer, environment });
+  return (consumer: string) =>
+    openStore('files', { configuration, stores, consumer, environment, isPrivate: true });
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { fingerprintOf, isOpen, type Lease, MIGRATE } from '../../domain/leases.ts';
 import type { StoppingToken } from '../../domain/migration.ts';
@@ -48,9 +48,10 @@ interface MigrationOptions extends Change {
   }) => void;
 }
 
-/** Under which name the value of a new token is stored: by the id of the old one. */
-function consumerOf({ id }: Pick<StoppingToken, 'id'>): string {
-  return `migrated-${id}`;
+/** Under which name the value of a new token is stored: by its controller, of which one gateway can have several, and the id of the old one. */
+function consumerOf({ id }: Pick<StoppingToken, 'id'>, { installUuid, address }: TargetDescription): string {
+  const controller = installUuid ?? createHash('sha256').update(address).digest('hex');
+  return `migrated-${controller.slice(0, 8)}-${id}`;
 }
 
 /**
@@ -82,7 +83,7 @@ export async function migrateTokens(options: MigrationOptions): Promise<Migratio
     const kept = new Set<Lease>();
     for (const token of tokens) {
       if (run.shouldStop) break;
-      const own = left.filter(({ consumer }) => consumer === consumerOf(token));
+      const own = left.filter(({ consumer }) => consumer === consumerOf(token, from));
       const { result, keeps } = await migrateOne(options, { token, own, run });
       for (const lease of keeps) kept.add(lease);
       results.push(result);
@@ -128,7 +129,7 @@ interface Migrated {
 
 async function migrateOne(options: MigrationOptions, part: Part): Promise<Migrated> {
   const { token: old, run } = part;
-  const consumer = consumerOf(old);
+  const consumer = consumerOf(old, options.from);
   const common = { old: old.id, owner: old.account?.username ?? '', place: consumer };
   let keeps = part.own;
   const failed = (why: string) => ({ result: { ...common, token: null, why }, keeps });

@@ -1,4 +1,5 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { isTokenOf } from '../../domain/leases.ts';
 import {
   type ApplicationTwin,
   matchAccounts,
@@ -121,7 +122,12 @@ export async function newTokens(
 ): Promise<ReadonlyMap<number, Token>> {
   if (migrated.length === 0) return new Map();
   const listed = await Array.fromAsync(target.tokens({ ids: migrated.map(({ token }) => token) }));
-  return new Map(listed.map((token) => [token.id, token]));
+  const subjects = new Map(migrated.map(({ token, subject }) => [token, subject]));
+  const isSame = (token: Token) => {
+    const subject = subjects.get(token.id) ?? null;
+    return subject !== null && isTokenOf(subject, token);
+  };
+  return new Map(listed.filter(isSame).map((token) => [token.id, token]));
 }
 
 /** Two clocks state the creation of a token: a REST API to the microsecond, a database to the millisecond. */

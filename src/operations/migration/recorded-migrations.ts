@@ -1,4 +1,4 @@
-import { MIGRATE } from '../../domain/leases.ts';
+import { LeaseBook, type LeaseSubject, leaseOperations, MIGRATE } from '../../domain/leases.ts';
 import { isSameController, objectOf } from '../journal/journal.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
@@ -15,6 +15,8 @@ export interface MigratedToken {
   };
   /** The gateway's token. */
   readonly token: number;
+  /** What tells that from another token with its number; null where its creation is not in the log any more. */
+  readonly subject: LeaseSubject | null;
   /** When its value was delivered (RFC 3339). */
   readonly at: string;
 }
@@ -36,8 +38,12 @@ export async function readMigrations(
   log: Pick<AuditLog, 'entries'>,
   { from, to }: { readonly from: Place; readonly to: Place },
 ): Promise<readonly MigratedToken[]> {
-  const found: MigratedToken[] = [];
-  for await (const { kind, at, target, data } of log.entries(1, { operations: [MIGRATE] })) {
+  const found: (Omit<MigratedToken, 'subject'> & { readonly lease: unknown })[] = [];
+  const book = new LeaseBook();
+  for await (const entry of log.entries(1, { operations: leaseOperations })) {
+    book.add(entry);
+    const { kind, at, target, data, operation } = entry;
+    if (operation !== MIGRATE) continue;
     if (kind !== 'outcome' || data['step'] !== 'store' || data['result'] !== 'done') continue;
     const { id, created, target: controller } = Object(data['old']) as Partial<OldToken>;
     const token = data['token'];
@@ -45,7 +51,8 @@ export async function readMigrations(
     const isOfBoth =
       isSameController(target, to) &&
       isSameController((objectOf(controller) ?? {}) as OldToken['target'], from);
-    if (isOfBoth) found.push({ old: { id, created }, token, at });
+    if (isOfBoth) found.push({ old: { id, created }, token, at, lease: data['lease'] });
   }
-  return found;
+  const leases = new Map<unknown, LeaseSubject>(book.all.map((lease) => [lease.id, lease]));
+  return found.map(({ lease, ...each }) => ({ ...each, subject: leases.get(lease) ?? null }));
 }

@@ -99,6 +99,7 @@ describeEach(
       usedSince: new Date(machineClock.now().getTime() - 90 * DAY_MS),
     });
   const place = (consumer: string) => join(at.folder.path, consumer);
+  const nameOf = (id: number | undefined) => `migrated-${at.from.description.installUuid?.slice(0, 8)}-${id}`;
   const inFiles = (consumer: string): SecretStore => fileStore(place(consumer), 'The store files');
   const migrate = async (openStore = inFiles, log: AuditLog = at.log) =>
     await migrateTokens({
@@ -183,12 +184,12 @@ describeEach(
     ]);
     expect((await rows()).slice(0, before.length)).toEqual(before);
     for (const { old: id, token } of report.results) {
-      const value = readFileSync(place(`migrated-${id}`), 'utf8').trim();
-      expect(statSync(place(`migrated-${id}`)).mode & 0o777).toBe(0o600);
+      const value = readFileSync(place(nameOf(id)), 'utf8').trim();
+      expect(statSync(place(nameOf(id))).mode & 0o777).toBe(0o600);
       const [found] = await Array.fromAsync(at.to.target.identify([new Secret(value)]));
       expect([found?.live, found?.ids]).toEqual([true, [token]]);
       const row = made.find((each) => each.id === token);
-      expect(row?.description).toMatch(new RegExp(`\\(migrated-${id}\\) \\(lease-[0-9a-f]{12}\\)$`));
+      expect(row?.description).toMatch(new RegExp(`\\(${nameOf(id)}\\) \\(lease-[0-9a-f]{12}\\)$`));
       expect(row?.token === value).toBe(peer === 'gateway-plain');
     }
     // No lease ends what was delivered.
@@ -196,8 +197,17 @@ describeEach(
       Array(4).fill('released'),
     );
     expect((await plan()).counts).toMatchObject({ new_token: 0, migrated: 4 });
-    // A new token that is gone is made again.
     const [first] = report.results;
+    // Another token with the number of a new one, as after a restored database, is none.
+    const moved = (by: string) =>
+      fresh.database.execute(
+        `UPDATE dab_oauth2_provider_oauth2accesstoken SET created = created ${by} interval '1 day' WHERE id = $1`,
+        [first?.token],
+      );
+    await moved('-');
+    expect((await plan()).counts).toMatchObject({ new_token: 1, migrated: 3 });
+    await moved('+');
+    // A new token that is gone is made again.
     await fresh.database.execute('DELETE FROM dab_oauth2_provider_oauth2accesstoken WHERE id = $1', [
       first?.token,
     ]);
@@ -244,10 +254,10 @@ describeEach(
   it('leaves a value of others, and does the rest', async () => {
     const before = await rows();
     const [first] = (await plan()).tokens.filter(({ next }) => next === 'new_token');
-    writeFileSync(place(`migrated-${first?.id}`), 'of others\n');
+    writeFileSync(place(nameOf(first?.id)), 'of others\n');
     const { results } = await migrate();
     expect(results.map(({ token }) => token === null)).toEqual([true, false, false, false]);
-    expect(readFileSync(place(`migrated-${first?.id}`), 'utf8')).toBe('of others\n');
+    expect(readFileSync(place(nameOf(first?.id)), 'utf8')).toBe('of others\n');
     expect((await rows()).length).toBe(before.length + 3);
   });
 

@@ -50,6 +50,20 @@ describe('a file as a store', () => {
     expect(readdirSync(folder).toSorted()).toEqual(['real', 'token']);
   });
 
+  it('of which others can read the file is refused where it has to be private', async () => {
+    const own = fileStore(join(folder, 'token'), 'The store ci', { isPrivate: true });
+    writeFileSync(join(folder, 'token'), '');
+    chmodSync(join(folder, 'token'), 0o644);
+    await expect(own.write(fresh, null)).rejects.toMatchObject({ code: 'configuration' });
+    symlinkSync('/dev/null', join(folder, 'link'));
+    const link = fileStore(join(folder, 'link'), 'The store ci', { isPrivate: true });
+    await expect(link.read()).rejects.toMatchObject({ code: 'configuration' });
+    expect(readFileSync(join(folder, 'token'), 'utf8')).toBe('');
+    chmodSync(join(folder, 'token'), 0o600);
+    await own.write(fresh, null);
+    expect((await own.read())?.reveal()).toBe('the new token');
+  });
+
   it('is left as it is where somebody else wrote it', async () => {
     writeFileSync(join(folder, 'token'), 'of somebody else\n');
     for (const over of [old, null]) {
