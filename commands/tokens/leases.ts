@@ -8,26 +8,30 @@ export default defineCommand({
   summary: 'List, extend or end the leases of tokens',
   description: `A lease is an end that tokenctl gives a token which the controller itself would accept for longer: tokens create --for and exec make \
 them. It is in the audit log. The job lease-end revokes the token then; without the job, --due does. A lease is of the controller, \
-whatever context it was made in. --extend changes nothing at the controller. See tokenctl docs short-lived-tokens.`,
+whatever context it was made in. --extend changes nothing at the controller; where the configuration requires approvals, the lease of a sunset is \
+extended with a plan that a second person approves (--plan-out, plan approve, --plan). See tokenctl docs short-lived-tokens.`,
   exitCodes: 'Exit code 5: some tokens were not revoked, or that could not be verified.',
   examples: [
     '',
     '--all --json',
     '--extend lease-1a2b --for 2h --reason "still running"',
+    '--extend 4711 --for 30d --plan-out extension.json',
+    '--plan extension.json',
     '--end 4711',
     '--due --yes',
   ],
   flags: leaseFlags,
-  changesWith: ['extend', 'end', 'due'],
+  changesWith: ['extend', 'end', 'due', 'plan'],
   async run({ flags }): Promise<Result<readonly LeaseJson[] | readonly SunsetWeek[] | LeaseChangeJson>> {
     if (flags.sunset === true) {
       const { sunsetStatusFlow } = await import('../../src/cli/sunset/sunset-flow.ts');
       return await sunsetStatusFlow(await this.runtime(flags));
     }
     const { leaseChangeFlow, leaseListFlow } = await import('../../src/cli/leases/lease-flow.ts');
-    const changes = flags.extend !== undefined || flags.end !== undefined || flags.due === true;
+    const movesEnd = flags.extend !== undefined || flags.plan !== undefined;
+    const changes = movesEnd || flags.end !== undefined || flags.due === true;
     if (!changes) return await leaseListFlow(await this.runtime(flags), flags);
-    if (flags.extend === undefined) return await this.change(flags, leaseChangeFlow);
+    if (!movesEnd) return await this.change(flags, leaseChangeFlow);
     const request = { runtime: await this.runtime(flags), flags };
     const { carryOut } = await import('../../src/cli/change/change.ts');
     return await carryOut(request, await leaseChangeFlow(request));

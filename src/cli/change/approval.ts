@@ -4,17 +4,11 @@ import type { Runtime } from '../../app/runtime.ts';
 import { approvalRuleOf } from '../../config/contexts.ts';
 import type { ApprovalRule } from '../../domain/approval.ts';
 import type { RecordedApproval } from '../../operations/journal/journal.ts';
-import {
-  requireApproved,
-  type SavedLockdown,
-  type SavedPlan,
-} from '../../operations/revocation/saved-plan.ts';
+import { requireApproved } from '../../operations/revocation/approve-plan.ts';
+import type { AnyPlan } from '../../operations/revocation/saved-plan.ts';
 import { refusalAhead } from '../../operations/scope/visibility.ts';
 import { countText } from '../../reports/tables/text.ts';
 import type { PlanFlags } from '../flags/flags.ts';
-
-/** A plan in a file: of a revocation or of a lockdown. */
-export type AnyPlan = SavedPlan | SavedLockdown;
 
 /** The file of a plan's approval, where no other is named. */
 export function approvalPath(plan: string): string {
@@ -69,7 +63,7 @@ export interface Guard {
   /** The saved plan that is applied. */
   readonly saved?: AnyPlan | undefined;
   /** The command that takes --plan and --plan-out; null without one for this. */
-  readonly command: 'tokens revoke' | 'incident lockdown' | null;
+  readonly command: 'tokens revoke' | 'incident lockdown' | 'tokens leases' | null;
 }
 
 interface GuardedChange extends Guard {

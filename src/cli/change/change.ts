@@ -2,11 +2,12 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Progress, Runtime } from '../../app/runtime.ts';
 import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import type { Change } from '../../operations/journal/operation-run.ts';
+import type { AnyPlan } from '../../operations/revocation/saved-plan.ts';
 import { refusalAhead, requirePrimary } from '../../operations/scope/visibility.ts';
 import { type Document, faint, lines } from '../../reports/document.ts';
 import { type Amount, type Report, report } from '../../reports/result.ts';
 import type { PlanFlags } from '../flags/flags.ts';
-import { type AnyPlan, approvalFor, approvalRefusal, type Guard } from './approval.ts';
+import { approvalFor, approvalRefusal, type Guard } from './approval.ts';
 
 /** Where a change is planned and made, and its flags. */
 export interface ChangeRequest<Flags extends PlanFlags = PlanFlags> {

@@ -7,13 +7,16 @@ import { describeScope, providers } from '../../domain/incident/incident.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { entryTarget } from '../../operations/journal/journal.ts';
 import {
+  type AnyPlan,
   digestOf,
+  extensionText,
+  type SavedExtension,
   type SavedLockdown,
   type SavedPlan,
   savePlan,
 } from '../../operations/revocation/saved-plan.ts';
 import { jsonIn, type PlanFlags, requireReadable } from '../flags/flags.ts';
-import { type AnyPlan, requestedApproval } from './approval.ts';
+import { requestedApproval } from './approval.ts';
 
 /** The largest file that is read, in bytes: 100,000 tokens take about 35 MB, without long descriptions. */
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -90,6 +93,14 @@ const file = z.discriminatedUnion('format', [
     }),
     lasts: z.number().positive().nullable(),
   }),
+  z.strictObject({
+    format: z.literal('tokenctl-extension-plan'),
+    ...common,
+    lease: z.string(),
+    token: z.number().int().positive(),
+    user: z.string(),
+    until: z.iso.datetime(),
+  }),
 ]);
 
 /**
@@ -124,20 +135,42 @@ export async function writeLockdownFile(
   },
 ): Promise<SavedLockdown> {
   const { path, flags, ...order } = options;
-  const description = await runtime.description();
-  const { at, by } = await madeNow(runtime);
-  const draft: Omit<SavedLockdown, 'digest'> = {
-    format: 'tokenctl-lockdown-plan',
-    version: 1,
-    made: { at: at.toISOString(), by },
-    target: entryTarget(description),
-    ...order,
-    ...accountOf(flags),
-    ...(requestedApproval(flags, { runtime, context: description.context }) && { requiresApproval: true }),
-  };
+  const draft = { format: 'tokenctl-lockdown-plan', ...(await draftOf(runtime, flags)), ...order } as const;
   const saved = { ...draft, digest: digestOf(draft) };
   writeNew(path, saved);
   return saved;
+}
+
+/**
+ * Saves the new end of a lease to a new file that only its owner can read.
+ *
+ * @throws TokenctlError `configuration` for a file that exists or cannot be written.
+ */
+export async function writeExtensionFile(
+  runtime: Runtime,
+  options: Parameters<typeof extensionText>[0] & { readonly path: string; readonly flags: PlanFlags },
+): Promise<SavedExtension> {
+  const { path, flags, ...order } = options;
+  const selection = extensionText(order);
+  const drafted = await draftOf(runtime, flags);
+  const draft = { format: 'tokenctl-extension-plan', ...drafted, selection, ...order } as const;
+  const saved = { ...draft, digest: digestOf(draft) };
+  writeNew(path, saved);
+  return saved;
+}
+
+async function draftOf(runtime: Runtime, flags: PlanFlags) {
+  const description = await runtime.description();
+  const { at, by } = await madeNow(runtime);
+  return {
+    version: 1 as const,
+    made: { at: at.toISOString(), by },
+    target: entryTarget(description),
+    ...accountOf(flags),
+    ...(requestedApproval(flags, { runtime, context: description.context }) && {
+      requiresApproval: true as const,
+    }),
+  };
 }
 
 function accountOf({ reason, ticket }: PlanFlags): Pick<SavedPlan, 'reason' | 'ticket'> {
@@ -176,10 +209,12 @@ export function readAnyPlan(path: string, what = 'The file of --plan'): AnyPlan 
   // An absent member is no member, for the digest and for the types.
   const { requiresApproval, ...others } = saved;
   const plan: AnyPlan = { ...others, ...(requiresApproval && { requiresApproval }) };
-  // The words of a lockdown follow from its scope: others would show an approver something else than what is done.
+  // The words of a lockdown or an extension follow from the rest: others would show an approver something else than what is done.
   const isWorded =
-    plan.format !== 'tokenctl-lockdown-plan' ||
-    (plan.selection === describeScope(plan.scope) && hasNamesOf(plan));
+    plan.format === 'tokenctl-plan' ||
+    (plan.format === 'tokenctl-extension-plan'
+      ? plan.selection === extensionText(plan)
+      : plan.selection === describeScope(plan.scope) && hasNamesOf(plan));
   if (digestOf(plan) === plan.digest && isWorded) return plan;
   throw new TokenctlError(
     'configuration',
@@ -200,7 +235,31 @@ function hasNamesOf({ scope, measures }: Pick<SavedLockdown, 'scope' | 'measures
 export function readPlanFile(path: string): SavedPlan {
   const plan = readAnyPlan(path);
   if (plan.format === 'tokenctl-plan') return plan;
-  throw new TokenctlError('usage', `${path} is the plan of a lockdown`, {
-    hint: 'Apply it with `tokenctl incident lockdown --plan FILE`.',
+  throw notOfThis(path, plan);
+}
+
+/**
+ * Reads the saved extension of a lease.
+ *
+ * @throws TokenctlError as {@link readAnyPlan}; `usage` for another plan.
+ */
+export function readExtensionFile(path: string): SavedExtension {
+  const plan = readAnyPlan(path);
+  if (plan.format === 'tokenctl-extension-plan') return plan;
+  throw notOfThis(path, plan);
+}
+
+/** What plans are of, and the commands that take them. */
+const KINDS = {
+  'tokenctl-plan': ['a revocation', 'tokens revoke'],
+  'tokenctl-lockdown-plan': ['a lockdown', 'incident lockdown'],
+  'tokenctl-extension-plan': ['an extension', 'tokens leases'],
+} as const;
+
+/** The refusal of a plan that another command takes. */
+export function notOfThis(path: string, { format }: AnyPlan): TokenctlError {
+  const [kind, command] = KINDS[format];
+  return new TokenctlError('usage', `${path} is the plan of ${kind}`, {
+    hint: `Apply it with \`tokenctl ${command} --plan FILE\`.`,
   });
 }

@@ -5,7 +5,7 @@ import { newIncidentId } from '../../operations/incident/plan-lockdown.ts';
 import { resolveSubject } from '../../operations/investigation/resolve-subject.ts';
 import type { SavedLockdown } from '../../operations/revocation/saved-plan.ts';
 import { boundUser } from '../../operations/scope/bound-names.ts';
-import { readAnyPlan } from '../change/plan-file.ts';
+import { notOfThis, readAnyPlan } from '../change/plan-file.ts';
 import { type LockdownFlags, lockdownForm, scopeFlags } from './incident-flags.ts';
 import { localMeasures } from './local-access.ts';
 
@@ -32,9 +32,7 @@ export function lockdownOrder(flags: LockdownFlags): LockdownOrder {
   if (flags.plan !== undefined) {
     const saved = readAnyPlan(flags.plan);
     if (saved.format === 'tokenctl-lockdown-plan') return { ...common, ...saved, token: null, saved };
-    throw new TokenctlError('usage', `${flags.plan} is the plan of a revocation`, {
-      hint: 'Apply it with `tokenctl tokens revoke --plan FILE`.',
-    });
+    throw notOfThis(flags.plan, saved);
   }
   const scope = scopeFrom(flags);
   const measures = measuresFrom(flags, scope);

@@ -1,5 +1,5 @@
 import { boolean, string } from '@oclif/core/flags';
-import { age, breakGlassFlag, changeFlags, csvFlag, type FlagsOf } from '../flags/flags.ts';
+import { age, approvalFlags, changeFlags, csvFlag, type FlagsOf, planFlags } from '../flags/flags.ts';
 
 const ACTS = ['extend', 'end', 'due'] as const;
 
@@ -25,8 +25,18 @@ export const leaseFlags = {
     exclusive: others('due'),
   }),
   ...csvFlag,
+  ...planFlags({
+    plan: {
+      summary: 'Move the end of a lease as this saved plan says.',
+      exclusive: ['plan-out', ...ACTS, 'for', 'all', 'csv', 'sunset'],
+    },
+    'plan-out': {
+      summary: 'Save the extension to a new file, to be approved and applied.',
+      exclusive: ['dry-run', 'yes', 'break-glass', 'end', 'due', 'all', 'sunset'],
+    },
+  }),
   ...changeFlags,
-  ...breakGlassFlag,
+  ...approvalFlags,
 };
 
 export type LeaseFlags = FlagsOf<typeof leaseFlags>;

@@ -13,11 +13,13 @@ import {
 import { endDueLeases } from '../../operations/leases/end-due-leases.ts';
 import { type EndedLease, endLeases, isThere, leftLeases } from '../../operations/leases/end-leases.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
+import { requireSameController, type SavedExtension } from '../../operations/revocation/saved-plan.ts';
 import { good, lines, list, warning, would } from '../../reports/document.ts';
 import { type Listing, listing, timeColumn } from '../../reports/tables/listing.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
 import { revocationGuard } from '../change/approval.ts';
-import type { ChangeRequest, PlannedChange } from '../change/change.ts';
+import type { ChangeRequest, PlanFileJson, PlannedChange } from '../change/change.ts';
+import { readExtensionFile, writeExtensionFile } from '../change/plan-file.ts';
 import { placeText } from '../change/plan-text.ts';
 import type { LeaseFlags } from './lease-flags.ts';
 import { endDueCommand, leaseEndText, tellOfDueLeases } from './lease-text.ts';
@@ -35,7 +37,7 @@ export interface LeaseJson
 }
 
 /** What `tokens leases --extend`, `--end` and `--due` print with `--json`. */
-export interface LeaseChangeJson {
+export interface LeaseChangeJson extends PlanFileJson {
   readonly dryRun: boolean;
   /** What was to be changed. */
   readonly leases: readonly LeaseJson[];
@@ -99,9 +101,10 @@ export async function leaseChangeFlow(
   const log = await runtime.auditLog();
   const description = await runtime.description();
   const now = (await runtime.targetClock()).now();
+  if (flags.plan !== undefined) return await savedExtensionFlow(request, flags.plan);
   if (extend !== undefined) {
     const lease = await planExtension(log, description, { lease: extend, seconds: lasts / 1000, now });
-    return await extensionFlow(request, lease);
+    return await extensionFlow(request, { lease });
   }
   const { end } = flags;
   const leases =
@@ -146,7 +149,10 @@ export async function leaseChangeFlow(
       amount: { what: 'token', planned: leases.length, done: ended.filter(({ how }) => how !== null).length },
       failure: leftLeases(ended, `Run it again once that is settled: ${endDueCommand(context)}`),
     }),
-    json: ({ dryRun, done }) => ({ dryRun, leases: leases.map((lease) => jsonOf(lease, now)), ended: done }),
+    json: ({ dryRun, done, file }) => ({
+      ...{ dryRun, ...file, ended: done },
+      leases: leases.map((lease) => jsonOf(lease, now)),
+    }),
   };
 }
 
@@ -181,10 +187,33 @@ function endedMeanwhile({ id, token }: Lease): TokenctlError {
   });
 }
 
-/** Changes nothing at the controller, so that nobody is asked. */
+/** The extension of a saved plan: of the same token, to the same end. */
+async function savedExtensionFlow(
+  request: ChangeRequest<LeaseFlags>,
+  path: string,
+): Promise<PlannedChange<readonly EndedLease[], LeaseChangeJson>> {
+  const { runtime } = request;
+  const saved = readExtensionFile(path);
+  const description = await runtime.description();
+  requireSameController(saved, description);
+  const now = (await runtime.targetClock()).now();
+  const seconds = (Date.parse(saved.until) - now.getTime()) / 1000;
+  const lease = await planExtension(await runtime.auditLog(), description, {
+    lease: saved.lease,
+    seconds,
+    now,
+  });
+  if (lease.token?.id === saved.token && lease.owner.username === saved.user && seconds > 0)
+    return await extensionFlow(request, { lease, saved });
+  throw new TokenctlError('plan_outdated', `The plan ${path} is of another token, or its end has come`, {
+    hint: 'Make a new plan with --plan-out.',
+  });
+}
+
+/** Changes nothing at the controller, so that nobody is asked. That of a sunset is a decision of two persons where they are required. */
 async function extensionFlow(
-  { runtime }: ChangeRequest<LeaseFlags>,
-  lease: Lease,
+  { runtime, flags }: ChangeRequest<LeaseFlags>,
+  { lease, saved }: { readonly lease: Lease; readonly saved?: SavedExtension },
 ): Promise<PlannedChange<readonly EndedLease[], LeaseChangeJson>> {
   const { context } = await runtime.description();
   const now = (await runtime.targetClock()).now();
@@ -199,6 +228,15 @@ async function extensionFlow(
       ),
     ],
     question: 'unneeded',
+    guard: {
+      ...{ saved, what: `Moving the end of token ${lease.token?.id}`, command: 'tokens leases' },
+      alone: ({ aloneUpTo }) => lease.sunset === null || aloneUpTo > 0,
+    },
+    save: (path) =>
+      writeExtensionFile(runtime, {
+        ...{ path, flags, lease: lease.id, until: lease.until },
+        ...{ token: lease.token?.id ?? 0, user: lease.owner.username },
+      }),
     async act(begin) {
       const change = await begin();
       const known = await readLeases(change.log, change.description);
@@ -209,6 +247,6 @@ async function extensionFlow(
       throw endedMeanwhile(lease);
     },
     ended: () => ({ document: [lines(`${lease.id}: token ${lease.token?.id}.`, ...end)] }),
-    json: ({ dryRun }) => ({ dryRun, leases: [jsonOf(lease, now)], ended: null }),
+    json: ({ dryRun, file }) => ({ dryRun, ...file, leases: [jsonOf(lease, now)], ended: null }),
   };
 }

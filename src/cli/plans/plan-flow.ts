@@ -7,8 +7,8 @@ import { absolutePath } from '../../config/paths.ts';
 import { readSecret } from '../../config/secrets.ts';
 import { type Approval, type ApprovalRule, openApproval, signApproval } from '../../domain/approval.ts';
 import { generateNoteKey, parseSigner } from '../../domain/note-key.ts';
-import { noteApproval } from '../../operations/revocation/approve-plan.ts';
-import { type AppliedPlan, findApplied, type PlannedToken } from '../../operations/revocation/saved-plan.ts';
+import { type AppliedPlan, findApplied, noteApproval } from '../../operations/revocation/approve-plan.ts';
+import type { AnyPlan, PlannedToken } from '../../operations/revocation/saved-plan.ts';
 import { type Document, lines, list } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import {
@@ -19,7 +19,7 @@ import {
   expiryDayText,
   timeText,
 } from '../../reports/tables/text.ts';
-import { type AnyPlan, approvalPath, readApproval } from '../change/approval.ts';
+import { approvalPath, readApproval } from '../change/approval.ts';
 import type { ChangeRequest, PlannedChange } from '../change/change.ts';
 import { runLine } from '../change/ending.ts';
 import { readAnyPlan } from '../change/plan-file.ts';
@@ -133,17 +133,34 @@ function planDocument(plan: AnyPlan): Document {
   const { user, sudo_user: behind, host, as } = made.by;
   return [
     lines(
-      plan.format === 'tokenctl-plan'
-        ? `Revokes the tokens below. Its maker selected: ${selection}.`
-        : `Locks down: ${selection}.`,
+      `${DOES[plan.format]}: ${selection}.`,
       `At ${target['address']} (context ${target['context']}).`,
       `Made by ${behind ?? user}@${host}${as === undefined ? '' : ` as ${as}`} at ${instant(made.at)}.`,
       reason !== undefined && `Reason: ${reason}`,
       ticket !== undefined && `Ticket: ${ticket}`,
       `Digest: ${digest}`,
     ),
-    ...(plan.format === 'tokenctl-plan' ? tokenParts(plan) : [lines(measureLines(plan))]),
+    ...partsOf(plan),
   ];
+}
+
+/** What a plan does, before its selection. */
+const DOES = {
+  'tokenctl-plan': 'Revokes the tokens below. Its maker selected',
+  'tokenctl-lockdown-plan': 'Locks down',
+  'tokenctl-extension-plan': 'Moves',
+} as const;
+
+/** The commands that take plans. */
+const APPLIES = {
+  'tokenctl-plan': 'tokens revoke',
+  'tokenctl-lockdown-plan': 'incident lockdown',
+  'tokenctl-extension-plan': 'tokens leases',
+} as const;
+
+function partsOf(plan: AnyPlan): Document {
+  if (plan.format === 'tokenctl-plan') return tokenParts(plan);
+  return plan.format === 'tokenctl-lockdown-plan' ? [lines(measureLines(plan))] : [];
 }
 
 function tokenParts(plan: Extract<AnyPlan, { readonly format: 'tokenctl-plan' }>): Document {
@@ -267,7 +284,6 @@ export async function approvePlan(
     });
   }
   requireNewFile(output);
-  const command = plan.format === 'tokenctl-plan' ? 'tokens revoke' : 'incident lockdown';
   return {
     plan: planDocument(plan),
     isElsewhere: true,
@@ -284,7 +300,10 @@ export async function approvePlan(
       document: [
         lines(
           `Approved by ${by}, valid until ${instant(expires)}: ${output}.`,
-          { text: 'To apply it, another person runs:', commands: [`tokenctl ${command} --plan FILE`] },
+          {
+            text: 'To apply it, another person runs:',
+            commands: [`tokenctl ${APPLIES[plan.format]} --plan FILE`],
+          },
           runLine(run),
         ),
       ],

@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import type { Approval } from '../../domain/approval.ts';
-import type { AuditLog } from '../ports/audit-log.ts';
-import type { SavedLockdown, SavedPlan } from './saved-plan.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { type Approval, type ApprovalRule, openApproval, requireAnother } from '../../domain/approval.ts';
+import { EXTEND_LEASE } from '../../domain/leases.ts';
+import { objectOf, textOf } from '../journal/journal.ts';
+import type { AuditLog, EntryDraft } from '../ports/audit-log.ts';
+import type { AnyPlan } from './saved-plan.ts';
 
 /** An approval that is about to be handed out. */
 interface GivenApproval {
   readonly log: Pick<AuditLog, 'append'>;
   readonly actor: Readonly<Record<string, string>>;
-  readonly plan: SavedPlan | SavedLockdown;
+  readonly plan: AnyPlan;
   readonly approval: Approval;
   readonly reason?: string | undefined;
   readonly ticket?: string | undefined;
@@ -28,3 +31,92 @@ export async function noteApproval(given: GivenApproval): Promise<string> {
   await log.append({ kind: 'note', operation: 'plan.approve', run, actor, target, data });
   return run;
 }
+
+/** An approved plan, and what its approval is checked against. */
+interface ApprovedPlan {
+  readonly plan: AnyPlan;
+  /** The text of the approval. */
+  readonly note: string;
+  readonly rule: ApprovalRule;
+  /** Who is about to apply it. */
+  readonly actor: Readonly<Record<string, string>>;
+  readonly now: Date;
+  readonly log: Pick<AuditLog, 'entries'>;
+}
+
+/**
+ * Verifies that a plan is approved by another person than the ones who made it and are about to apply it, and that it was
+ * not applied before. One whose run failed in part may be applied again to finish.
+ *
+ * @throws TokenctlError `not_approved`; `plan_outdated` if it was applied; `log_broken`, `audit_unavailable`
+ */
+export async function requireApproved({
+  plan,
+  note,
+  rule,
+  actor,
+  now,
+  log,
+}: ApprovedPlan): Promise<Approval> {
+  const approval = openApproval(note, { plan, rule, now });
+  requireAnother(approval, { who: actor, did: 'applies' });
+  const earlier = await findApplied(log, plan);
+  if (earlier === null || !earlier.isDone) return approval;
+  throw new TokenctlError('plan_outdated', `The plan was applied at ${earlier.at}, by run ${earlier.run}`, {
+    hint: 'An approval counts once. Make a new plan with --plan-out.',
+  });
+}
+
+/** The operation that applies a plan. The revocation within a lockdown names the approval as well. */
+const APPLYING = {
+  'tokenctl-plan': 'tokens.revoke',
+  'tokenctl-lockdown-plan': 'incident.lockdown',
+  'tokenctl-extension-plan': EXTEND_LEASE,
+} as const;
+
+/** The last run that applied a plan, by the audit log in use. */
+export interface AppliedPlan {
+  readonly run: string;
+  /** RFC 3339. */
+  readonly at: string;
+  /** Whether nothing was left to try. */
+  readonly isDone: boolean;
+}
+
+/**
+ * Finds the run that applied a plan; null if the audit log has none.
+ *
+ * @throws TokenctlError `log_broken`, `audit_unavailable`
+ */
+export async function findApplied(
+  log: Pick<AuditLog, 'entries'>,
+  { format, digest }: Pick<AnyPlan, 'format' | 'digest'>,
+): Promise<AppliedPlan | null> {
+  const operations = [APPLYING[format]];
+  let found = null as (AppliedPlan & { readonly seq: number }) | null;
+  for await (const { kind, run, at, seq, data, closes } of log.entries(1, { operations })) {
+    // A note says what is done.
+    if (kind !== 'outcome' && planOf(data) === digest) found = { run, at, seq, isDone: kind === 'note' };
+    else if (found !== null && kind === 'outcome' && closes === found.seq) {
+      found = { ...found, isDone: isDone(data) };
+      if (found.isDone) break;
+    }
+  }
+  return found && { run: found.run, at: found.at, isDone: found.isDone };
+}
+
+/** The digest of the saved plan that an intent applies. */
+function planOf(data: EntryDraft['data']): string | undefined {
+  return textOf(objectOf(data['approval'])?.['plan']) ?? textOf(objectOf(data['plan'])?.['digest']);
+}
+
+/** Whether the outcome of a revocation or a lockdown leaves nothing that was planned and not done. */
+function isDone(data: EntryDraft['data']): boolean {
+  const { result, interrupted, stopped, refreshTokens } = data;
+  if (interrupted === true || (stopped ?? null) !== null || data['reconciled'] === true) return false;
+  if (result !== undefined) return result === 'locked';
+  const counts = [data, objectOf(refreshTokens) ?? {}];
+  return counts.every((each) => LEFT.every((name) => each[name] === undefined || each[name] === 0));
+}
+
+const LEFT = ['failed', 'notTried', 'stillAlive'];

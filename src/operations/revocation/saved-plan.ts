@@ -2,21 +2,14 @@ import { createHash } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { someOf } from '@tokenctl/common/text.ts';
 import canonicalize from 'canonicalize';
-import {
-  type ApprovablePlan,
-  type Approval,
-  type ApprovalRule,
-  openApproval,
-  requireAnother,
-} from '../../domain/approval.ts';
+import type { ApprovablePlan } from '../../domain/approval.ts';
 import type { LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import type { RevocationPlan, SavedPlanReference } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { selectionOf } from '../../domain/remedies.ts';
 import type { Token } from '../../domain/token.ts';
 import { pathsNotCovered } from '../access/not-covered.ts';
-import { entryTarget, isSameController, objectOf, textOf } from '../journal/journal.ts';
-import type { AuditLog, EntryDraft } from '../ports/audit-log.ts';
+import { entryTarget, isSameController } from '../journal/journal.ts';
 import type { ReadTarget, Target, TargetDescription } from '../ports/target.ts';
 import { knownSettings, refreshLifetimeIn } from '../scope/known-settings.ts';
 import { notPossible, partOf } from '../scope/target-parts.ts';
@@ -75,6 +68,31 @@ export interface SavedLockdown extends PlanFile {
   /** In milliseconds; null for until it is lifted. */
   readonly lasts: number | null;
 }
+
+/** The end of a lease, which is to be moved. */
+export interface SavedExtension extends PlanFile {
+  readonly format: 'tokenctl-extension-plan';
+  /** The id of the lease. */
+  readonly lease: string;
+  readonly token: number;
+  /** The name of its owner. */
+  readonly user: string;
+  /** The new end (RFC 3339). */
+  readonly until: string;
+}
+
+/** The words of an extension, which an approver reads: they follow from what is done. */
+export function extensionText({
+  lease,
+  token,
+  user,
+  until,
+}: Omit<SavedExtension, keyof PlanFile | 'format'>): string {
+  return `the end of ${lease}, token ${token} of ${user}, to ${until}`;
+}
+
+/** A plan in a file. */
+export type AnyPlan = SavedPlan | SavedLockdown | SavedExtension;
 
 /** A revocation that was saved, so that it can be reviewed and applied later. */
 export interface SavedPlan extends PlanFile {
@@ -163,8 +181,10 @@ function plannedToken({ id, user, application, created, fingerprint, ...token }:
 }
 
 /** The digest that a saved plan must have; a plan that was edited has another. */
-export function digestOf(saved: Omit<SavedPlan, 'digest'> | Omit<SavedLockdown, 'digest'>): string {
-  const { digest: _, ...others } = saved as SavedPlan | SavedLockdown;
+export function digestOf(
+  saved: Omit<SavedPlan, 'digest'> | Omit<SavedLockdown, 'digest'> | Omit<SavedExtension, 'digest'>,
+): string {
+  const { digest: _, ...others } = saved as AnyPlan;
   return createHash('sha256')
     .update(canonicalize(others) ?? '')
     .digest('hex');
@@ -346,85 +366,3 @@ function changedError(changed: readonly string[]): TokenctlError {
     { hint: 'Make a new plan with --plan-out.', details: { changed } },
   );
 }
-
-/** An approved plan, and what its approval is checked against. */
-interface ApprovedPlan {
-  readonly plan: SavedPlan | SavedLockdown;
-  /** The text of the approval. */
-  readonly note: string;
-  readonly rule: ApprovalRule;
-  /** Who is about to apply it. */
-  readonly actor: Readonly<Record<string, string>>;
-  readonly now: Date;
-  readonly log: Pick<AuditLog, 'entries'>;
-}
-
-/**
- * Verifies that a plan is approved by another person than the ones who made it and are about to apply it, and
- * that it was not applied before. One whose run failed in part may be applied again to finish.
- * @throws TokenctlError `not_approved`; `plan_outdated` if it was applied; `log_broken`, `audit_unavailable`
- */
-export async function requireApproved({
-  plan,
-  note,
-  rule,
-  actor,
-  now,
-  log,
-}: ApprovedPlan): Promise<Approval> {
-  const approval = openApproval(note, { plan, rule, now });
-  requireAnother(approval, { who: actor, did: 'applies' });
-  const earlier = await findApplied(log, plan);
-  if (earlier === null || !earlier.isDone) return approval;
-  throw new TokenctlError('plan_outdated', `The plan was applied at ${earlier.at}, by run ${earlier.run}`, {
-    hint: 'An approval counts once. Make a new plan with --plan-out.',
-  });
-}
-
-/** The operation that applies a plan. The revocation within a lockdown names the approval as well. */
-const APPLYING = { 'tokenctl-plan': 'tokens.revoke', 'tokenctl-lockdown-plan': 'incident.lockdown' } as const;
-
-/** The last run that applied a plan, by the audit log in use. */
-export interface AppliedPlan {
-  readonly run: string;
-  /** RFC 3339. */
-  readonly at: string;
-  /** Whether nothing was left to try. */
-  readonly isDone: boolean;
-}
-
-/**
- * Finds the run that applied a plan; null if the audit log has none.
- * @throws TokenctlError `log_broken`, `audit_unavailable`
- */
-export async function findApplied(
-  log: Pick<AuditLog, 'entries'>,
-  { format, digest }: Pick<SavedPlan | SavedLockdown, 'format' | 'digest'>,
-): Promise<AppliedPlan | null> {
-  const operations = [APPLYING[format]];
-  let found = null as (AppliedPlan & { readonly seq: number }) | null;
-  for await (const { kind, run, at, seq, data, closes } of log.entries(1, { operations })) {
-    if (kind === 'intent' && planOf(data) === digest) found = { run, at, seq, isDone: false };
-    else if (found !== null && kind === 'outcome' && closes === found.seq) {
-      found = { ...found, isDone: isDone(data) };
-      if (found.isDone) break;
-    }
-  }
-  return found && { run: found.run, at: found.at, isDone: found.isDone };
-}
-
-/** The digest of the saved plan that an intent applies. */
-function planOf(data: EntryDraft['data']): string | undefined {
-  return textOf(objectOf(data['approval'])?.['plan']) ?? textOf(objectOf(data['plan'])?.['digest']);
-}
-
-/** Whether the outcome of a revocation or a lockdown leaves nothing that was planned and not done. */
-function isDone(data: EntryDraft['data']): boolean {
-  const { result, interrupted, stopped, refreshTokens } = data;
-  if (interrupted === true || (stopped ?? null) !== null || data['reconciled'] === true) return false;
-  if (result !== undefined) return result === 'locked';
-  const counts = [data, objectOf(refreshTokens) ?? {}];
-  return counts.every((each) => LEFT.every((name) => each[name] === undefined || each[name] === 0));
-}
-
-const LEFT = ['failed', 'notTried', 'stillAlive'];

@@ -252,6 +252,33 @@ describe('a revocation of more than one person may do', () => {
   });
 });
 
+test('the end of a sunset is moved as another person approved it, once', async () => {
+  const { at, alice, bob, plan } = await guarded({ aloneUpTo: 0 });
+  const why = ['--reason', 'no permanent tokens', '--break-glass'];
+  const sunset = printed(await alice('tokens', 'sunset', '--max-lifetime', '1d', '--yes', ...why));
+  const [{ tokens }] = sunset['owners'] as [{ readonly tokens: readonly [number] }];
+  const extend = ['tokens', 'leases', '--extend', String(tokens[0]), '--for', '90d'];
+  expect(refusal(await alice(...extend))).toEqual(NOT_APPROVED);
+  const saved = await alice(...extend, '--plan-out', plan, '--ticket', 'SEC-8');
+  expect([saved.code, printed(saved)['planFile']]).toEqual([0, plan]);
+  const apply = ['tokens', 'leases', '--plan', plan];
+  expect(refusal(await alice(...apply))).toEqual(NOT_APPROVED);
+  const shown = await at.run(['plan', 'show', plan]);
+  expect(shown.stdout).toMatch(
+    new RegExp(`^Moves: the end of sunset-\\w+-${tokens[0]}, token ${tokens[0]} of `),
+  );
+  await bob('plan', 'approve', plan, '--yes', '--key-file', path(at, 'bob.key'));
+  const done = await alice(...apply);
+  const [{ until }] = printed(done)['leases'] as [{ readonly until: string }];
+  expect([done.code, until]).toEqual([0, JSON.parse(readFileSync(plan, 'utf8')).until]);
+  const note = (await entries(at)).find(({ operation }) => operation === 'leases.extend');
+  expect(note?.data).toMatchObject({ until, approval: { by: 'bob' }, ticket: 'SEC-8' });
+  expect(refusal(await alice(...apply))).toEqual({ code: 2, error: 'plan_outdated' });
+  // What an approver reads is what is done.
+  forge(plan, () => ({ until: '2999-01-01T00:00:00.000Z' }));
+  expect(refusal(await alice(...apply))).toEqual({ code: 2, error: 'configuration' });
+});
+
 test('the deletion of an application with more tokens is refused alone, by a dry run too', async () => {
   const { at, alice } = await guarded();
   const { stdout } = await at.run(['applications', 'list', '--tokens', '--json']);

@@ -5,13 +5,12 @@ import { revocationEnding } from '../../../src/cli/revocation/revocation-ending.
 import { type ApprovalRule, signApproval } from '../../../src/domain/approval.ts';
 import { generateNoteKey, parseSigner } from '../../../src/domain/note-key.ts';
 import { lockDown } from '../../../src/operations/incident/lock-down.ts';
+import { findApplied, requireApproved } from '../../../src/operations/revocation/approve-plan.ts';
 import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../../src/operations/revocation/revoke-tokens.ts';
 import {
   digestOf,
-  findApplied,
   planFromSaved,
-  requireApproved,
   type SavedPlan,
   savePlan,
 } from '../../../src/operations/revocation/saved-plan.ts';
