@@ -8,7 +8,7 @@ export default defineCommand({
 can use the file as the credential of a context: context add NAME --url URL --token-file FILE. Over REST the \
 token belongs to you; over a database connection, name its user with --user.
 
-Its lifetime is that of the settings. --for ends it earlier: a database stores the end; a REST API takes none, so that a lease is \
+Its lifetime is that of the settings. --for ends it earlier: a database stores the end, and so does tokenctl's own service; another REST API takes none, so that a lease is \
 recorded in the audit log, and the job lease-end revokes the token then (tokenctl docs short-lived-tokens). Only a database \
 context takes --expires, which may also be later.`,
   examples: [

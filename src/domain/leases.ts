@@ -308,9 +308,10 @@ function createdOf(lease: Lease, data: IncidentEntry['data']): Lease {
   if (!Number.isSafeInteger(id) || !isTime(created) || !isTime(expires))
     return { ...lease, state: 'unknown' };
   const { userId, name } = Object(owner);
+  const end = isTime(until) ? until : lease.until;
   return {
     ...lease,
-    state: 'open',
+    state: lease.why === 'create' && endsByItself({ expires }, end) ? 'released' : 'open',
     token: {
       id: Number(id),
       fingerprint: typeof fingerprint === 'string' ? fingerprint : null,
@@ -321,7 +322,7 @@ function createdOf(lease: Lease, data: IncidentEntry['data']): Lease {
       id: Number.isSafeInteger(userId) ? Number(userId) : null,
       username: typeof name === 'string' ? name : lease.owner.username,
     },
-    until: isTime(until) ? until : lease.until,
+    until: end,
   };
 }
 
@@ -370,6 +371,14 @@ export function isTokenOf(
   if (areKnown && token.fingerprint !== listed.fingerprint) return false;
   const isSameOwner = owner.id === null || listed.user === null || listed.user.id === owner.id;
   return isSameOwner && Math.abs(listed.created.getTime() - Date.parse(token.created)) < SAME_MS;
+}
+
+/** How far the clock by which an end was asked for may be off, in milliseconds. */
+const CLOCK_MS = 5000;
+
+/** Whether the target itself ends a token when it was asked to, so that no lease has to. */
+export function endsByItself(token: Pick<LeasedToken, 'expires'>, until: string): boolean {
+  return Date.parse(token.expires) <= Date.parse(until) + CLOCK_MS;
 }
 
 /** When a token ends, and by what: its stored expiry, or a lease that ends before that. */

@@ -4,7 +4,12 @@ import { intoSecretFile, requireNewFile } from '../../app/secret-file.ts';
 import type { Token } from '../../domain/token.ts';
 import { requireRestCreates } from '../../domain/token-request.ts';
 import type { Change } from '../../operations/journal/operation-run.ts';
-import { makeLimitedToken, requireWithinLifetime } from '../../operations/leases/make-limited-token.ts';
+import {
+  type LimitedToken,
+  makeLimitedToken,
+  requireWithinLifetime,
+  storesEnds,
+} from '../../operations/leases/make-limited-token.ts';
 import type { TokenRequest } from '../../operations/ports/target.ts';
 import { resolveNames } from '../../operations/scope/resolve-names.ts';
 import { createToken } from '../../operations/tokens/create-token.ts';
@@ -60,7 +65,7 @@ export async function creationFlow(
   requireNewFile(output);
   const description = await runtime.description();
   const { address, identity, context } = description;
-  const by = description.credential === 'database_role' ? ('stored' as const) : ('lease' as const);
+  const by = storesEnds(description) ? ('stored' as const) : ('lease' as const);
   if (description.credential !== 'database_role') {
     requireRestCreates(request, { username: identity.username, dialect: description.dialect });
   } else if (request.user === undefined) {

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { numberText } from '@tokenctl/common/text.ts';
-import type { LeaseOrder, LeaseReason } from '../../domain/leases.ts';
+import { endsByItself, type LeaseOrder, type LeaseReason } from '../../domain/leases.ts';
 import type { Change } from '../journal/operation-run.ts';
 import { readLeases, requireLease } from '../journal/recorded-leases.ts';
-import type { CreatedToken, Target, TokenRequest } from '../ports/target.ts';
+import type { CreatedToken, Target, TargetDescription, TokenRequest } from '../ports/target.ts';
 import { knownSettings } from '../scope/known-settings.ts';
 import { createToken, leaseEnd } from '../tokens/create-token.ts';
 import { endLeases } from './end-leases.ts';
@@ -18,8 +18,8 @@ export interface LimitedToken extends CreatedToken {
 }
 
 /**
- * Creates a token that ends after so many seconds. A database stores the end in the row; a REST API takes none, so that a lease is
- * recorded before the token is made.
+ * Creates a token that ends after so many seconds. A database stores the end in the row, and tokenctl's own service does for `create`;
+ * another REST API takes none. Over REST a lease is recorded before the token is made, and is over once the target stored the end.
  *
  * @param options.why With `exec` and `rotation`, a lease is recorded in any case: the token is to end before its lifetime.
  * @throws TokenctlError `usage` for a longer lifetime than the controller's, where that is known before, and otherwise once the token is
@@ -36,9 +36,11 @@ export async function makeLimitedToken(
 ): Promise<LimitedToken> {
   const { request, seconds, why, consumer, ...change } = options;
   await requireWithinLifetime(change.target, seconds);
-  const isStored = change.description.credential === 'database_role';
+  const isRole = change.description.credential === 'database_role';
+  // The end of a lease of a program can be moved, that of the service cannot.
+  const isStored = isRole || (why === 'create' && storesEnds(change.description));
   const lease: LeaseOrder | undefined =
-    isStored && why === 'create'
+    isRole && why === 'create'
       ? undefined
       : {
           id: `lease-${randomBytes(6).toString('hex')}`,
@@ -54,7 +56,11 @@ export async function makeLimitedToken(
   const { token } = created;
   if (lease === undefined) return { ...created, until: token.expires, lease: null };
   const until = leaseEnd(token, lease);
-  if (until.getTime() - token.expires.getTime() < ROUNDING_MS) return { ...created, until, lease: lease.id };
+  const { expires } = token;
+  if (isStored || until.getTime() - expires.getTime() < ROUNDING_MS) {
+    const isOver = why === 'create' && endsByItself({ expires: expires.toISOString() }, until.toISOString());
+    return { ...created, ...(isOver ? { until: expires, lease: null } : { until, lease: lease.id }) };
+  }
   const begun = requireLease(await readLeases(change.log, change.description), lease.id);
   const [ended] = await endLeases({ ...change, reason: 'its lifetime is longer than the controller gives' }, [
     begun,
@@ -62,6 +68,14 @@ export async function makeLimitedToken(
   const fate = ended?.how === null ? `, and token ${token.id} was left: ${ended.why}` : '';
   const lifetime = Math.round((token.expires.getTime() - token.created.getTime()) / 1000);
   throw tooLong(seconds, lifetime, fate);
+}
+
+/** Whether a target stores the end of a token that is asked for: a database, or tokenctl's own service. */
+export function storesEnds({
+  credential,
+  dialect,
+}: Pick<TargetDescription, 'credential' | 'dialect'>): boolean {
+  return credential === 'database_role' || dialect === 'service';
 }
 
 /** By how much the stored expiry of a token may be before the end that it was asked for, in milliseconds. */

@@ -29,7 +29,7 @@ export interface TokenRequest {
   readonly description: string;
   /** Whose it is to be; the caller's where absent, which a database refuses: a role is no user. */
   readonly user?: string | undefined;
-  /** How long it is valid, in seconds; as the settings say where absent. A REST API takes no lifetime. */
+  /** How long it is valid, in seconds; as the settings say where absent. Over REST, only tokenctl's own service takes one. */
   readonly lifetime?: number | undefined;
 }
 

@@ -5,6 +5,7 @@ import type { Outcome } from '../../domain/plan.ts';
 import { Rows } from '../../domain/rows.ts';
 import { keptOf, type Selector } from '../../domain/selector.ts';
 import type { Token, User } from '../../domain/token.ts';
+import { controllerClock, machineClock } from '../../operations/ports/clock.ts';
 import type {
   CreatedToken,
   Identified,
@@ -151,7 +152,9 @@ class ControllerApi implements ControllerApiTarget {
   }
 
   async createToken(request: TokenRequest): Promise<CreatedToken> {
-    return await createPersonalToken(await this.#api(), request);
+    const api = await this.#api();
+    const now = () => controllerClock(machineClock, { clock: this.#connection.clock.difference }).now();
+    return await createPersonalToken(api, { ...request, now });
   }
 
   readonly identifies = 'by_trying';

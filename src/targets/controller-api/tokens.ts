@@ -72,18 +72,24 @@ const PROVIDER = /external authentication provider \(([^()"]{1,512})\)/;
 const createdToken = z.object({ token: z.string().min(1) });
 
 /**
- * Creates a personal access token for the caller.
- * @throws TokenctlError as requests do; `unsupported` for another user or a lifetime; `permission_refused`
- * with the provider in its details if the caller is an external user and such users may not have tokens.
+ * Creates a personal access token for the caller. A lifetime is sent as an end by this clock, as far as its difference to that of the
+ * server is known.
+ *
+ * @throws TokenctlError as requests do; `unsupported` for another user or a lifetime; `permission_refused` with the provider in its details if the
+ * caller is an external user and such users may not have tokens.
  */
-export async function createPersonalToken(api: Api, request: TokenRequest): Promise<CreatedToken> {
-  const { scope, description, user } = request;
-  const caller = user === undefined ? null : await readCaller(api);
-  requireRestCreates(request, {
-    username: caller?.user.username ?? '',
-    dialect: caller?.dialect ?? api.dialect.name,
-  });
-  const response = await api.send({ method: 'POST', path: 'tokens/', json: { scope, description } });
+export async function createPersonalToken(
+  api: Api,
+  { now, ...request }: TokenRequest & { readonly now: () => Date },
+): Promise<CreatedToken> {
+  const { scope, description, user, lifetime } = request;
+  const caller = user === undefined && lifetime === undefined ? null : await readCaller(api);
+  const dialect = caller?.dialect ?? api.dialect.name;
+  // tokenctl's own service takes an earlier end than that of its settings.
+  const asked = dialect === 'service' ? { user } : { user, lifetime };
+  requireRestCreates(asked, { username: caller?.user.username ?? '', dialect });
+  const end = lifetime !== undefined && { expires: new Date(now().getTime() + lifetime * 1000) };
+  const response = await api.send({ method: 'POST', path: 'tokens/', json: { scope, description, ...end } });
   if (response.status === 403 && response.body.includes('external authentication provider')) {
     throw new TokenctlError(
       'permission_refused',

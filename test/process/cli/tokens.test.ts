@@ -317,33 +317,48 @@ describe('tokens create', () => {
     expect(existsSync(output)).toBe(false);
   });
 
-  test('ends it by a lease over REST, which is listed, extended, ended, and told by context check', async () => {
+  test('ends it at the time that the service stores', async () => {
     const { folder, run } = home();
-    const output = join(folder, 'leased.token');
-    const create = ['tokens', 'create', '--scope', 'read', '--for', '6h', '--output', output];
-    expect((await run([...create, '--dry-run'])).stdout).toContain(
-      'No job of this configuration ends leases',
-    );
-    expect((await run(['tokens', 'leases', '--json'])).stdout).toBe('[]\n');
+    const create = [
+      'tokens',
+      'create',
+      '--scope',
+      'read',
+      '--for',
+      '6h',
+      '--output',
+      join(folder, 'x.token'),
+    ];
+    const dry = JSON.parse((await run([...create, '--dry-run', '--json'])).stdout);
+    expect(dry.end).toEqual({ seconds: 21_600, by: 'stored' });
     const { token, end } = JSON.parse((await run([...create, '--yes', '--json'])).stdout);
-    expect(Date.parse(end.until) - Date.parse(token.created)).toBe(6 * 3_600_000);
-    const listed = JSON.parse((await run(['tokens', 'list', '--id', String(token.id), '--json'])).stdout);
-    expect(listed).toMatchObject([{ expires: token.expires, lease: { id: end.lease, until: end.until } }]);
-    expect((await run(['tokens', 'leases'])).stdout).toContain(end.lease);
+    expect(end).toEqual({ until: token.expires, lease: null });
+    expect(Math.abs(Date.parse(end.until) - Date.parse(token.created) - 6 * 3_600_000)).toBeLessThan(5000);
+    expect((await run(['tokens', 'leases', '--json'])).stdout).toBe('[]\n');
+  });
+
+  test('has a lease that is listed, extended, ended, and told by context check', async () => {
+    const { folder, run } = home();
+    const create = ['tokens', 'create', '--scope', 'read', '--yes', '--json', '--output', join(folder, 'x')];
+    const { token } = JSON.parse((await run(create)).stdout);
+    const id = String(token.id);
+    const sunset = ['tokens', 'sunset', '--id', id, '--max-lifetime', '1d', '--yes', '--json'];
+    const lease = `${JSON.parse((await run(sunset)).stdout).sunset}-${id}`;
+    const listed = JSON.parse((await run(['tokens', 'list', '--id', id, '--json'])).stdout);
+    expect(listed).toMatchObject([{ expires: token.expires, lease: { id: lease } }]);
+    expect((await run(['tokens', 'leases'])).stdout).toContain(lease);
     const check = JSON.parse((await run(['context', 'check', '--json'])).stdout);
     expect(check.leases).toMatchObject({ open: 1, overdue: 0, ends: false });
-    const extended = await run(['tokens', 'leases', '--extend', end.lease, '--for', '8h', '--json']);
+    const extended = await run(['tokens', 'leases', '--extend', lease, '--for', '8h', '--json']);
     expect([extended.code, JSON.parse(extended.stdout).leases[0].token.id]).toEqual([0, token.id]);
     expect(await run(['tokens', 'leases', '--due', '--yes'])).toMatchObject({ code: 0 });
-    const ended = await run(['tokens', 'leases', '--end', end.lease, '--yes', '--json']);
+    const ended = await run(['tokens', 'leases', '--end', lease, '--yes', '--json']);
     expect([ended.code, JSON.parse(ended.stdout).ended]).toMatchObject([
       0,
       [{ token: token.id, how: 'revoked' }],
     ]);
-    expect((await run(['tokens', 'list', '--id', String(token.id), '--json'])).stdout).toBe('[]\n');
-    expect((await run(['tokens', 'leases', '--end', end.lease, '--yes'])).stdout).toContain(
-      'This lease is over',
-    );
+    expect((await run(['tokens', 'list', '--id', id, '--json'])).stdout).toBe('[]\n');
+    expect((await run(['tokens', 'leases', '--end', lease, '--yes'])).stdout).toContain('This lease is over');
   });
 
   test('is given an end by a sunset, which is taken back for owners by a pattern', async () => {

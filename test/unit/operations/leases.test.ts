@@ -393,6 +393,18 @@ describe('a lifetime', () => {
     expect((await at.make({ ...asked, why: 'exec' })).lease).toMatch(/^lease-[0-9a-f]{12}$/);
   });
 
+  it('is stored by the own service over REST, and has a lease where a server only says that it is one', async () => {
+    await using at = await place();
+    at.target.self = { ...at.target.self, dialect: 'service' };
+    const { token, lease, until } = await at.make({ why: 'create' });
+    expect([lease, token.expires, until]).toEqual([null, until, new Date('2026-11-20T12:00:00Z')]);
+    expect((await at.make()).lease).toMatch(/^lease-/);
+    const create = at.target.createToken.bind(at.target);
+    at.target.createToken = ({ lifetime: _ignored, ...asked }) => create(asked);
+    expect((await at.make({ why: 'create' })).lease).toMatch(/^lease-/);
+    expect((await at.leases()).map(({ state }) => state)).toEqual(['released', 'open', 'open']);
+  });
+
   it('ends with the earlier of both', () => {
     const expires = new Date('2027-01-01T00:00:00Z');
     expect(endOf({ expires }, { until: '2026-12-01T00:00:00Z' }).by).toBe('lease');
