@@ -63,6 +63,11 @@ export interface Lease {
   readonly target: Readonly<Record<string, string>>;
   /** How it ended; null while it has not. */
   readonly ended: { readonly at: string; readonly how: LeaseEnding } | null;
+  /**
+   * Where the end is in the row of the token as well, so that the controller refuses it then: the ends that were written there, and
+   * whether the row has what it is to have. Null for others.
+   */
+  readonly row: { readonly ends: readonly string[]; readonly isWritten: boolean } | null;
   /** Why its token could not be ended when that was last tried; null where it was not, or the reason is another one now. */
   readonly failure: string | null;
 }
@@ -85,6 +90,9 @@ export const SUNSET = 'leases.sunset';
 /** The operation of the notes that take ends back. */
 export const RELEASE_LEASE = 'leases.release';
 
+/** The operation of the notes that say that the rows of tokens have the ends of their leases, or their old expiry again. */
+export const WRITE_ENDS = 'leases.write';
+
 /** The operation that renews the token of a consumer. */
 export const ROTATE = 'tokens.rotate';
 
@@ -99,6 +107,7 @@ export const leaseOperations: readonly string[] = [
   ADOPT_LEASE,
   SUNSET,
   RELEASE_LEASE,
+  WRITE_ENDS,
   ROTATE,
   MIGRATE,
 ];
@@ -150,6 +159,10 @@ export class LeaseBook {
       case RELEASE_LEASE:
         for (const id of listOf(entry.data['leases'])) this.#release(id);
         break;
+      case WRITE_ENDS:
+        for (const id of listOf(entry.data['leases'])) this.#wrote(id, true);
+        for (const id of listOf(entry.data['left'])) this.#wrote(id, false);
+        break;
       case ADOPT_LEASE:
       case EXTEND_LEASE:
       case END_LEASE:
@@ -193,7 +206,7 @@ export class LeaseBook {
     const lease = this.#of(data['lease']);
     if (lease === undefined) return;
     if (operation === EXTEND_LEASE && isOpen(lease) && isTime(data['until']))
-      this.#leases.set(lease.id, { ...lease, until: data['until'] });
+      this.#leases.set(lease.id, { ...lease, until: data['until'], row: rowWith(lease, data['until']) });
     if (operation === END_LEASE) this.#leases.set(lease.id, endingOf(lease, entry));
   }
 
@@ -207,12 +220,30 @@ export class LeaseBook {
 
   #release(id: unknown): void {
     const lease = this.#of(id);
-    if (lease !== undefined && isOpen(lease)) this.#leases.set(lease.id, { ...lease, state: 'released' });
+    if (lease === undefined || !isOpen(lease)) return;
+    this.#leases.set(lease.id, { ...lease, state: 'released', row: rowWith(lease) });
+  }
+
+  /** A row that held another end than those recorded is none of ours. */
+  #wrote(id: unknown, isWritten: boolean): void {
+    const lease = this.#of(id);
+    if (lease === undefined || lease.row === null) return;
+    this.#leases.set(lease.id, { ...lease, row: isWritten ? { ...lease.row, isWritten } : null });
   }
 
   #of(id: unknown): Lease | undefined {
     return typeof id === 'string' ? this.#leases.get(id) : undefined;
   }
+}
+
+/** A row that is to be written, perhaps with one more end. */
+function rowWith({ row }: Lease, end?: string): Lease['row'] {
+  return row && { ends: end === undefined ? row.ends : [...row.ends, end], isWritten: false };
+}
+
+/** Whether the row of its token is still to be written. */
+export function isRowDue({ row, state }: Pick<Lease, 'row' | 'state'>): boolean {
+  return row?.isWritten === false && (state === 'open' || state === 'released');
 }
 
 function orderIn(data: IncidentEntry['data']): LeaseOrder | null {
@@ -242,7 +273,7 @@ function adoptedIn(entry: IncidentEntry): Lease | null {
   if (typeof id !== 'string' || typeof consumer !== 'string' || !isTime(token?.created)) return null;
   return {
     ...{ id, consumer, token, run, target, why: 'rotation', by: actor, state: 'open', isStored: true },
-    ...{ sunset: null, loggedAt: entry.at },
+    ...{ sunset: null, loggedAt: entry.at, row: null },
     ...{ owner: owner ?? { id: null, username: '' }, scope: scope ?? '' },
     ...{ begun: token.created, until: token.expires, ended: null, failure: null },
   };
@@ -253,12 +284,14 @@ export interface SunsetNote {
   readonly sunset: string;
   readonly owner: { readonly id: number; readonly username: string };
   readonly until: string;
+  /** Whether the end is to be in the rows of the tokens as well. */
+  readonly row?: true;
   readonly tokens: readonly (LeasedToken & { readonly scope: string })[];
 }
 
 function sunsetIn(entry: IncidentEntry): readonly Lease[] {
   const { data, run, actor, target, kind } = entry;
-  const { sunset, owner, until, tokens } = data as Partial<SunsetNote>;
+  const { sunset, owner, until, tokens, row } = data as Partial<SunsetNote>;
   if (kind !== 'note' || typeof sunset !== 'string' || !isTime(until) || owner === undefined) return [];
   return listOf(tokens).flatMap((each) => {
     const { scope = '', ...token } = each as SunsetNote['tokens'][number];
@@ -268,6 +301,7 @@ function sunsetIn(entry: IncidentEntry): readonly Lease[] {
         ...{ id: `${sunset}-${token.id}`, why: 'sunset' as const, consumer: null, sunset, isStored: false },
         ...{ state: 'open' as const, token, owner, scope, until, begun: entry.at, loggedAt: entry.at },
         ...{ run, by: actor, target, ended: null, failure: null },
+        row: row === true ? { ends: [until], isWritten: false } : null,
       },
     ];
   });
@@ -292,7 +326,7 @@ function openingOf(entry: IncidentEntry, { id, why, seconds, consumer }: LeaseOr
   const username = typeof data['user'] === 'string' ? data['user'] : (actor['as'] ?? '');
   return {
     ...{ id, why, consumer: consumer ?? null, run, by: actor, target, begun: begun.toISOString() },
-    ...{ state: 'making', token: null, isStored: false, sunset: null, loggedAt: at },
+    ...{ state: 'making', token: null, isStored: false, sunset: null, loggedAt: at, row: null },
     owner: { id: null, username },
     scope: String(data['scope'] ?? ''),
     until: new Date(begun.getTime() + seconds * 1000).toISOString(),

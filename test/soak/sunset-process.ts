@@ -26,5 +26,5 @@ const dying: AuditLog = Object.assign(Object.create(log), {
     return entry;
   },
 });
-await recordSunset({ log: dying, description, actor: { user: 'test' } }, plan);
+await recordSunset({ target, clock, log: dying, description, actor: { user: 'test' } }, plan);
 await Promise.all([target.close(), log.close()]);

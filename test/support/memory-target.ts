@@ -250,6 +250,25 @@ export class MemoryTarget implements Target {
     return this.#created({ id: owner.id, username }, request);
   }
 
+  /** Called before ends are set; what it throws keeps them as they are. */
+  onEnds: () => void = () => undefined;
+
+  get ends(): Target['ends'] {
+    if (!this.#isDatabase) return undefined;
+    return {
+      set: async (ends) => {
+        this.onEnds();
+        return ends.flatMap(({ id, from, to }) => {
+          const found = this.alive.get(id);
+          const isKnown = [...from, to].some((each) => each.getTime() === found?.expires.getTime());
+          if (found === undefined || !isKnown) return [];
+          this.alive.set(id, { ...found, expires: to });
+          return [id];
+        });
+      },
+    };
+  }
+
   async *identify(values: readonly Secret[]): AsyncIterable<Identified> {
     await this.#authenticate();
     for (const [index, value] of values.entries()) {

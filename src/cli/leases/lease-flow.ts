@@ -12,8 +12,10 @@ import {
 } from '../../operations/journal/recorded-leases.ts';
 import { endDueLeases } from '../../operations/leases/end-due-leases.ts';
 import { type EndedLease, endLeases, isThere, leftLeases } from '../../operations/leases/end-leases.ts';
+import { writeRowEnds } from '../../operations/leases/row-ends.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { requireSameController, type SavedExtension } from '../../operations/revocation/saved-plan.ts';
+import { requireRights } from '../../operations/scope/visibility.ts';
 import { good, lines, list, warning, would } from '../../reports/document.ts';
 import { type Listing, listing, timeColumn } from '../../reports/tables/listing.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
@@ -32,6 +34,8 @@ export interface LeaseJson
   /** The name of its owner. */
   readonly user: string;
   readonly isOverdue: boolean;
+  /** Whether its end is in the row of the token as well: the controller refuses it then. */
+  readonly isInRow: boolean;
   /** Where it began. */
   readonly place: { readonly context: string; readonly address: string };
 }
@@ -63,6 +67,8 @@ export async function leaseListFlow(
       { name: 'scope', cell: ({ scope }) => scope },
       { name: 'why', cell: ({ why }) => why },
       timeColumn('ends', ({ until }) => new Date(until)),
+      // As in the list of tokens.
+      { name: 'ends_by', cell: ({ isInRow }) => (isInRow ? 'stored' : 'lease') },
       {
         name: 'state',
         cell: ({ state, isOverdue }) => (isOverdue ? 'OVERDUE' : state),
@@ -72,8 +78,10 @@ export async function leaseListFlow(
       },
       timeColumn(
         'controller_accepts_until',
-        ({ token }) => (token === null ? null : new Date(token.expires)),
-        { only: 'csv' },
+        ({ token, isInRow, until }) => (token === null ? null : new Date(isInRow ? until : token.expires)),
+        {
+          only: 'csv',
+        },
       ),
       { name: 'problem', cell: ({ failure }) => failure ?? '', only: 'unlessEmpty', narrow: 'below' },
       { name: 'context', cell: ({ place }) => place.context, only: 'csv' },
@@ -84,10 +92,10 @@ export async function leaseListFlow(
 }
 
 function jsonOf(lease: Lease, now: Date): LeaseJson {
-  const { id, state, why, token, owner, scope, until, begun, by, ended, failure, target } = lease;
+  const { id, state, why, token, owner, scope, until, begun, by, ended, failure, target, row } = lease;
   return {
     ...{ id, state, why, token, user: owner.username, scope, until, isOverdue: isLeaseDue(lease, now) },
-    ...{ begun, by, ended, failure },
+    ...{ begun, by, ended, failure, isInRow: row?.isWritten === true },
     place: { context: target['context'] ?? '', address: target['address'] ?? '' },
   };
 }
@@ -156,7 +164,7 @@ export async function leaseChangeFlow(
   };
 }
 
-function notHere({ id, target }: Lease, { address }: TargetDescription): TokenctlError {
+export function notHere({ id, target }: Lease, { address }: TargetDescription): TokenctlError {
   const { context = '' } = target;
   return new TokenctlError(
     'usage',
@@ -179,6 +187,11 @@ function endedText({ lease, token, owner, how, why }: EndedLease) {
   if (how === 'gone') return `${lease}: ${of} was gone already.`;
   if (how === 'unmade') return `${lease}: no token was made.`;
   return `${lease}: left. ${why}.`;
+}
+
+/** The row of the token is written as well. */
+function requireEnds(description: TargetDescription, { row }: Lease): void {
+  if (row !== null) requireRights(description, { what: 'Moving this end', purposes: ['ends'] });
 }
 
 function endedMeanwhile({ id, token }: Lease): TokenctlError {
@@ -215,10 +228,13 @@ async function extensionFlow(
   { runtime, flags }: ChangeRequest<LeaseFlags>,
   { lease, saved }: { readonly lease: Lease; readonly saved?: SavedExtension },
 ): Promise<PlannedChange<readonly EndedLease[], LeaseChangeJson>> {
-  const { context } = await runtime.description();
+  const description = await runtime.description();
+  const { context } = description;
   const now = (await runtime.targetClock()).now();
   const until = new Date(lease.until);
-  const expires = new Date(lease.token?.expires ?? lease.until);
+  const isInRow = lease.row !== null;
+  if (isInRow && !isLeaseHere(lease, description)) throw notHere(lease, description);
+  const expires = new Date((isInRow ? null : lease.token?.expires) ?? lease.until);
   const end = await leaseEndText(runtime, { context, until, expires });
   return {
     plan: [
@@ -227,6 +243,7 @@ async function extensionFlow(
         ...end,
       ),
     ],
+    require: () => requireEnds(description, lease),
     question: 'unneeded',
     guard: {
       ...{ saved, what: `Moving the end of token ${lease.token?.id}`, command: 'tokens leases' },
@@ -242,6 +259,7 @@ async function extensionFlow(
       const known = await readLeases(change.log, change.description);
       if (!known.some((each) => each.id === lease.id && each.state === 'open')) throw endedMeanwhile(lease);
       await extendLease(change, lease);
+      if (isInRow) await writeRowEnds(change);
       if (await isThere(change, lease)) return [];
       // A job was revoking it at that moment.
       throw endedMeanwhile(lease);

@@ -41,6 +41,8 @@ export async function endingJobText(
 /** When a token with a lease ends, what ends it then, and what is so without that. */
 export async function leaseEndText(runtime: Runtime, end: LeaseEnd): Promise<readonly string[]> {
   const { text } = await endingJobText(runtime, end);
+  if (end.expires <= end.until)
+    return [`Ends at ${timeText(end.until)}: the controller itself accepts it until then.`, text];
   return [
     `Ends at ${timeText(end.until)} by a lease; the controller itself accepts it until ${timeText(end.expires)}.`,
     text,

@@ -2,13 +2,13 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { tokensInUse } from '../../app/tokens-in-use.ts';
 import { policyFrom } from '../../config/policy.ts';
-import { isOpen, isTokenOf, type Lease } from '../../domain/leases.ts';
+import { isOpen, isRowDue, isTokenOf, type Lease } from '../../domain/leases.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
 import type { OwnersEnd } from '../../domain/sunset.ts';
 import type { Token } from '../../domain/token.ts';
-import { readLeases } from '../../operations/journal/recorded-leases.ts';
-import type { Target } from '../../operations/ports/target.ts';
-import { requireMayChange } from '../../operations/scope/visibility.ts';
+import { isLeaseHere, readLeases } from '../../operations/journal/recorded-leases.ts';
+import type { Target, TargetDescription } from '../../operations/ports/target.ts';
+import { requireMayChange, requireRights } from '../../operations/scope/visibility.ts';
 import {
   isUsedLately,
   lastUses,
@@ -26,6 +26,7 @@ import { revocationGuard } from '../change/approval.ts';
 import type { ChangeRequest, PlannedChange } from '../change/change.ts';
 import { placeText } from '../change/plan-text.ts';
 import { instantFor, selectionOrAllFrom } from '../flags/flags.ts';
+import { notHere } from '../leases/lease-flow.ts';
 import { endingJobText } from '../leases/lease-text.ts';
 import { selectTokens } from '../tokens/token-selection.ts';
 import type { SunsetFlags } from './sunset-flags.ts';
@@ -64,6 +65,7 @@ export async function sunsetFlow({
 }: ChangeRequest<SunsetFlags>): Promise<PlannedChange<number, SunsetJson>> {
   const description = await runtime.description();
   const { context } = description;
+  const isInRow = description.credential === 'database_role';
   const selection = selectionOrAllFrom(flags, await instantFor(flags, runtime));
   const { tokens } = await selectTokens(runtime, selection, flags);
   const target = await runtime.target();
@@ -95,6 +97,8 @@ export async function sunsetFlow({
             placeText(description),
             list(owners.slice(0, SHOWN).map(ownerText)),
             owners.length > SHOWN && `and ${owners.length - SHOWN} more (--json lists all)`,
+            isInRow &&
+              'The end is written into the rows of the tokens as well: the controller refuses them then.',
             leftTexts(plan),
             inUse.unknown.map((text) => warning`${text}`),
             `Until then, undo it with: tokenctl tokens sunset --undo ${id}. ${job}`,
@@ -107,7 +111,7 @@ export async function sunsetFlow({
     amount: { what: 'token', planned: count },
     // They are revoked without another question.
     guard: { ...revocationGuard(count), what: `Giving ${countText(count, 'token')} an end`, command: null },
-    require: () => requireMayChange(description),
+    require: () => requireMayEnd(description),
     async act(begin) {
       const { onProgress, ...change } = await begin();
       return await recordSunset(change, plan, (done) => onProgress({ done, total: count, failed: 0 }));
@@ -129,6 +133,12 @@ export async function sunsetFlow({
       owners: owners.map((each) => ({ ...each, tokens: each.tokens.map((token) => token.id) })),
     }),
   };
+}
+
+/** In a database, the rows of the tokens are written as well. */
+function requireMayEnd(description: TargetDescription): void {
+  requireMayChange(description);
+  requireRights(description, { what: 'A sunset', purposes: ['ends'] });
 }
 
 /** How many owners a plan shows. */
@@ -162,10 +172,13 @@ export async function sunsetUndoFlow(
   const description = await runtime.description();
   const all = await sunsetLeases(runtime, sunset);
   const { user: users } = flags;
+  // Of a run that was cut off, the rows are still to be written.
   const leases = all
-    .filter(isOpen)
+    .filter((lease) => isOpen(lease) || isRowDue(lease))
     .filter(({ owner }) => users === undefined || matchesAny(owner.username, users));
   const count = leases.length;
+  const elsewhere = leases.find((lease) => lease.row !== null && !isLeaseHere(lease, description));
+  if (elsewhere !== undefined) throw notHere(elsewhere, description);
   return {
     plan: [
       count === 0
@@ -179,11 +192,13 @@ export async function sunsetUndoFlow(
     question:
       count === 0 ? null : { act: `take back the end of ${countText(count, 'token')}`, type: String(count) },
     amount: { what: 'token', planned: count },
-    require: () => requireMayChange(description),
+    require: () => (leases.some(({ row }) => row !== null) ? requireMayEnd : requireMayChange)(description),
     async act(begin) {
       const change = await begin();
       const open = new Set(
-        (await sunsetLeases(runtime, sunset)).flatMap((lease) => (isOpen(lease) ? [lease.id] : [])),
+        (await sunsetLeases(runtime, sunset)).flatMap((lease) =>
+          isOpen(lease) || isRowDue(lease) ? [lease.id] : [],
+        ),
       );
       const still = leases.filter(({ id }) => open.has(id));
       await releaseLeases(change, still);

@@ -179,6 +179,7 @@ const PURPOSES: Readonly<Record<RightsPurpose, string>> = {
   sessions: 'end sessions',
   settings: 'change settings',
   create: 'create tokens',
+  ends: 'give tokens an earlier end',
   cleanup: 'delete expired and revoked tokens',
   users: 'deactivate users',
   applications: 'delete applications and replace client secrets',

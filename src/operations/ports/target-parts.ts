@@ -234,6 +234,24 @@ export interface UserSelector {
   readonly inactive?: true;
 }
 
+/** When a token is to expire. */
+export interface TokenEnd {
+  readonly id: number;
+  readonly created: Date;
+  /** What it may expire at until then, to the millisecond: a row with another expiry is left. */
+  readonly from: readonly Date[];
+  readonly to: Date;
+}
+
+/** Changes when tokens expire. */
+export interface TokenEnds {
+  /**
+   * @returns The ids of those that expire then, of which some may have done so before.
+   * @throws TokenctlError as the target; what was set before holds.
+   */
+  set(ends: readonly TokenEnd[]): Promise<readonly number[]>;
+}
+
 /** As of a selector of access tokens. */
 type Whose = Pick<Selector, 'ids' | 'users' | 'userIds' | 'applications' | 'applicationIds'>;
 

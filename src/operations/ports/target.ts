@@ -18,6 +18,7 @@ import type {
   Roles,
   Sessions,
   Settings,
+  TokenEnds,
   Transactions,
   Users,
 } from './target-parts.ts';
@@ -150,6 +151,8 @@ export interface Target {
    * only, and for a lifetime where the settings alone decide it, `not_found` for a user that does not exist, `permission_refused` where settings forbid it.
    */
   createToken(request: TokenRequest): Promise<CreatedToken>;
+  /** Only in a database: when tokens expire can be changed. */
+  readonly ends?: TokenEnds | undefined;
   /** How `identify` finds out whose a token's value is: by its hash in the tables, or by presenting it. */
   readonly identifies: 'by_hash' | 'by_trying';
   /**
@@ -221,6 +224,7 @@ export type RightsPurpose =
   | 'sessions'
   | 'settings'
   | 'create'
+  | 'ends'
   | 'cleanup'
   | 'users'
   | 'applications'

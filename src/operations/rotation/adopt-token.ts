@@ -4,6 +4,7 @@ import { ADOPT_LEASE, type Adoption, fingerprintOf, isOpen, isTokenOf } from '..
 import type { Token } from '../../domain/token.ts';
 import { Journal } from '../journal/journal.ts';
 import { isLeaseHere } from '../journal/recorded-leases.ts';
+import { writeRowEnds } from '../leases/row-ends.ts';
 import { type RotationOptions, requireMayCreate } from './rotate-consumer.ts';
 
 /**
@@ -40,6 +41,15 @@ export async function planAdoption(
       hint: 'List them with `tokenctl tokens leases`.',
     });
   }
+  const elsewhere = known.find(
+    (lease) => isOpen(lease) && lease.row !== null && isTokenOf(lease, token) && !open.includes(lease),
+  );
+  if (elsewhere !== undefined) {
+    const { context } = elsewhere.target;
+    throw new TokenctlError('usage', `A sunset has written the end of token ${id} into its row`, {
+      hint: `Take it back first: \`tokenctl tokens sunset --undo ${elsewhere.sunset} --context ${context}\`.`,
+    });
+  }
   const stored = await store.read(signal);
   if (stored !== null) {
     const found: number[] = [];
@@ -68,7 +78,7 @@ export async function planAdoption(
 }
 
 /**
- * Records what {@link planAdoption} found. Changes nothing at the target.
+ * Records what {@link planAdoption} found. Changes nothing at the target, but for the end that a sunset wrote into the row: the old one comes back.
  *
  * @throws TokenctlError `audit_unavailable`
  */
@@ -78,4 +88,5 @@ export async function adoptToken(options: RotationOptions, adoption: Adoption): 
     ...adoption,
     selection: `token ${token.id} for ${consumer}`,
   });
+  if (adoption.releases.length > 0) await writeRowEnds(options);
 }

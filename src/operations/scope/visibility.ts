@@ -60,6 +60,7 @@ export const RIGHTS_TEXT: Readonly<Record<RightsPurpose, string>> = {
   sessions: 'end sessions',
   settings: 'change settings',
   create: 'create tokens',
+  ends: 'give tokens an earlier end',
   cleanup: 'clean up',
   users: 'deactivate users',
   applications: 'delete applications and replace client secrets',

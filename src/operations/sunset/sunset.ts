@@ -20,8 +20,10 @@ import {
   spreadEnds,
 } from '../../domain/sunset.ts';
 import type { Token, UserReference } from '../../domain/token.ts';
-import { Journal, type JournalOptions } from '../journal/journal.ts';
-import { readLeases } from '../journal/recorded-leases.ts';
+import { Journal } from '../journal/journal.ts';
+import type { Change } from '../journal/operation-run.ts';
+import { LeaseReader } from '../journal/recorded-leases.ts';
+import { writeRowEnds } from '../leases/row-ends.ts';
 import type { Target } from '../ports/target.ts';
 import { lastUseDays, MAX_LAST_USES } from '../tokens/last-use-days.ts';
 
@@ -73,9 +75,9 @@ export async function planSunset(options: PlanOptions): Promise<SunsetPlan> {
   const chosen: (Token & { readonly user: UserReference })[] = [];
   for await (const token of options.tokens) {
     const { user } = token;
-    if (!isEndless(token, options, now)) left.ending += 1;
-    else if (own.includes(token.id) || leased.get(token.id)?.some((lease) => isTokenOf(lease, token)))
-      left.leased += 1;
+    if (leased.get(token.id)?.some((lease) => isTokenOf(lease, token))) left.leased += 1;
+    else if (!isEndless(token, options, now)) left.ending += 1;
+    else if (own.includes(token.id)) left.leased += 1;
     else if (rules.some((rule) => exceptionMatches(rule, token))) left.excepted += 1;
     else if (token.application !== null) left.ofApplications += 1;
     else if (user === null) left.withoutOwner += 1;
@@ -154,53 +156,60 @@ const PER_NOTE = 5000;
 const OWNERS_AT_ONCE = 50;
 
 /**
- * Records the ends of a plan, some owners at a time: from then on the tokens have leases. Changes nothing at the controller.
+ * Records the ends of a plan, some owners at a time: from then on the tokens have leases. Where the target stores ends, they are written
+ * into the rows after that; over REST nothing is changed at the controller.
  *
  * @param onRecorded Called from time to time, with how many tokens have an end by now.
  * @returns How many tokens got one: fewer than planned where the signal stopped it, or another sunset was faster.
- * @throws TokenctlError `audit_unavailable`
+ * @throws TokenctlError `audit_unavailable`, and as the target.
  */
 export async function recordSunset(
-  options: Omit<JournalOptions, 'operation'> & { readonly signal?: AbortSignal | undefined },
+  options: Change,
   { id, owners }: SunsetPlan,
   onRecorded: (done: number) => void = () => undefined,
 ): Promise<number> {
   const journal = new Journal({ ...options, operation: SUNSET });
+  const reader = new LeaseReader(options.log);
+  const isInRow = options.target.ends !== undefined;
   let done = 0;
   for (let next = 0; next < owners.length && options.signal?.aborted !== true; next += OWNERS_AT_ONCE) {
     const group = owners.slice(next, next + OWNERS_AT_ONCE);
-    await journal.notes(group.flatMap((each) => notesOf(id, each)));
+    await journal.notes(group.flatMap((each) => notesOf(id, each, isInRow)));
+    if (isInRow) await writeRowEnds(options, await reader.read(options.description));
     done += group.reduce((sum, { tokens }) => sum + tokens.length, 0);
     onRecorded(done);
   }
-  return (await readLeases(options.log, options.description)).filter(({ sunset }) => sunset === id).length;
+  return (await reader.read(options.description)).filter(({ sunset }) => sunset === id).length;
 }
 
-function notesOf(sunset: string, { owner, tokens, until }: OwnersEnd): Readonly<Record<string, unknown>>[] {
+function notesOf(
+  sunset: string,
+  { owner, tokens, until }: OwnersEnd,
+  isInRow: boolean,
+): Readonly<Record<string, unknown>>[] {
   const parts = Array.from({ length: Math.ceil(tokens.length / PER_NOTE) }, (_, part) =>
     tokens.slice(part * PER_NOTE, (part + 1) * PER_NOTE).map(({ lastUsed: _used, ...token }) => token),
   );
   return parts.map((part) => {
-    const note: SunsetNote = { sunset, owner, until: until.toISOString(), tokens: part };
+    const row = isInRow && { row: true as const };
+    const note: SunsetNote = { sunset, owner, until: until.toISOString(), ...row, tokens: part };
     return { ...note, selection: `${part.length} of ${owner.username}, ${dateOf(until)}` };
   });
 }
 
 /**
- * Takes the ends of leases back that have not come: their tokens live as long as the controller accepts them. Changes nothing at
- * the controller.
+ * Takes the ends of leases back that have not come: their tokens live as long as the controller accepts them. Rows get their old expiry
+ * again.
  *
- * @throws TokenctlError `audit_unavailable`
+ * @throws TokenctlError `audit_unavailable`, and as the target.
  */
-export async function releaseLeases(
-  options: Omit<JournalOptions, 'operation'>,
-  leases: readonly Lease[],
-): Promise<void> {
+export async function releaseLeases(options: Change, leases: readonly Lease[]): Promise<void> {
   const journal = new Journal({ ...options, operation: RELEASE_LEASE });
   for (let start = 0; start < leases.length; start += PER_NOTE) {
     const ids = leases.slice(start, start + PER_NOTE).map(({ id }) => id);
     await journal.note({ leases: ids, selection: `the ends of ${ids.length} tokens` });
   }
+  await writeRowEnds(options);
 }
 
 /** What became of a sunset, by the week in which the ends are: Monday's date. */

@@ -109,7 +109,7 @@ function countedSql(layout: Layout, criteria: readonly (Sql | undefined)[], rang
 const [EARLIEST, LATEST] = [literal(-MAX_DATE_MS), literal(MAX_DATE_MS)];
 
 /** What `dateOf` makes of {@link milliseconds}, by the same arithmetic. */
-function instant(column: Sql): Sql {
+export function instant(column: Sql): Sql {
   return sql`least(greatest(floor(${milliseconds(column)} + 0.0005), ${EARLIEST}), ${LATEST})`;
 }
 

@@ -20,6 +20,7 @@ import type {
   RefreshTokens,
   Sessions,
   Settings,
+  TokenEnd,
   Transactions,
   Users,
 } from '../../operations/ports/target-parts.ts';
@@ -36,6 +37,7 @@ import { deleteRefreshTokens, revokeAccessTokens, revokeRefreshTokens } from './
 import { SessionCache, type SessionCacheOptions } from './session-cache.ts';
 import { cacheProblem, endSessions, listSessions, type SessionStore } from './sessions.ts';
 import { readSettings, writeSettings } from './settings.ts';
+import { setTokenEnds } from './token-ends.ts';
 import { identifyByHash, listRefreshTokens, listTokens, listTokensToPlan } from './tokens.ts';
 import { openTransactions } from './transactions.ts';
 import { identifiedUsers, listIdentities, listUsers, readContacts, setUserActive } from './users.ts';
@@ -215,6 +217,8 @@ class DatabaseTarget implements Target {
   createToken(request: TokenRequest): Promise<CreatedToken> {
     return createPersonalToken(this.#connection, request);
   }
+
+  readonly ends = { set: (ends: readonly TokenEnd[]) => setTokenEnds(this.#connection, ends) };
 
   readonly identifies = 'by_hash';
 

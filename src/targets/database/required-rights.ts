@@ -102,6 +102,11 @@ function controllerRights(): RightsByPurpose {
       writeActivity,
       insert(activityLinks, 'activitystream_id oauth2accesstoken_id'),
     ],
+    ends: [
+      update(accessTokens, 'expires updated modified'),
+      writeActivity,
+      insert(activityLinks, 'activitystream_id oauth2accesstoken_id'),
+    ],
     cleanup: [...revoke, deleteFrom(refreshTokens)],
     applications: [
       ...revoke,
@@ -194,6 +199,7 @@ function gatewayRights(): RightsByPurpose {
       select('dab_authentication_authenticator', 'name'),
       writeActivity,
     ],
+    ends: [update(accessTokens, 'expires modified'), writeActivity],
     cleanup: [...revoke, deleteFrom(refreshTokens)],
     applications: [
       ...revoke,

@@ -15,6 +15,7 @@ const HEADINGS = {
   'Ending sessions': 'sessions',
   'Changing settings': 'settings',
   'Creating tokens': 'create',
+  'Giving tokens an earlier end': 'ends',
   'Cleaning up': 'cleanup',
   'Deleting applications and replacing client secrets': 'applications',
   'Deactivating users': 'users',

@@ -423,6 +423,42 @@ it('a log with entries of another shape makes no lease', () => {
 });
 
 describeEach(kinds(REAL_PEERS))('%s: in its database', (peer) => {
+  it('has earlier ends and the old ones again, to the microsecond, each with its entry and its link', async () => {
+    const real = await loadRealTables(peer);
+    onTestFinished(() => real.close());
+    const target = await real.open();
+    const listed = (await all(target.tokens({ all: true }))).slice(0, 5);
+    const isGateway = (await target.describe()).dialect === 'gateway';
+    const table = isGateway ? 'dab_oauth2_provider_oauth2accesstoken' : 'main_oauth2accesstoken';
+    const stream = isGateway ? 'dab_activitystream_entry' : 'main_activitystream';
+    const rows = () => real.database.query(`SELECT id, expires::text FROM ${table} ORDER BY id`);
+    const last = `SELECT changes::text AS changes FROM ${stream} ORDER BY id DESC LIMIT 5`;
+    const before = await rows();
+    const until = new Date('2026-12-10T14:00:00Z');
+    const ends = listed.map(({ id, created, expires }) => ({ id, created, from: [expires], to: until }));
+    const ids = listed.map(({ id }) => id);
+    expect((await target.ends?.set(ends))?.toSorted((one, other) => one - other)).toEqual(ids);
+    const shortened = await all(target.tokens({ ids }));
+    expect(shortened.map(({ expires }) => expires)).toEqual(ids.map(() => until));
+    const [entry] = await real.database.query<{ changes: string }>(last);
+    expect(entry?.changes).toMatch(/"expires": \["\d{4}-[^"]+Z", "2026-12-10T14:00:00\.\d{6}Z"\]/);
+    if (!isGateway) {
+      const linked = await real.database.query<{ id: number }>(
+        `SELECT oauth2accesstoken_id AS id FROM main_activitystream_o_auth2_access_token l
+           JOIN main_activitystream a ON a.id = l.activitystream_id
+         WHERE a.operation = 'update' AND a.changes LIKE '{"expires"%' ORDER BY a.id`,
+      );
+      expect(linked.map(({ id }) => Number(id))).toEqual(ids);
+    }
+    // A second time, and from another expiry, nothing is changed.
+    expect((await target.ends?.set(ends))?.length).toBe(5);
+    const other = ends.map((each) => ({ ...each, to: new Date(0), from: [new Date(1)] }));
+    expect(await target.ends?.set(other)).toEqual([]);
+    const back = listed.map(({ id, created, expires }) => ({ id, created, from: [until], to: expires }));
+    expect((await target.ends?.set(back))?.length).toBe(5);
+    expect(await rows()).toEqual(before);
+  });
+
   it('ends a token, and one whose creation was cut off, and no other', async () => {
     const real = await loadRealTables(peer);
     onTestFinished(() => real.close());

@@ -6,8 +6,9 @@ import { tokensInUse } from '../../../src/app/tokens-in-use.ts';
 import type { SunsetFlags } from '../../../src/cli/sunset/sunset-flags.ts';
 import { sunsetFlow } from '../../../src/cli/sunset/sunset-flow.ts';
 import { dateOf, daysNeeded, type OwnersTokens, spreadEnds } from '../../../src/domain/sunset.ts';
-import { readLeases } from '../../../src/operations/journal/recorded-leases.ts';
+import { extendLease, planExtension, readLeases } from '../../../src/operations/journal/recorded-leases.ts';
 import { endDueLeases } from '../../../src/operations/leases/end-due-leases.ts';
+import { writeRowEnds } from '../../../src/operations/leases/row-ends.ts';
 import {
   planSunset,
   recordSunset,
@@ -194,7 +195,7 @@ describe('a sunset', () => {
     await using at = await place();
     await recordSunset(at.common, await at.plan());
     const [first = token()] = [at.target.alive.get(1)];
-    at.target.alive.set(1, { ...first, created: new Date(now.getTime() - DAY) });
+    at.target.alive.set(1, { ...first, expires: NEVER, created: new Date(now.getTime() - DAY) });
     expect(await at.plan()).toMatchObject({
       owners: [{ owner: { username: 'user2' }, tokens: [{ id: 1 }] }],
       left: { leased: 2 },
@@ -209,7 +210,7 @@ describe('a sunset', () => {
     const clock = { now: () => new Date(until.getTime() - 6.5 * DAY) };
     const found = await Array.fromAsync(planNotices({ ...at.common, clock, thresholds: [7, 1] }));
     expect(found).toMatchObject([
-      { token: { id: 3, expires: until }, threshold: 7, daysLeft: 6, isRevoked: true },
+      { token: { id: 3, expires: until }, threshold: 7, daysLeft: 6, isRevoked: false },
     ]);
   });
 
@@ -220,6 +221,54 @@ describe('a sunset', () => {
     await releaseLeases(at.common, of);
     expect((await at.leases()).map(({ state }) => state)).toEqual(['open', 'released', 'released']);
     expect((await at.plan()).owners.map(({ owner }) => owner.username)).toEqual(['user2']);
+  });
+
+  it('writes the ends into the rows, earlier only, and puts the old ones back', async () => {
+    await using at = await place();
+    const expiries = () => [1, 2, 3].map((id) => at.target.alive.get(id)?.expires);
+    await recordSunset(at.common, await at.plan());
+    const until = (await at.leases()).map((lease) => new Date(lease.until));
+    expect(expiries()).toEqual([until[1], until[2], until[0]]);
+    const moved = { lease: `${(await at.leases())[0]?.sunset}-3`, seconds: 90 * 86_400, now };
+    await extendLease(at.common, await planExtension(at.log, at.common.description, moved));
+    await writeRowEnds(at.common);
+    expect(expiries()[2]).toEqual(new Date(now.getTime() + 90 * DAY));
+    // Somebody has ended it earlier meanwhile: that stays.
+    const earlier = new Date(now.getTime() + 3 * DAY);
+    at.target.alive.set(2, { ...(at.target.alive.get(2) ?? token()), expires: earlier });
+    await releaseLeases(at.common, await at.leases());
+    expect(expiries()).toEqual([NEVER, earlier, NEVER]);
+    expect((await at.leases()).map(({ row }) => row?.isWritten ?? null)).toEqual([true, true, null]);
+  });
+
+  it('has the job write what a killed sunset, or its undoing, left', async () => {
+    await using at = await place();
+    const killed = () => {
+      throw new Error('killed');
+    };
+    at.target.onEnds = killed;
+    await expect(recordSunset(at.common, await at.plan())).rejects.toThrow('killed');
+    const job = () =>
+      leaseEnd.run(
+        {
+          ...{ ...at.common, files: unusedFiles, services: unusedServices, due: now, dryRun: false },
+          signal: new AbortController().signal,
+        },
+        {},
+      );
+    const never = () => [...at.target.alive.values()].filter(({ expires }) => expires === NEVER).length;
+    expect(never()).toBe(5);
+    at.target.onEnds = () => undefined;
+    await job();
+    expect(never()).toBe(2);
+    at.target.onEnds = killed;
+    await expect(releaseLeases(at.common, await at.leases())).rejects.toThrow('killed');
+    at.target.onEnds = () => undefined;
+    await job();
+    expect(at.target.alive.get(3)?.expires).toEqual(NEVER);
+    const entries = (await at.entries()).length;
+    await job();
+    expect((await at.entries()).length).toBe(entries);
   });
 
   it('leaves a token that another sunset gave an end meanwhile', async () => {
