@@ -34,10 +34,18 @@ import { changeTheme, isDark, onTheme } from './theme.ts';
 const MAIN = 'main-content';
 const SIDEBAR = 'page-sidebar';
 
-/** Groups of the navigation with their entries: path, title, and other paths that belong to it. A group without a name has no heading. */
+/**
+ * Groups of the navigation with their entries: path with its query, title, and other paths that belong to it. A group without a name has
+ * no heading.
+ */
 export type Navigation = readonly (readonly [
   string | null,
-  readonly { readonly path: string; readonly title: string; readonly others?: readonly string[] }[],
+  readonly {
+    readonly path: string;
+    readonly search?: string;
+    readonly title: string;
+    readonly others?: readonly string[];
+  }[],
 ])[];
 
 /** The frame around the page of the current address. */
@@ -231,13 +239,13 @@ function NavigationList({ entries, onFollow }: ListProps): ReactNode {
     // Safari announces a list without markers as one only with the role.
     // biome-ignore lint/a11y/noRedundantRoles: see above
     <ul className="pf-v6-c-nav__list" role="list">
-      {entries.map(({ path, title, others = [] }) => {
+      {entries.map(({ path, search = '', title, others = [] }) => {
         const isCurrent =
           path === '/' ? pathname === '/' : [path, ...others].some((each) => isBelow(pathname, each));
         return (
           <li key={path} className="pf-v6-c-nav__item">
             <Link
-              to={path}
+              to={`${path}${search}`}
               className={`pf-v6-c-nav__link${isCurrent ? ' pf-m-current' : ''}`}
               aria-current={isCurrent ? 'page' : undefined}
               onClick={onFollow}

@@ -9,6 +9,7 @@ import type { Target, TargetDescription } from '../operations/ports/target.ts';
 import { requireFullView, requireMayChange, requireRights } from '../operations/scope/visibility.ts';
 import { type Answer, Answers } from './answers.ts';
 import type { AuditRead, Audits } from './audits.ts';
+import { auditsTogether } from './audits-together.ts';
 import { type IncidentList, incidentList } from './case/read-incidents.ts';
 import { placeQuery } from './command-line.ts';
 import type { Controllers } from './controllers.ts';
@@ -178,6 +179,26 @@ export class Fleet {
       ...each,
       list: toldOf(this.#incidents.of(each.place), (value) => value),
     }));
+  }
+
+  /**
+   * The findings of all controllers that answered by now, which are those of the overview, and which did not; of one context, all of
+   * it, however long that takes.
+   */
+  async audits(only: string | undefined) {
+    if (only !== undefined) {
+      // One that failed is tried again.
+      this.#audits.again([only]);
+      return { ...auditsTogether([{ place: only, read: await this.#audits.whole(only) }]), readings: [] };
+    }
+    const places = (await this.#controllers.all()).flatMap(({ places: [first] }) => first?.place ?? []);
+    await this.#audits.soon(places);
+    const answers = places.map((place) => ({ place, ...this.#audits.of(place) }));
+    const read = answers.flatMap(({ place, value }) => (value === undefined ? [] : { place, read: value }));
+    return {
+      ...auditsTogether(read),
+      readings: answers.map((each) => ({ place: each.place, ...toldOf(each, ({ at }) => at) })),
+    };
   }
 
   /** One line a controller, with what is known by now; those that do not answer soon are not waited for. */

@@ -1,8 +1,9 @@
 /** The HTTP interface of the console: JSON, the cookie, and the key that only pages of this address have. */
-import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
 import { ApiError } from '@tokenctl/common/web/api.ts';
 import { useEffect, useState } from 'react';
 import { useSearchParams } from 'react-router';
+import type { AuditsTogether } from '../../console/audits-together.ts';
 import type { Incidents } from '../../console/case/read-incidents.ts';
 import type { Ended as EndedOf, OperationState, Problem } from '../../console/operations.ts';
 import type { FleetRow, Overview } from '../../console/overview.ts';
@@ -88,6 +89,25 @@ export function useRead<T>(path: string | null, every?: number | false): UseQuer
   });
 }
 
+/** How often a page asks for what is not there yet, or follows what was lost. */
+const AGAIN_MS = 1_000;
+
+/** The same, each second until all is there. The page repeats it by itself, which does not keep the console running. */
+export function useGradually<T>(
+  path: string | null,
+  isWaiting: (read: T) => boolean,
+): UseQueryResult<T, Error> {
+  const queries = useQueryClient();
+  const waits = (read: T | undefined) => read !== undefined && isWaiting(read);
+  return useQuery({
+    queryKey: [path],
+    queryFn: ({ signal }) => call<T>(path ?? '', { signal, quiet: waits(queries.getQueryData<T>([path])) }),
+    enabled: path !== null,
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) => waits(state.data as T | undefined) && AGAIN_MS,
+  });
+}
+
 /** An answer as it arrives: a time is text of RFC 3339. */
 export type Json<Value> = Value extends Date
   ? string
@@ -141,6 +161,20 @@ export type ControllerRead = Json<FleetRow>;
 /** Who may approve plans for a context, and what one person may do there alone. */
 export type ApprovalRule = ContextRead['approval'];
 
+/** Audits of controllers, and what is missing of them. */
+export type AuditRead = Json<AuditsTogether> & {
+  readonly readings: readonly {
+    readonly place: string;
+    readonly problem: Problem | null;
+    readonly waits: number | null;
+  }[];
+};
+
+/** The audit of a context, or of all that answered, each second until that is all. */
+export function useAudit(path: string | null) {
+  return useGradually<AuditRead>(path, ({ readings }) => readings.some(({ waits }) => waits !== null));
+}
+
 /** A way in of an incident, and what was read of it. */
 export type AccessPath = Json<Incidents>['incidents'][number]['accessPaths'][number];
 
@@ -153,8 +187,6 @@ export type Ended = Json<EndedOf>;
 
 /** One change from its plan to its report. */
 export type Operation = Json<OperationState>;
-
-const AGAIN_MS = 1_000;
 
 /**
  * An operation as it goes on. A lost connection is made again: the work does not depend on it.

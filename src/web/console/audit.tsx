@@ -1,33 +1,18 @@
 /** Findings by rule and by owner, against a baseline, with exceptions to propose and the reports of the command to download. */
 
-import {
-  Button,
-  ExpandableSection,
-  Label,
-  PageSection,
-  Toolbar,
-  ToolbarContent,
-  ToolbarItem,
-} from '@patternfly/react-core';
+import { Button, Label, PageSection, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
-import { type Column, PlainTable } from '@tokenctl/common/web/table.tsx';
 import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
-import { Link } from 'react-router';
-import type { AuditRead as Audited } from '../../console/audits.ts';
-import { call, type Json, patternOf, query, useAddress, useFacts } from './api.ts';
-import { AuditContexts } from './audit-contexts.tsx';
+import { type AuditRead, call, patternOf, query, useAddress, useAudit, useFacts } from './api.ts';
 import { BaselineField, type Chosen, download, FORMATS } from './audit-files.tsx';
-import { OwnCommand } from './commands.tsx';
-import { ContextFilter, PlaceNote, usePlace } from './controller.tsx';
-import { ExceptionDialog, type RuleRead } from './exception.tsx';
-import { Bars, Failure, Heading, Message, OneMessage, Severity, When } from './parts.tsx';
+import { AboutRule, FindingTable } from './audit-findings.tsx';
+import { PlaceNote, usePlace } from './controller.tsx';
+import { Bars, Failure, Heading, OneMessage, Severity, When } from './parts.tsx';
 
 /** Compared with a baseline. */
-type State = NonNullable<Json<Audited>['findings'][number]['state']>;
-
-export type AuditRead = Json<Audited>;
+type State = NonNullable<AuditRead['findings'][number]['state']>;
 
 export function Audit(): ReactNode {
   const { places } = useFacts();
@@ -35,20 +20,22 @@ export function Audit(): ReactNode {
   const filter = search.get('place');
   const chosen = usePlace(filter ?? places[0] ?? '');
   const isAll = filter === null && chosen?.isAlone === false;
-  const place = chosen?.place ?? '';
+  // Of all, each link leads to all.
+  const place = isAll ? undefined : chosen?.place;
   const rule = search.get('rule');
   const severity = search.get('severity');
   const [baseline, setBaseline] = useState<Chosen | null>(null);
+  const compared = place === undefined ? null : baseline;
   const [error, setError] = useState<Error | null>(null);
   const queries = useQueryClient();
-  const read = useQuery({
-    enabled: chosen !== null && !isAll,
-    queryKey: ['/api/audit', place, baseline?.key ?? null],
+  const plain = useAudit(chosen !== null && compared === null ? query('/api/audit', { place }) : null);
+  const comparison = useQuery({
+    enabled: compared !== null,
+    queryKey: ['/api/audit', place, compared?.key],
     queryFn: ({ signal }) =>
-      baseline === null
-        ? call<AuditRead>(query('/api/audit', { place }), { signal })
-        : call<AuditRead>('/api/audit/comparison', { body: { place, baseline: baseline.text }, signal }),
+      call<AuditRead>('/api/audit/comparison', { body: { place, baseline: compared?.text }, signal }),
   });
+  const read = compared === null ? plain : comparison;
   return (
     <>
       <Heading
@@ -58,7 +45,7 @@ export function Audit(): ReactNode {
             variant="secondary"
             isLoading={read.isFetching}
             onClick={() =>
-              void call('/api/tokens/read-again', { body: isAll ? {} : { place } }).then(
+              void call('/api/tokens/read-again', { body: { place } }).then(
                 () => queries.invalidateQueries(),
                 setError,
               )
@@ -71,8 +58,13 @@ export function Audit(): ReactNode {
       <PageSection>
         <Toolbar>
           <ToolbarContent>
-            <ContextFilter value={filter} onChange={(place) => change({ place, only: null })} />
-            {!isAll && (
+            {place === undefined ? (
+              isAll && (
+                <ToolbarItem>
+                  Choose a context to compare it with a baseline, or to download its reports.
+                </ToolbarItem>
+              )
+            ) : (
               <>
                 <ToolbarItem>
                   <BaselineField chosen={baseline} onChoose={setBaseline} onError={setError} />
@@ -103,22 +95,19 @@ export function Audit(): ReactNode {
           </p>
         )}
         <Failure error={error} />
-        {isAll ? (
-          <AuditContexts />
-        ) : (
-          <Loaded query={read}>
-            {(data) => (
-              <Findings
-                data={data}
-                rule={rule}
-                severity={rule === null ? severity : null}
-                // Each rule has its severity: one of both says what is listed.
-                onChoose={(rule, severity) => change({ rule, severity })}
-                place={place}
-              />
-            )}
-          </Loaded>
-        )}
+        <Loaded query={read}>
+          {(data) => (
+            <Findings
+              data={data}
+              rule={rule}
+              severity={rule === null ? severity : null}
+              // Each rule has its severity: one of both says what is listed.
+              onChoose={(rule, severity) => change({ rule, severity })}
+              onContext={(place) => change({ place, only: null })}
+              place={place}
+            />
+          )}
+        </Loaded>
       </PageSection>
     </>
   );
@@ -127,6 +116,8 @@ export function Audit(): ReactNode {
 /** The worst first. */
 const SEVERITIES = ['critical', 'high', 'medium', 'low'] as const;
 
+type SeverityName = (typeof SEVERITIES)[number];
+
 const STATES: readonly State[] = ['new', 'known', 'fixed'];
 
 function Findings(props: {
@@ -134,11 +125,14 @@ function Findings(props: {
   readonly rule: string | null;
   readonly severity: string | null;
   readonly onChoose: (rule: string | null, severity: string | null) => void;
-  readonly place: string;
+  readonly onContext: (place: string) => void;
+  /** The context that is shown; undefined for all. */
+  readonly place: string | undefined;
 }): ReactNode {
-  const { data, rule, severity, onChoose, place } = props;
+  const { data, rule, severity, onChoose, onContext, place } = props;
   const onRule = (next: string | null) => onChoose(next, null);
-  const { summary, rules, owners, findings, incomplete, at, trend } = data;
+  const { summary, rules, owners, findings, byContext, readings, at, trend } = data;
+  const isOfSeveral = place === undefined;
   const [state, setState] = useState<State | null>(null);
   const shown = findings.filter(
     (finding) =>
@@ -155,12 +149,14 @@ function Findings(props: {
   });
   return (
     <>
-      {incomplete !== null && <Message variant="warning" title={incomplete} />}
-      <NotChecked notChecked={summary.notChecked} />
+      <Missing data={data} />
+      <NotChecked notChecked={summary.notChecked} isOfSeveral={isOfSeveral} />
       <p className="counts">
         {chosen !== undefined && `${countText(chosen.count, findingOf)} of ${chosen.rule}. All rules: `}
-        {countText(summary.found, findingOf)} in {countText(summary.tokensRead, 'token')}, <When at={at} />.{' '}
-        <Excused excused={summary.excused} />
+        {countText(summary.found, findingOf)} in {countText(summary.tokensRead, 'token')}
+        {isOfSeveral && ` of ${numberText(byContext.length)} of ${numberText(readings.length)} controllers`},{' '}
+        <When at={at} none="none read" />.{' '}
+        {summary.excused > 0 && `Suppressed by exceptions: ${numberText(summary.excused)}.`}
       </p>
       <Severities
         counts={summary.bySeverity}
@@ -192,6 +188,22 @@ function Findings(props: {
             }),
           }))}
         />
+        {byContext.length > 1 && (
+          <Bars
+            title={chosen === undefined ? 'By context' : `By context, of ${chosen.rule}`}
+            unit="findings"
+            bars={byContext.map((each) => ({
+              label: each.place,
+              count:
+                rule !== null
+                  ? (each.byRule[rule] ?? 0)
+                  : severity !== null
+                    ? (each.bySeverity[severity as SeverityName] ?? 0)
+                    : each.found,
+            }))}
+            onChoose={(index) => onContext(byContext[index]?.place ?? '')}
+          />
+        )}
         {trend !== null && (
           <Bars
             title="Against the baseline"
@@ -220,9 +232,33 @@ function Findings(props: {
           findings={shown}
           total={totalOf(data, { rule, severity, state })}
           isCompared={trend !== null}
-          place={place}
+          isOfSeveral={isOfSeveral}
         />
       )}
+    </>
+  );
+}
+
+/** Which controllers are not in the list, or not in full: without it, a total would look like all there is. */
+function Missing({ data: { readings, incomplete } }: { readonly data: AuditRead }): ReactNode {
+  const waiting = readings.filter(({ waits }) => waits !== null).map(({ place }) => place);
+  return (
+    <>
+      {waiting.length > 0 && (
+        <p role="status">Still auditing {waiting.join(', ')}. What is missing there is not in this list.</p>
+      )}
+      <OneMessage
+        variant="danger"
+        title={`${numberText(readings.filter(({ problem }) => problem !== null).length)} contexts are not in this list`}
+        texts={readings.flatMap(({ place, problem }) =>
+          problem === null ? [] : [[`${place} is not audited: ${problem.message}`, problem.hint] as const],
+        )}
+      />
+      <OneMessage
+        variant="warning"
+        title="Not all tokens are included"
+        texts={incomplete.map(({ place, text }) => (readings.length > 1 ? `${place}: ${text}` : text))}
+      />
     </>
   );
 }
@@ -234,7 +270,7 @@ function totalOf(
 ): number | null {
   const { rule, severity, state } = chosen;
   if (trend === null) {
-    if (severity !== null) return summary.bySeverity[severity as keyof typeof summary.bySeverity] ?? 0;
+    if (severity !== null) return summary.bySeverity[severity as SeverityName] ?? 0;
     return rule === null ? summary.found : (rules.find((each) => each.rule === rule)?.count ?? 0);
   }
   if (rule !== null || severity !== null || state === null) return null;
@@ -251,7 +287,7 @@ function Severities({
   readonly chosen: string | null;
   readonly onChoose: (severity: string) => void;
 }): ReactNode {
-  const found = SEVERITIES.filter((severity) => counts[severity] > 0 || severity === chosen);
+  const found = SEVERITIES.filter((severity) => (counts[severity] ?? 0) > 0 || severity === chosen);
   if (found.length === 0) return null;
   return (
     <section aria-label="By severity" className="severities">
@@ -271,109 +307,30 @@ function Severities({
 }
 
 /** One message for all rules that were not checked: those with one reason in one line. */
-function NotChecked({ notChecked }: { readonly notChecked: AuditRead['summary']['notChecked'] }): ReactNode {
-  const byReason = [...Map.groupBy(notChecked, ({ why }) => why)];
-  // The title of several says it.
-  const start = byReason.length === 1 ? 'Not checked: ' : '';
-  const reasons = byReason.map(([why, rules]) => {
-    const names = rules.map(({ rule }) => rule).join(', ');
-    return `${start}${names}. ${/[.?!]$/.test(why) ? why : `${why}.`}`;
+function NotChecked({
+  notChecked,
+  isOfSeveral,
+}: {
+  readonly notChecked: AuditRead['summary']['notChecked'];
+  readonly isOfSeveral: boolean;
+}): ReactNode {
+  const byReason = [...Map.groupBy(notChecked, ({ place, why }) => `${place} ${why}`).values()].map(
+    (same) => ({
+      places: same.flatMap(({ place }, index) => (index === 0 ? place : [])),
+      text: `${same.map(({ rule }) => rule).join(', ')}. ${same[0]?.why.replace(/(?<![.?!])$/, '.')}`,
+    }),
+  );
+  const reasons = [...Map.groupBy(byReason, ({ text }) => text)].map(([text, same]) => {
+    const where = same.flatMap(({ places }) => places).join(', ');
+    return isOfSeveral ? `${where}: ${text}` : text;
   });
+  const [only] = reasons;
   return (
     <OneMessage
       variant="warning"
-      title={`${numberText(notChecked.length)} rules were not checked`}
-      texts={reasons}
+      title={`${countText(new Set(notChecked.map(({ rule }) => rule)).size, 'rule')} were not checked`}
+      // The title of several says it.
+      texts={reasons.length === 1 ? [`Not checked${isOfSeveral ? ' in' : ':'} ${only}`] : reasons}
     />
-  );
-}
-
-function Excused({ excused }: { readonly excused: AuditRead['summary']['excused'] }): ReactNode {
-  const count = Object.values(excused).reduce((sum, each) => sum + each, 0);
-  return count === 0 ? null : `Suppressed by exceptions: ${numberText(count)}.`;
-}
-
-function AboutRule({ read, place }: { readonly read: RuleRead; readonly place: string }): ReactNode {
-  const { rule, finds, matters, remedy, selects, count } = read;
-  const [isProposing, setProposing] = useState(false);
-  return (
-    <>
-      <ExpandableSection toggleText="About this rule" isIndented>
-        <p>{finds}</p>
-        <p>{matters}</p>
-        <p>{remedy}</p>
-        {selects && (
-          <p>
-            <Link to={query('/tokens', { place, finding: rule })}>Its tokens</Link>
-          </p>
-        )}
-        <OwnCommand words={`tokens audit --rule ${rule} --list`} place={place} />
-      </ExpandableSection>
-      {count > 0 && (
-        <Button variant="link" onClick={() => setProposing(true)}>
-          Write an exception…
-        </Button>
-      )}
-      {isProposing && <ExceptionDialog read={read} onClose={() => setProposing(false)} />}
-    </>
-  );
-}
-
-const SHOWN = 200;
-
-const OWNER: Column<AuditRead['findings'][number]> = {
-  title: 'Owner',
-  // A setting and an application have none.
-  show: ({ owner }) => owner || 'none',
-};
-
-const STATE: Column<AuditRead['findings'][number]> = { title: 'State', show: ({ state }) => state };
-
-function FindingTable(props: {
-  readonly findings: AuditRead['findings'];
-  /** How many there are, listed or not; null where that is not counted. */
-  readonly total: number | null;
-  readonly isCompared: boolean;
-  readonly place: string;
-}): ReactNode {
-  const { findings, total, isCompared, place } = props;
-  const listed = Math.min(SHOWN, findings.length);
-  return (
-    <>
-      <PlainTable
-        label="Findings"
-        rows={findings.slice(0, SHOWN)}
-        keyOf={({ rule, subject }) => `${rule} ${subject}`}
-        columns={[
-          {
-            title: 'Severity',
-            show: ({ severity }) => (
-              <Severity severity={severity} to={query('/audit', { place, severity })} />
-            ),
-          },
-          { title: 'Rule', show: ({ rule }) => <span className="rule">{rule}</span> },
-          ...(isCompared ? [STATE] : []),
-          {
-            title: 'About',
-            show: ({ tokenId, subject }) =>
-              tokenId === null ? (
-                subject
-              ) : (
-                <Link className="whole" to={query('/tokens', { place, text: tokenId })}>
-                  token {tokenId}
-                </Link>
-              ),
-          },
-          ...(findings.some(({ owner }) => owner !== null && owner !== '') ? [OWNER] : []),
-          { title: 'What', show: ({ message }) => message },
-        ]}
-      />
-      {(total === null ? listed === SHOWN : listed < total) && (
-        <p>
-          {numberText(listed)} {total !== null && `of ${numberText(total)} `}are listed, the worst first. The
-          downloads have all.
-        </p>
-      )}
-    </>
   );
 }

@@ -1,5 +1,5 @@
 /** Which contexts are one controller, and which of them a page uses. */
-import { Button, ToolbarItem } from '@patternfly/react-core';
+import { Button } from '@patternfly/react-core';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
@@ -101,21 +101,18 @@ export function PlaceNote({ chosen }: { readonly chosen: ChosenPlace }): ReactNo
   );
 }
 
-/** The filter for one context, or all; none of a console of one. */
-export function ContextFilter(props: {
-  readonly value: string | null | undefined;
-  readonly onChange: (place: string) => void;
-}): ReactNode {
+/** The context that the page is about, or all; none of a console of one. */
+export function ContextFilter(): ReactNode {
   const { places } = useFacts();
-  if (places.length < 2) return null;
+  const [search, change] = useAddress();
   return (
-    <ToolbarItem>
+    places.length > 1 && (
       <Choice
         aria-label="Context"
-        value={props.value ?? ''}
+        value={search.get('place') ?? ''}
         options={[['', 'All contexts'], ...places]}
-        onChange={props.onChange}
+        onChange={(place) => change({ place, only: null })}
       />
-    </ToolbarItem>
+    )
   );
 }

@@ -13,11 +13,11 @@ import {
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
-import type { AuditRead } from '../../console/audits.ts';
+import type { AuditsTogether } from '../../console/audits-together.ts';
 import { type Json, query, useRead } from './api.ts';
 import { Failure } from './parts.tsx';
 
-export type RuleRead = Json<AuditRead>['rules'][number];
+export type RuleRead = Json<AuditsTogether>['rules'][number];
 
 /** Writes an exception of the policy, to copy into the configuration. The console does not write it there. */
 export function ExceptionDialog({

@@ -5,8 +5,9 @@ import { Frame, ThemeButton } from '@tokenctl/common/web/frame.tsx';
 import { Failed, Loading, UnknownAddress } from '@tokenctl/common/web/states.tsx';
 import { countText, numberText, zoneText } from '@tokenctl/common/web/times.tsx';
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
-import { Link, Route, Routes, useSearchParams } from 'react-router';
+import { Link, Route, Routes, useLocation, useSearchParams } from 'react-router';
 import { type Facts, type Operation, query, useRead } from './api.ts';
+import { ContextFilter } from './controller.tsx';
 import { LostConnection } from './lost-connection.tsx';
 import { Overview } from './overview/overview.tsx';
 import { Heading, LinkedLabel } from './parts.tsx';
@@ -63,6 +64,9 @@ const PAGES = [
 /** How often the names of contexts are read again while one may turn out to be a platform. */
 const NAMING_MS = 3_000;
 
+/** The pages that are about all contexts, or about the one that is chosen. */
+const OF_CONTEXTS: ReadonlySet<string> = new Set(['/', '/tokens', '/incidents', '/audit']);
+
 /** The frame with the page of the current address. */
 export function ConsoleFrame(): ReactNode {
   const [isNaming, setNaming] = useState(false);
@@ -77,7 +81,8 @@ export function ConsoleFrame(): ReactNode {
     return () => clearTimeout(timer);
   }, []);
   const [search, setSearch] = useSearchParams();
-  const operation = search.get('operation');
+  const [operation, place] = [search.get('operation'), search.get('place')];
+  const { pathname } = useLocation();
   if (read.error instanceof ApiError && read.error.status === 401) return <Closed />;
   if (read.data === undefined) {
     return read.error === null ? (
@@ -93,6 +98,7 @@ export function ConsoleFrame(): ReactNode {
         name="tokenctl console"
         tools={[
           <Running key="running" />,
+          OF_CONTEXTS.has(pathname) && <ContextFilter key="context" />,
           readOnly && (
             <Label key="mode" color="blue">
               read only
@@ -107,7 +113,10 @@ export function ConsoleFrame(): ReactNode {
           </Link>,
           <ThemeButton key="theme" />,
         ]}
-        navigation={[[null, PAGES]]}
+        // The chosen context is that of the next page as well.
+        navigation={[
+          [null, PAGES.map((page) => ({ ...page, search: query('', { place: place ?? undefined }) }))],
+        ]}
       >
         <LostConnection />
         <Routes>

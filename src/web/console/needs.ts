@@ -47,7 +47,7 @@ export function needsOf(read: ControllerRead, sweep: Sweep | null | undefined): 
   const critical = audit.value?.bySeverity.critical ?? 0;
   const own = value?.ownToken?.earliest;
   const expiresSoon = own !== undefined && Date.parse(own) < Date.now() + SOON_MS;
-  const card = query('/', { controller: place });
+  const card = query('/', { place });
   const ofIncidents = open.flatMap(({ id, holds, isOverdue }) => {
     const to = query('/case', { place, incident: id });
     return [

@@ -88,6 +88,19 @@ describe('the overview of several controllers', () => {
       { place: 'east', list: { value: { incidents: [], unread: null } } },
     ]);
     expect((await send('/api/incidents?through=west')).statusCode).toBe(404);
+    // The findings are those of the overview; who is missing is named, and keeps nobody else.
+    const audit = (await send('/api/audit')).json();
+    const found = (await row('east'))?.audit.value?.found;
+    expect(audit).toMatchObject({
+      summary: { tokensRead: 40, found },
+      byContext: [{ place: 'east', found }],
+      readings: [
+        { place: 'gone', problem: { code: 'target_unreachable' }, waits: null },
+        { place: 'silent', problem: null, waits: expect.any(Number) },
+        { place: 'east', problem: null, waits: null },
+      ],
+    });
+    expect(new Set(audit.findings.map(({ place }: { place: string }) => place))).toEqual(new Set(['east']));
     // The list of tokens says whose are missing.
     const { readings } = (await send('/api/tokens')).json();
     expect(readings).toContainEqual(

@@ -64,7 +64,7 @@ it('audits against a baseline, exports what the command writes, and writes excep
   // An audit is kept until it is asked for again.
   expect((await send(`/api/audit?place=${place}`)).json().at).toBe(whole.at);
   await send('/api/tokens/read-again', { place });
-  expect((await send(`/api/audit?place=${place}`)).json().summary.excused).toEqual(excused);
+  expect((await send(`/api/audit?place=${place}`)).json().summary.excused).toBe(count);
 });
 
 it('lists findings of every rule, however many graver ones there are', { tags: ['long'] }, async () => {

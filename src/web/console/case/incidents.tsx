@@ -10,7 +10,7 @@ import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import { call, type Ended, query, useAddress, useFacts, useRead } from '../api.ts';
-import { ContextFilter, PlaceNote, usePlace } from '../controller.tsx';
+import { PlaceNote, usePlace } from '../controller.tsx';
 import { Report } from '../document.tsx';
 import type { Draft } from '../lockdown/lockdown-draft.ts';
 import { LockdownForm } from '../lockdown/lockdown-form.tsx';
@@ -68,7 +68,6 @@ export function Incidents(): ReactNode {
   const rows = rowsOf(shown);
   const open = rows.filter(({ incident }) => incident.state !== 'lifted');
   const isOfOne = chosen !== null && (filter !== null || chosen.isAlone);
-  const onContext = (next: string) => change({ place: next, only: null });
   return (
     <>
       <Heading
@@ -86,14 +85,11 @@ export function Incidents(): ReactNode {
         }
       />
       <PageSection className="stacked">
-        <div className="place">
-          <ContextFilter value={filter} onChange={onContext} />
-          {isOfOne && (chosen.instead !== null || chosen.via === 'database') && (
-            <span>
-              <PlaceNote chosen={chosen} />
-            </span>
-          )}
-        </div>
+        {isOfOne && (chosen.instead !== null || chosen.via === 'database') && (
+          <p>
+            <PlaceNote chosen={chosen} />
+          </p>
+        )}
         <Panel label="Open incidents" title="Open incidents" className="open-incidents">
           {read.data !== undefined ? (
             <>
@@ -122,7 +118,7 @@ export function Incidents(): ReactNode {
               aria-label="Context of the lockdown"
               value=""
               options={[['', 'Choose a context'], ...places]}
-              onChange={onContext}
+              onChange={(next) => change({ place: next, only: null })}
             />
           </Panel>
         ) : (

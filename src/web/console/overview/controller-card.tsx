@@ -309,7 +309,7 @@ export function ExpiringLink({
   place,
 }: {
   readonly expiring: readonly Expiring[];
-  readonly place?: string;
+  readonly place?: string | undefined;
 }): ReactNode {
   const count = expiring.reduce((sum, { month }) => sum + month, 0);
   const text = countText(count, 'token');

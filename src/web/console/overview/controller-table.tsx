@@ -19,7 +19,7 @@ export function ControllerTable({ states }: { readonly states: readonly Controll
       columns={[
         {
           title: 'Controller',
-          show: ({ read: { place } }) => <Link to={query('/', { controller: place })}>{place}</Link>,
+          show: ({ read: { place } }) => <Link to={query('/', { place })}>{place}</Link>,
         },
         {
           title: 'Needs attention',

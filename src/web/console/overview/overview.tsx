@@ -5,7 +5,7 @@ import { Loaded } from '@tokenctl/common/web/states.tsx';
 import { numberText, unbroken } from '@tokenctl/common/web/times.tsx';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
-import { type ControllerRead, call, query, useRead } from '../api.ts';
+import { type ControllerRead, call, query, useGradually, useRead } from '../api.ts';
 import type { JobsRead } from '../jobs.tsx';
 import { type ControllerState, jobNeeds, type Need, needsOf, sweepOf } from '../needs.ts';
 import { Heading, Message, When } from '../parts.tsx';
@@ -17,24 +17,19 @@ const ControllerTable = lazy(async () => ({
 
 /** With more of them, each is a line of a table. */
 const MOST_CARDS = 3;
-/** How often it is read again while a context has not answered. */
-const AGAIN_MS = 1_000;
 
 export function Overview(): ReactNode {
   const [search] = useSearchParams();
-  const only = search.get('controller');
-  const [isWaiting, setWaiting] = useState(true);
-  const read = useRead<{ readonly controllers: readonly ControllerRead[] }>(
+  const only = search.get('place');
+  const read = useGradually<{ readonly controllers: readonly ControllerRead[] }>(
     query('/api/fleet', { place: only ?? undefined }),
-    isWaiting && AGAIN_MS,
+    ({ controllers }) => controllers.some(isPending),
   );
   const jobs = useRead<JobsRead>('/api/jobs');
-  const waits = read.data?.controllers.some(isPending) ?? true;
-  if (waits !== isWaiting) setWaiting(waits);
   return (
     <>
       <Heading
-        title={only === null ? 'Overview' : only}
+        title="Overview"
         actions={
           <div className="buttons">
             <Link
@@ -57,12 +52,7 @@ export function Overview(): ReactNode {
           const isTable = only === null && ordered.length > MOST_CARDS;
           return (
             <>
-              {only !== null && (
-                <PageSection>
-                  <Link to="/">All controllers</Link>
-                </PageSection>
-              )}
-              {only === null && <Summary states={ordered} />}
+              <Summary states={ordered} place={only === null ? undefined : ordered[0]?.read.place} />
               <Problems
                 states={isTable ? [] : ordered}
                 isPending={ordered.some(({ read: each }) => isPending(each)) || jobs.data === undefined}
@@ -88,11 +78,7 @@ export function Overview(): ReactNode {
                 ) : (
                   <div className="cards">
                     {ordered.map((state) => (
-                      <ControllerCard
-                        key={state.read.place}
-                        state={state}
-                        isAlone={only === null && ordered.length === 1}
-                      />
+                      <ControllerCard key={state.read.place} state={state} isAlone={ordered.length === 1} />
                     ))}
                   </div>
                 )}
@@ -134,7 +120,14 @@ function weightOf({ needs: [first] }: ControllerState): number {
 }
 
 /** The answers to the four questions of somebody who opens the page, over all controllers. */
-function Summary({ states }: { readonly states: readonly ControllerState[] }): ReactNode {
+function Summary({
+  states,
+  place,
+}: {
+  readonly states: readonly ControllerState[];
+  /** Where only one controller is shown: the context through which it was read. */
+  readonly place: string | undefined;
+}): ReactNode {
   const needing = states.filter(({ needs }) => needs.length > 0);
   const told = states.map(({ read }) => read);
   const open = told.flatMap(({ incidents }) => incidents.value?.open ?? []);
@@ -160,7 +153,11 @@ function Summary({ states }: { readonly states: readonly ControllerState[] }): R
         <Tile
           term="Open incidents"
           value={
-            told.some(({ incidents }) => incidents.value !== null) ? <OpenCount count={open.length} /> : none
+            told.some(({ incidents }) => incidents.value !== null) ? (
+              <OpenCount count={open.length} place={place} />
+            ) : (
+              none
+            )
           }
           isBad={broken > 0}
         >
@@ -174,7 +171,7 @@ function Summary({ states }: { readonly states: readonly ControllerState[] }): R
         </Tile>
         <Tile
           term="Expire in 30 days"
-          value={counted.length > 0 ? <ExpiringLink expiring={counted} /> : none}
+          value={counted.length > 0 ? <ExpiringLink expiring={counted} place={place} /> : none}
           isBad={false}
         >
           {week > 0 && `${numberText(week)} within a week`}
@@ -230,8 +227,9 @@ function Problems({
 }
 
 /** How many lockdowns are open, with the way to them. */
-function OpenCount({ count }: { readonly count: number }): ReactNode {
-  return count === 0 ? '0' : <Link to="/incidents">{numberText(count)}</Link>;
+function OpenCount(props: { readonly count: number; readonly place: string | undefined }): ReactNode {
+  const { count, place } = props;
+  return count === 0 ? '0' : <Link to={query('/incidents', { place })}>{numberText(count)}</Link>;
 }
 
 /** The last sweep of all controllers; without one why, and where it is set up. */

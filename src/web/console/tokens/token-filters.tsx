@@ -12,10 +12,8 @@ import FilterIcon from '@patternfly/react-icons/dist/esm/icons/filter-icon';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { localText, numberText } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
-import { query, useFacts, useRead } from '../api.ts';
-import type { AuditRead } from '../audit.tsx';
+import { query, useAudit } from '../api.ts';
 import { TextSearch } from '../commands.tsx';
-import { ContextFilter } from '../controller.tsx';
 
 /** What the address is to have from now on. */
 export type Change = (changes: Readonly<Record<string, string | null>>) => void;
@@ -80,7 +78,6 @@ interface FiltersProps {
 
 /** The fields of the filter, and the criteria that are set. */
 export function Filters({ filter, onChange }: FiltersProps): ReactNode {
-  const { places } = useFacts();
   const { place, text = '', scope = '', expiry, expiresWithin, use, unusedFor, finding = '' } = filter;
   return (
     <>
@@ -95,7 +92,6 @@ export function Filters({ filter, onChange }: FiltersProps): ReactNode {
             />
           </ToolbarItem>
           <ToolbarToggleGroup toggleIcon={<FilterIcon />} breakpoint="md">
-            <ContextFilter value={place} onChange={(next) => onChange({ place: next })} />
             <ToolbarItem>
               <Choice
                 aria-label="Scope"
@@ -121,7 +117,7 @@ export function Filters({ filter, onChange }: FiltersProps): ReactNode {
               />
             </ToolbarItem>
             <ToolbarItem>
-              <FindingFilter place={place ?? places[0] ?? ''} value={finding} onChange={onChange} />
+              <FindingFilter place={place} value={finding} onChange={onChange} />
             </ToolbarItem>
           </ToolbarToggleGroup>
         </ToolbarContent>
@@ -159,17 +155,17 @@ function choiceOf(choice: string, names: { readonly word: string; readonly days:
     : { [names.word]: choice, [names.days]: null };
 }
 
-/** The rules of the policy that found tokens in a context. */
+/** The rules of the policy that found tokens in a context, or in all. */
 function FindingFilter({
   place,
   value,
   onChange,
 }: {
-  readonly place: string;
+  readonly place: string | undefined;
   readonly value: string;
   readonly onChange: Change;
 }): ReactNode {
-  const { data } = useRead<AuditRead>(query('/api/audit', { place }));
+  const { data } = useAudit(query('/api/audit', { place }));
   const rules = data?.rules.filter(({ count, selects }) => count > 0 && selects) ?? [];
   const found = rules.map(({ rule, count }) => [rule, `${rule} (${numberText(count)})`] as const);
   const other = value !== '' && rules.every(({ rule }) => rule !== value) ? [value] : [];
