@@ -6,6 +6,8 @@ import { extendFlags, liftFlags, lockdownFlags, lockdownForm } from '../cli/inci
 import { type ExtensionJson, extendFlow } from '../cli/incident/lift-flow.ts';
 import { lockdownFlow } from '../cli/incident/lockdown-flow.ts';
 import { lockdownOrder } from '../cli/incident/lockdown-order.ts';
+import { leaseFlags } from '../cli/leases/lease-flags.ts';
+import { leaseChangeFlow } from '../cli/leases/lease-flow.ts';
 import { revocationSelection, revokeFlags, revokeForm } from '../cli/revocation/revocation-flags.ts';
 import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
 import { shellWord } from '../domain/remedies.ts';
@@ -81,6 +83,17 @@ export const requestSchema = z.discriminatedUnion('kind', [
     hours: hours.nullable(),
     ...account,
   }),
+  z.strictObject({
+    kind: z.literal('tokens leases'),
+    /** Its id; null for all that are past their end, which are revoked. */
+    lease: z
+      .string()
+      .regex(/^[\w-]{1,100}$/)
+      .nullable(),
+    /** From now to its new end; null to revoke its token now. */
+    hours: hours.nullable(),
+    ...account,
+  }),
   cleanSchema,
   savedSchema,
 ]);
@@ -130,7 +143,35 @@ export async function prepare(request: ChangeRequest, preparation: Preparation):
       return await prepareCleaning(request, preparation);
     case 'incident extend':
       return await prepareExtension(request, preparation);
+    case 'tokens leases':
+      return await prepareLease(request, preparation);
   }
+}
+
+type LeaseChange = Extract<ChangeRequest, { kind: 'tokens leases' }>;
+
+async function prepareLease(request: LeaseChange, preparation: Preparation): Promise<Prepared> {
+  const { lease, hours } = request;
+  const { command, flags } = await commandOf(leaseFlags, {
+    command: 'tokens leases',
+    typed:
+      lease === null
+        ? { due: true }
+        : hours === null
+          ? { end: lease }
+          : { extend: lease, for: ageText(hours) },
+    request,
+    ...preparation,
+  });
+  return {
+    ...{ command, flags },
+    plan: async ({ runtime }) => {
+      const planned = await leaseChangeFlow({ runtime, flags });
+      const { question } = planned;
+      // The command asks nobody about another end: on a page, a click would be all there is.
+      return { ...planned, question: question === 'unneeded' ? { act: 'move its end', type: '' } : question };
+    },
+  };
 }
 
 type Extension = Extract<ChangeRequest, { kind: 'incident extend' }>;

@@ -13,6 +13,7 @@ import { auditsTogether } from './audits-together.ts';
 import { type IncidentList, incidentList } from './case/read-incidents.ts';
 import { placeQuery } from './command-line.ts';
 import type { Controllers } from './controllers.ts';
+import { type Lifetimes, lifetimesOf } from './lifetimes.ts';
 import { type Problem, problemOf } from './operations.ts';
 import { inTurns, type Places } from './places.ts';
 import { ruleOf } from './saved-plans.ts';
@@ -128,11 +129,27 @@ interface Told<T> {
 /** One controller as the overview shows it, by the context that sees the most of it. */
 export type FleetRow = Awaited<ReturnType<Fleet['rows']>>[number];
 
+interface Asked {
+  /** The context through which its controller is asked, instead of the one that sees the most. */
+  readonly through?: string | undefined;
+  /** Whether what is known is too old: it is asked again. */
+  readonly anew: boolean;
+}
+
+const askedQuery = z.object({
+  through: z.string().max(300).optional(),
+  anew: z
+    .literal('true')
+    .optional()
+    .transform((given) => given === 'true'),
+});
+
 /** All controllers at a glance. Each is read on its own: what is slow keeps nothing else. */
 export class Fleet {
   readonly #controllers: Controllers;
   readonly #contexts: Answers<Overview>;
   readonly #incidents: Answers<IncidentList>;
+  readonly #lifetimes: Answers<Lifetimes>;
   readonly #audits: Answers<AuditRead>;
 
   constructor({
@@ -150,35 +167,25 @@ export class Fleet {
     this.#controllers = controllers;
     this.#contexts = asked(overviewOf);
     this.#incidents = asked(incidentList);
+    this.#lifetimes = asked(lifetimesOf);
     // The audits keep what they read, and take turns of their own.
     this.#audits = new Answers((place) => audits.read(place), KEPT_MS);
   }
 
   /** What is read again when it is asked for. */
   forget(place?: string): void {
-    for (const answers of [this.#contexts, this.#incidents, this.#audits]) answers.forget(place);
+    for (const answers of [this.#contexts, this.#incidents, this.#lifetimes, this.#audits])
+      answers.forget(place);
   }
 
-  /**
-   * The incidents of all controllers, as far as they answered by now: of one of them through the context that is named.
-   *
-   * @param anew Whether what is known is too old: it is asked again.
-   */
-  async incidents({ through, anew }: { readonly through: string | undefined; readonly anew: boolean }) {
-    const controllers = (await this.#controllers.all()).flatMap(({ places }) => {
-      const all = places.map(({ place }) => place);
-      const place = all.find((each) => each === through) ?? all[0];
-      return place === undefined ? [] : { place, others: all.filter((each) => each !== place) };
-    });
-    const places = controllers.map(({ place }) => place);
-    if (through !== undefined && !places.includes(through))
-      throw new TokenctlError('not_found', `This console has no context "${through}"`);
-    if (anew) this.#incidents.again(places);
-    await this.#incidents.soon(places);
-    return controllers.map((each) => ({
-      ...each,
-      list: toldOf(this.#incidents.of(each.place), (value) => value),
-    }));
+  /** The incidents of all controllers, as far as they answered by now. */
+  async incidents(asked: Asked) {
+    return await this.#each(this.#incidents, asked);
+  }
+
+  /** The leases and sunsets of all controllers, as far as they answered by now. */
+  async lifetimes(asked: Asked) {
+    return await this.#each(this.#lifetimes, asked);
   }
 
   /**
@@ -191,14 +198,31 @@ export class Fleet {
       this.#audits.again([only]);
       return { ...auditsTogether([{ place: only, read: await this.#audits.whole(only) }]), readings: [] };
     }
-    const places = (await this.#controllers.all()).flatMap(({ places: [first] }) => first?.place ?? []);
-    await this.#audits.soon(places);
-    const answers = places.map((place) => ({ place, ...this.#audits.of(place) }));
-    const read = answers.flatMap(({ place, value }) => (value === undefined ? [] : { place, read: value }));
+    const all = await this.#each(this.#audits, { anew: false });
     return {
-      ...auditsTogether(read),
-      readings: answers.map((each) => ({ place: each.place, ...toldOf(each, ({ at }) => at) })),
+      ...auditsTogether(
+        all.flatMap(({ place, list: { value: read } }) => (read === null ? [] : { place, read })),
+      ),
+      readings: all.map(({ place, list: { problem, waits } }) => ({ place, problem, waits })),
     };
+  }
+
+  /** What each controller answered to a question by now. */
+  async #each<T>(answers: Answers<T>, { through, anew }: Asked) {
+    const controllers = (await this.#controllers.all()).flatMap(({ places }) => {
+      const all = places.map(({ place }) => place);
+      const place = all.find((each) => each === through) ?? all[0];
+      return place === undefined ? [] : { place, others: all.filter((each) => each !== place) };
+    });
+    const places = controllers.map(({ place }) => place);
+    if (through !== undefined && !places.includes(through))
+      throw new TokenctlError('not_found', `This console has no context "${through}"`);
+    if (anew) answers.again(places);
+    await answers.soon(places);
+    return controllers.map((each) => ({
+      ...each,
+      list: toldOf(answers.of(each.place), (value) => value),
+    }));
   }
 
   /** One line a controller, with what is known by now; those that do not answer soon are not waited for. */
@@ -297,6 +321,12 @@ export function serveFleet(
     const { place, user } = placeQuery.extend({ user: z.string().max(300) }).parse(query);
     return { lines: await places.work(place, (runtime) => ownerLines(runtime, user)) };
   });
+  app.get('/api/incidents', async ({ query }) => ({
+    controllers: await fleet.incidents(askedQuery.parse(query)),
+  }));
+  app.get('/api/lifetimes', async ({ query }) => ({
+    controllers: await fleet.lifetimes(askedQuery.parse(query)),
+  }));
   app.get('/api/fleet', async ({ query }) => {
     const { place } = z.object({ place: z.string().max(300).optional() }).parse(query);
     return { controllers: await fleet.rows(place) };

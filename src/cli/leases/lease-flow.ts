@@ -54,10 +54,8 @@ export async function leaseListFlow(
   runtime: Runtime,
   { all }: Pick<LeaseFlags, 'all'>,
 ): Promise<Listing<LeaseJson, LeaseJson>> {
-  const leases = await readLeases(await runtime.auditLog(), await runtime.description());
-  const now = (await runtime.targetClock()).now();
+  const rows = await leaseRows(runtime, all === true);
   await tellOfDueLeases(runtime);
-  const rows = leases.filter((lease) => all === true || isOpen(lease)).map((lease) => jsonOf(lease, now));
   return listing({
     rows,
     columns: [
@@ -89,6 +87,13 @@ export async function leaseListFlow(
     json: (lease) => lease,
     none: all === true ? 'No leases.' : 'No open leases.',
   });
+}
+
+/** The leases of the controller, those that are open or all: tells nobody of those that are due. */
+export async function leaseRows(runtime: Runtime, all: boolean): Promise<readonly LeaseJson[]> {
+  const leases = await readLeases(await runtime.auditLog(), await runtime.description());
+  const now = (await runtime.targetClock()).now();
+  return leases.filter((lease) => all || isOpen(lease)).map((lease) => jsonOf(lease, now));
 }
 
 function jsonOf(lease: Lease, now: Date): LeaseJson {

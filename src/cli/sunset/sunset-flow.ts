@@ -245,12 +245,12 @@ async function sunsetLeases(runtime: Runtime, sunset: string | undefined): Promi
 }
 
 /**
- * Lists the ends of all sunsets of the controller by weeks, and names on stderr the tokens that end within a week and are in use.
+ * The ends of all sunsets of the controller by weeks, the leases that end within a week and are in use, and of how many tokens it is
+ * not known whether they are.
  *
  * @throws TokenctlError as the log and the target.
  */
-export async function sunsetStatusFlow(runtime: Runtime): Promise<Listing<SunsetWeek, SunsetWeek>> {
-  const { writeNotice } = await import('../output/streams.ts');
+export async function sunsetStatus(runtime: Runtime) {
   const leases = (await sunsetLeases(runtime, undefined)).filter(({ state }) => state !== 'released');
   const now = (await runtime.targetClock()).now();
   const target = await runtime.target();
@@ -258,13 +258,23 @@ export async function sunsetStatusFlow(runtime: Runtime): Promise<Listing<Sunset
   const tokens = ids.length === 0 ? [] : await Array.fromAsync(target.tokens({ ids }));
   const used = await lastUses(target, { tokens, now });
   const soon = new Date(now.getTime() + 7 * DAY_MS).toISOString();
-  for (const lease of leases) {
-    if (!isOpen(lease) || lease.until > soon || !isUsedLately(lease, { used, now })) continue;
+  return {
+    weeks: sunsetWeeks(leases, { used, now }),
+    inUse: leases.filter(
+      (lease) => isOpen(lease) && lease.until <= soon && isUsedLately(lease, { used, now }),
+    ),
+    unknownUses: tokens.filter(({ id }) => !used.has(id)).length,
+  };
+}
+
+/** Lists the ends by weeks, and names on stderr the tokens that end within a week and are in use. */
+export async function sunsetStatusFlow(runtime: Runtime): Promise<Listing<SunsetWeek, SunsetWeek>> {
+  const { writeNotice } = await import('../output/streams.ts');
+  const { weeks, inUse } = await sunsetStatus(runtime);
+  for (const { token, owner, until } of inUse)
     writeNotice(
-      `Still in use: token ${lease.token?.id} of ${lease.owner.username}, which ends on ${lease.until.slice(0, 10)}.`,
+      `Still in use: token ${token?.id} of ${owner.username}, which ends on ${until.slice(0, 10)}.`,
     );
-  }
-  const weeks = sunsetWeeks(leases, { used, now });
   const most = Math.max(1, ...weeks.map(({ left }) => left));
   return listing({
     rows: weeks,

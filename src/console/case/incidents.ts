@@ -16,7 +16,6 @@ import { stepsDone } from '../../operations/incident/runbook-steps.ts';
 import { placeQuery } from '../command-line.ts';
 import type { Controller, Controllers } from '../controllers.ts';
 import { endedOf } from '../operations.ts';
-import type { Fleet } from '../overview.ts';
 import type { Places } from '../places.ts';
 import { shownDocument } from '../shown-document.ts';
 import { type CaseController, controllerOfCase } from './case-controller.ts';
@@ -88,20 +87,12 @@ export function serveIncidents(
     places,
     root,
     controllers,
-    fleet,
   }: {
     readonly places: Places;
     readonly root: string;
     readonly controllers: Controllers;
-    readonly fleet: Fleet;
   },
 ): void {
-  app.get('/api/incidents', async ({ query }) => {
-    const { through, anew } = z
-      .object({ through: z.string().max(300).optional(), anew: z.literal('true').optional() })
-      .parse(query);
-    return { controllers: await fleet.incidents({ through, anew: anew === 'true' }) };
-  });
   app.get('/api/timeline', async ({ query }) => {
     const { place, user, since } = placeQuery
       .extend({ user: z.string().min(1).max(300), since: z.coerce.date() })

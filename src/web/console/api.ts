@@ -92,16 +92,25 @@ export function useRead<T>(path: string | null, every?: number | false): UseQuer
 /** How often a page asks for what is not there yet, or follows what was lost. */
 const AGAIN_MS = 1_000;
 
-/** The same, each second until all is there. The page repeats it by itself, which does not keep the console running. */
+/**
+ * The same, each second until all is there. The page repeats it by itself, which does not keep the console running.
+ *
+ * @param more.isAnew Whether what the console knows is too old for a page that is opened.
+ */
 export function useGradually<T>(
   path: string | null,
   isWaiting: (read: T) => boolean,
+  { isAnew = false }: { readonly isAnew?: boolean } = {},
 ): UseQueryResult<T, Error> {
   const queries = useQueryClient();
   const waits = (read: T | undefined) => read !== undefined && isWaiting(read);
   return useQuery({
     queryKey: [path],
-    queryFn: ({ signal }) => call<T>(path ?? '', { signal, quiet: waits(queries.getQueryData<T>([path])) }),
+    queryFn: ({ signal }) => {
+      const quiet = waits(queries.getQueryData<T>([path]));
+      const asked = isAnew && !quiet ? `${path}${path?.includes('?') ? '&' : '?'}anew=true` : path;
+      return call<T>(asked ?? '', { signal, quiet });
+    },
     enabled: path !== null,
     placeholderData: keepPreviousData,
     refetchInterval: ({ state }) => waits(state.data as T | undefined) && AGAIN_MS,

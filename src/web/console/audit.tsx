@@ -9,7 +9,7 @@ import { type AuditRead, call, patternOf, query, useAddress, useAudit, useFacts 
 import { BaselineField, type Chosen, download, FORMATS } from './audit-files.tsx';
 import { AboutRule, FindingTable } from './audit-findings.tsx';
 import { PlaceNote, usePlace } from './controller.tsx';
-import { Bars, Failure, Heading, OneMessage, Severity, When } from './parts.tsx';
+import { Bars, Failure, Heading, NotInList, OneMessage, Severity, When } from './parts.tsx';
 
 /** Compared with a baseline. */
 type State = NonNullable<AuditRead['findings'][number]['state']>;
@@ -131,7 +131,7 @@ function Findings(props: {
 }): ReactNode {
   const { data, rule, severity, onChoose, onContext, place } = props;
   const onRule = (next: string | null) => onChoose(next, null);
-  const { summary, rules, owners, findings, byContext, readings, at, trend } = data;
+  const { summary, rules, owners, findings, byContext, incomplete, readings, at, trend } = data;
   const isOfSeveral = place === undefined;
   const [state, setState] = useState<State | null>(null);
   const shown = findings.filter(
@@ -149,7 +149,12 @@ function Findings(props: {
   });
   return (
     <>
-      <Missing data={data} />
+      <NotInList readings={readings} />
+      <OneMessage
+        variant="warning"
+        title="Not all tokens are included"
+        texts={incomplete.map(({ place: of, text }) => (isOfSeveral ? `${of}: ${text}` : text))}
+      />
       <NotChecked notChecked={summary.notChecked} isOfSeveral={isOfSeveral} />
       <p className="counts">
         {chosen !== undefined && `${countText(chosen.count, findingOf)} of ${chosen.rule}. All rules: `}
@@ -235,30 +240,6 @@ function Findings(props: {
           isOfSeveral={isOfSeveral}
         />
       )}
-    </>
-  );
-}
-
-/** Which controllers are not in the list, or not in full: without it, a total would look like all there is. */
-function Missing({ data: { readings, incomplete } }: { readonly data: AuditRead }): ReactNode {
-  const waiting = readings.filter(({ waits }) => waits !== null).map(({ place }) => place);
-  return (
-    <>
-      {waiting.length > 0 && (
-        <p role="status">Still auditing {waiting.join(', ')}. What is missing there is not in this list.</p>
-      )}
-      <OneMessage
-        variant="danger"
-        title={`${numberText(readings.filter(({ problem }) => problem !== null).length)} contexts are not in this list`}
-        texts={readings.flatMap(({ place, problem }) =>
-          problem === null ? [] : [[`${place} is not audited: ${problem.message}`, problem.hint] as const],
-        )}
-      />
-      <OneMessage
-        variant="warning"
-        title="Not all tokens are included"
-        texts={incomplete.map(({ place, text }) => (readings.length > 1 ? `${place}: ${text}` : text))}
-      />
     </>
   );
 }

@@ -4,7 +4,7 @@ import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import type { Controller } from '../../console/controllers.ts';
-import { useAddress, useFacts, useRead } from './api.ts';
+import { type Problem, query, useAddress, useFacts, useGradually, useRead } from './api.ts';
 
 /** How often a context that has not answered is asked for. */
 const AGAIN_MS = 1_000;
@@ -99,6 +99,42 @@ export function PlaceNote({ chosen }: { readonly chosen: ChosenPlace }): ReactNo
       </Button>
     </>
   );
+}
+
+/** What a controller answered to a question, read through one of its contexts. */
+export interface Listed<T> {
+  readonly place: string;
+  readonly others: readonly string[];
+  readonly list: {
+    readonly value: T | null;
+    readonly problem: Problem | null;
+    readonly waits: number | null;
+  };
+}
+
+/** What all controllers answer, read anew when the page is opened, and which of it the context of the masthead leaves. */
+export function useEach<T>(path: string) {
+  const { places } = useFacts();
+  const [search] = useAddress();
+  const filter = search.get('place');
+  const asked = filter ?? places[0] ?? '';
+  const chosen = usePlace(asked);
+  const place = chosen?.place ?? asked;
+  const read = useGradually<{ readonly controllers: readonly Listed<T>[] }>(
+    query(path, { through: filter === null ? undefined : place }),
+    ({ controllers }) => controllers.some(({ list }) => list.waits !== null),
+    { isAnew: true },
+  );
+  const isIn = (each: Listed<T>) =>
+    filter === null || each.place === place || [each.place, ...each.others].includes(filter);
+  const all = read.data?.controllers ?? [];
+  return {
+    ...{ read, chosen, place },
+    shown: all.filter(isIn),
+    elsewhere: all.filter((each) => !isIn(each)),
+    /** Whether the page is about one controller. */
+    isOfOne: chosen !== null && (filter !== null || chosen.isAlone),
+  };
 }
 
 /** The context that the page is about, or all; none of a console of one. */

@@ -20,6 +20,7 @@ const loads = {
   case: () => import('./case/case.tsx'),
   investigation: () => import('./case/investigation.tsx'),
   audit: () => import('./audit.tsx'),
+  lifetimes: () => import('./lifetimes.tsx'),
   log: () => import('./log.tsx'),
   jobs: () => import('./jobs.tsx'),
   theft: () => import('./theft/theft.tsx'),
@@ -36,6 +37,7 @@ const Investigation = lazy(async () => ({
 }));
 const Theft = lazy(async () => ({ default: (await loads.theft()).TheftPage }));
 const Audit = lazy(async () => ({ default: (await loads.audit()).Audit }));
+const Lifetimes = lazy(async () => ({ default: (await loads.lifetimes()).Lifetimes }));
 const Log = lazy(async () => ({ default: (await loads.log()).Log }));
 const Jobs = lazy(async () => ({ default: (await loads.jobs()).Jobs }));
 const SavedPlans = lazy(async () => ({ default: (await loads.plans()).SavedPlans }));
@@ -55,6 +57,7 @@ const PAGES = [
     others: ['/theft', '/case', '/investigation'],
   },
   { path: '/audit', title: 'Audit', page: <Audit /> },
+  { path: '/lifetimes', title: 'Token lifetimes', page: <Lifetimes /> },
   { path: '/operations', title: 'Changes', page: <Operations /> },
   { path: '/plans', title: 'Saved plans', page: <SavedPlans /> },
   { path: '/log', title: 'Audit log', page: <Log /> },
@@ -65,7 +68,7 @@ const PAGES = [
 const NAMING_MS = 3_000;
 
 /** The pages that are about all contexts, or about the one that is chosen. */
-const OF_CONTEXTS: ReadonlySet<string> = new Set(['/', '/tokens', '/incidents', '/audit']);
+const OF_CONTEXTS: ReadonlySet<string> = new Set(['/', '/tokens', '/incidents', '/audit', '/lifetimes']);
 
 /** The frame with the page of the current address. */
 export function ConsoleFrame(): ReactNode {

@@ -105,6 +105,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'incident extend': 'Change when a lockdown ends',
   'incident clean': 'Clean up',
   'jobs run': 'Dry run of a job',
+  'tokens leases': 'Change the end of a token',
 };
 
 const SAYS_ITSELF: ReadonlySet<string> = new Set(['incident lockdown', 'incident clean']);

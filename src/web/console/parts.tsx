@@ -20,7 +20,7 @@ import { withBreaks } from '@tokenctl/common/web/table.tsx';
 import { localText, numberText } from '@tokenctl/common/web/times.tsx';
 import { Fragment, type ReactNode, useEffect } from 'react';
 import { Link } from 'react-router';
-import type { Operation } from './api.ts';
+import type { Operation, Problem } from './api.ts';
 
 /** The heading of a page; the title of the browser's tab as well. */
 export function Heading({
@@ -340,6 +340,35 @@ export function OneMessage({
         ))}
       </ul>
     </Message>
+  );
+}
+
+/** Which contexts are not in a list: without it, a total would look like all there is. */
+export function NotInList({
+  readings,
+}: {
+  readonly readings: readonly {
+    readonly place: string;
+    readonly problem: Problem | null;
+    readonly waits?: number | null;
+  }[];
+}): ReactNode {
+  const waiting = readings.filter(({ waits }) => waits != null).map(({ place }) => place);
+  const failed = readings.flatMap(({ place, problem }) => (problem === null ? [] : { place, problem }));
+  return (
+    <>
+      {waiting.length > 0 && (
+        <p role="status">Still reading {waiting.join(', ')}. What is missing there is not in this list.</p>
+      )}
+      <OneMessage
+        variant="danger"
+        title={`${numberText(failed.length)} contexts are not in this list`}
+        texts={failed.map(({ place, problem: { message, hint } }) => [
+          `${place}: ${failed.length === 1 ? 'not in this list. ' : ''}${message}`,
+          hint,
+        ])}
+      />
+    </>
   );
 }
 

@@ -1,8 +1,18 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { until } from '@tokenctl/testing/until.ts';
 import { describe, expect, it } from 'vitest';
+import type { SunsetJson } from '../../../src/cli/sunset/sunset-flow.ts';
+import type { Lifetimes } from '../../../src/console/lifetimes.ts';
 import type { OperationState } from '../../../src/console/operations.ts';
-import { consoleOf, incidentsOf, type TestConsole, tokensOf } from '../../support/console.ts';
+import {
+  begin,
+  confirmed,
+  consoleOf,
+  incidentsOf,
+  type TestConsole,
+  tokensOf,
+} from '../../support/console.ts';
 import { estate } from './estate.ts';
 
 const { home } = estate({ users: 12, tokens: 120 });
@@ -58,6 +68,40 @@ describe('a lockdown in a console', () => {
     const lifted = await carryOut(opened, { kind: 'incident lift', place: 'test', incident });
     expect(lifted.result?.text).toMatch(/^Lifted: /);
   });
+});
+
+it('lists the ends that tokens got, moves one once it is confirmed, and revokes its token', async () => {
+  const at = home();
+  const opened = await consoleOf(at);
+  const { send } = opened;
+  const read = async () =>
+    (
+      await until(
+        async () => (await send('/api/lifetimes?anew=true')).json().controllers[0].list,
+        ({ waits }) => waits === null,
+      )
+    ).value as Lifetimes;
+  expect(await read()).toMatchObject({ open: 0, overdue: 0, leases: [], job: null, weeks: [] });
+  const ended = await at.run(['tokens', 'sunset', '--over', '30d', '--yes', '--json']);
+  const { recorded, owners } = JSON.parse(ended.stdout) as SunsetJson;
+  const before = await read();
+  expect(before).toMatchObject({ open: recorded, overdue: 0, unknownUses: 0, job: { ends: false } });
+  expect(before.weeks.reduce((sum, { ends }) => sum + ends, 0)).toBe(recorded);
+  const [lease] = before.leases;
+  const change = { kind: 'tokens leases', place: 'test', lease: lease?.id };
+  expect(lease).toMatchObject({ why: 'sunset', token: { id: owners[0]?.tokens[0] } });
+
+  const asked = await begin(opened, { ...change, hours: 720 });
+  expect([asked.command, asked.asked?.type]).toEqual([
+    `tokenctl tokens leases --extend ${lease?.id} --for 720h --context test`,
+    '',
+  ]);
+  const untilOf = async () => (await read()).leases.find(({ id }) => id === lease?.id)?.until;
+  expect(await untilOf()).toBe(lease?.until);
+  expect(await confirmed(opened, asked)).toMatchObject({ state: 'done', outcome: 'done' });
+  expect(await untilOf()).not.toBe(lease?.until);
+  expect(await carryOut(opened, { ...change, hours: null })).toMatchObject({ outcome: 'done' });
+  expect((await read()).open).toBe((recorded ?? 0) - 1);
 });
 
 describe('a saved plan in a console', () => {

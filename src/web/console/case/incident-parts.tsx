@@ -4,16 +4,16 @@ import { Loaded } from '@tokenctl/common/web/states.tsx';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import { countText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
-import type { Fleet } from '../../../console/overview.ts';
+import type { IncidentList } from '../../../console/case/read-incidents.ts';
 import { type AccessPath, type Ended, type Json, query, uncheckedIn, useRead } from '../api.ts';
 import { Report } from '../document.tsx';
 import { When, WithTimes } from '../parts.tsx';
 import type { CaseRead } from './case-stages.ts';
 
 /** The incidents of a controller, and when they were compared with it. */
-export type IncidentsRead = Json<Awaited<ReturnType<Fleet['incidents']>>>[number];
+export type IncidentsRead = Json<IncidentList>;
 
-export type Incident = NonNullable<IncidentsRead['list']['value']>['incidents'][number];
+export type Incident = IncidentsRead['incidents'][number];
 
 const COLORS: Readonly<Record<AccessPath['state'], 'red' | 'green' | 'orange'>> = {
   open: 'red',

@@ -2,15 +2,14 @@
 
 import './case.css';
 import { Button, PageSection } from '@patternfly/react-core';
-import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { Loaded, Loading } from '@tokenctl/common/web/states.tsx';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
-import { call, type Ended, query, useAddress, useFacts, useRead } from '../api.ts';
-import { PlaceNote, usePlace } from '../controller.tsx';
+import { type Ended, query, useAddress, useFacts, useRead } from '../api.ts';
+import { PlaceNote, useEach } from '../controller.tsx';
 import { Report } from '../document.tsx';
 import type { Draft } from '../lockdown/lockdown-draft.ts';
 import { LockdownForm } from '../lockdown/lockdown-form.tsx';
@@ -27,47 +26,17 @@ import {
   Unread,
 } from './open-incidents.tsx';
 
-/** How often the list is read again while a controller has not answered. */
-const AGAIN_MS = 1_000;
-
-/** The incidents of all controllers, each read anew when the page is opened. */
-function useIncidents(through: string | undefined) {
-  const queries = useQueryClient();
-  const queryKey = ['/api/incidents', through];
-  const isWaiting = (read: readonly IncidentsRead[] | undefined) =>
-    read?.some(({ list }) => list.waits !== null) === true;
-  return useQuery({
-    queryKey,
-    queryFn: async ({ signal }) => {
-      const quiet = isWaiting(queries.getQueryData(queryKey));
-      const path = query('/api/incidents', { through, anew: quiet ? undefined : 'true' });
-      return (await call<{ readonly controllers: readonly IncidentsRead[] }>(path, { signal, quiet }))
-        .controllers;
-    },
-    placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) => isWaiting(state.data) && AGAIN_MS,
-  });
-}
-
 export function Incidents(): ReactNode {
   const { places } = useFacts();
   const [search, change] = useAddress();
-  const filter = search.get('place');
-  const asked = filter ?? places[0] ?? '';
-  const chosen = usePlace(asked);
+  const { read, chosen, place, shown, elsewhere, isOfOne } = useEach<IncidentsRead>('/api/incidents');
   const user = search.get('user') ?? '';
   // What was filled in before the form went on through another context of the same controller.
   const [draft, setDraft] = useState<{ readonly places: readonly string[]; readonly held: Draft } | null>(
     null,
   );
-  const place = chosen?.place ?? asked;
-  const read = useIncidents(filter === null ? undefined : place);
-  const isIn = (each: IncidentsRead) =>
-    filter === null || each.place === place || [each.place, ...each.others].includes(filter);
-  const shown = read.data?.filter(isIn) ?? [];
   const rows = rowsOf(shown);
   const open = rows.filter(({ incident }) => incident.state !== 'lifted');
-  const isOfOne = chosen !== null && (filter !== null || chosen.isAlone);
   return (
     <>
       <Heading
@@ -85,7 +54,7 @@ export function Incidents(): ReactNode {
         }
       />
       <PageSection className="stacked">
-        {isOfOne && (chosen.instead !== null || chosen.via === 'database') && (
+        {isOfOne && chosen !== null && (chosen.instead !== null || chosen.via === 'database') && (
           <p>
             <PlaceNote chosen={chosen} />
           </p>
@@ -97,7 +66,7 @@ export function Incidents(): ReactNode {
                 <Unread key={each.place} read={each} retry={() => void read.refetch()} />
               ))}
               <OpenCases rows={open} shown={shown} />
-              <Elsewhere rows={rowsOf(read.data.filter((each) => !isIn(each)))} />
+              <Elsewhere rows={rowsOf(elsewhere)} />
             </>
           ) : read.error !== null ? (
             <Message variant="danger" title={`The open incidents could not be read. ${read.error.message}`}>

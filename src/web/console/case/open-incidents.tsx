@@ -5,6 +5,7 @@ import { numberText } from '@tokenctl/common/web/times.tsx';
 import { Fragment, type ReactNode } from 'react';
 import { Link } from 'react-router';
 import { type Problem, query } from '../api.ts';
+import type { Listed } from '../controller.tsx';
 import { Message, Panel, When } from '../parts.tsx';
 import { EffectLabel, type Incident, type IncidentsRead, PathsTable, WhyText } from './incident-parts.tsx';
 
@@ -16,7 +17,7 @@ export interface Row {
   readonly unread: Problem | null;
 }
 
-export function rowsOf(lists: readonly IncidentsRead[]): readonly Row[] {
+export function rowsOf(lists: readonly Listed<IncidentsRead>[]): readonly Row[] {
   return lists.flatMap(
     ({ place, list: { value } }) =>
       value?.incidents.map((incident) => ({ place, incident, at: value.at, unread: value.unread })) ?? [],
@@ -30,11 +31,11 @@ export function keyOf({ place, incident: { id, address } }: Row): string {
 export interface ListProps {
   readonly rows: readonly Row[];
   /** Of the controllers that the filter leaves. */
-  readonly shown: readonly IncidentsRead[];
+  readonly shown: readonly Listed<IncidentsRead>[];
 }
 
 /** Which context an incident is of, in a list over several controllers. */
-export function contextColumn(shown: readonly IncidentsRead[]): readonly Column<Row>[] {
+export function contextColumn(shown: readonly Listed<IncidentsRead>[]): readonly Column<Row>[] {
   return shown.length > 1 ? [{ title: 'Context', show: ({ place }) => place }] : [];
 }
 
@@ -84,7 +85,7 @@ export function Unread({
   read: { place, list },
   retry,
 }: {
-  readonly read: IncidentsRead;
+  readonly read: Listed<IncidentsRead>;
   readonly retry: () => void;
 }): ReactNode {
   const { value, problem, waits } = list;

@@ -5,8 +5,8 @@ import { Failed, Loading } from '@tokenctl/common/web/states.tsx';
 import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import type { OwnerRead } from '../../../console/overview.ts';
-import { call, patternOf, query, useAddress, useFacts, useRead } from '../api.ts';
-import { Bars, Heading, OneMessage, When } from '../parts.tsx';
+import { call, patternOf, query, useAddress, useFacts, useGradually, useRead } from '../api.ts';
+import { Bars, Heading, NotInList, OneMessage, When } from '../parts.tsx';
 import { Histogram } from './charts.tsx';
 import { RevokeButton, RevokeDialog } from './revoke.tsx';
 import { type Change, Filters, filterIn, NoTokens, OwnerFilters } from './token-filters.tsx';
@@ -23,13 +23,11 @@ export function Tokens(): ReactNode {
   const queries = useQueryClient();
   const filter = filterIn(search);
   const order = { sort: search.get('sort') ?? 'id', descending: search.get('descending') ?? 'false' };
-  const [isReading, setReading] = useState(true);
-  const read = useRead<TokenPage>(
+  const isReading = ({ readings }: TokenPage) => readings.some(({ state }) => state === 'reading');
+  const read = useGradually<TokenPage>(
     query('/api/tokens', { ...filter, ...order, offset: 0, limit: CHUNK }),
-    isReading ? 1000 : false,
+    isReading,
   );
-  const stillReading = read.data === undefined || read.data.readings.some(({ state }) => state === 'reading');
-  if (stillReading !== isReading) setReading(stillReading);
   const [chosen, setChosen] = useState<ReadonlyMap<string, Chosen>>(new Map());
   const [revoked, setRevoked] = useState<Row | null>(null);
   const [hasCharts, setCharts] = useCharts();
@@ -49,6 +47,7 @@ export function Tokens(): ReactNode {
       </>
     );
   }
+  const stillReading = isReading(data);
   // Without a filter, the sentence in the place of the list says that there is none.
   const isNarrowed = Object.keys(filter).some((name) => name !== 'place');
   const expiry = data.expiry.filter(({ count }) => count > 0);
@@ -66,7 +65,6 @@ export function Tokens(): ReactNode {
           <Button
             variant="secondary"
             onClick={() => {
-              setReading(true);
               void call('/api/tokens/read-again', { body: {} })
                 // The page says itself that the console does not answer.
                 .catch(() => undefined)
@@ -304,7 +302,6 @@ function Readings({ data }: { readonly data: TokenPage }): ReactNode {
   const { readings } = data;
   const read = readings.filter(({ state }) => state === 'complete');
   const reading = readings.filter(({ state }) => state === 'reading');
-  const failed = readings.filter(({ state }) => state === 'failed');
   const tokens = read.reduce((sum, each) => sum + each.tokens, 0);
   const [oldest] = read.map(({ at }) => at).toSorted();
   const [only, ...others] = read.map(({ place }) => place);
@@ -328,14 +325,7 @@ function Readings({ data }: { readonly data: TokenPage }): ReactNode {
           What is missing there is not in this list.
         </p>
       )}
-      <OneMessage
-        variant="danger"
-        title={`${numberText(failed.length)} contexts are not in this list`}
-        texts={failed.map(({ place, problem }) => [
-          `${place}: ${failed.length === 1 ? 'not in this list. ' : ''}${problem?.message}`,
-          problem?.hint,
-        ])}
-      />
+      <NotInList readings={readings} />
       <OneMessage
         variant="warning"
         title="Not all tokens are loaded"
