@@ -11,10 +11,13 @@ interface HeadingProps {
   readonly children?: ReactNode;
 }
 
+/** The title of the document before any page was shown: the name of the application. */
+const APPLICATION = document.title;
+
 /** The heading of a page. It is the title of the browser's tab as well. */
 export function PageHeading({ title, above = [], actions, children }: HeadingProps): ReactNode {
   useEffect(() => {
-    document.title = `${title} · Automation service`;
+    document.title = `${title} · ${APPLICATION}`;
   }, [title]);
   return (
     <PageSection>
@@ -33,7 +36,10 @@ export function PageHeading({ title, above = [], actions, children }: HeadingPro
           <BreadcrumbItem isActive>{title}</BreadcrumbItem>
         </Breadcrumb>
       )}
-      <Flex justifyContent={{ default: 'justifyContentSpaceBetween' }}>
+      <Flex
+        justifyContent={{ default: 'justifyContentSpaceBetween' }}
+        alignItems={{ default: 'alignItemsCenter' }}
+      >
         <FlexItem>
           <Title headingLevel="h1">{title}</Title>
         </FlexItem>

@@ -2,7 +2,7 @@
 import { Button } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { Children, cloneElement, Fragment, isValidElement, type ReactNode, useState } from 'react';
-import { unbroken } from './times.tsx';
+import { numberText, unbroken } from './times.tsx';
 
 /** The longest word that has no place to break: names of people and of rules are shorter. */
 const MAX_NAME = 16;
@@ -26,43 +26,54 @@ export function PlainTable<T>(props: {
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];
   readonly keyOf: (row: T) => string | number;
+  /** How many rows are drawn at first, and more with each click; all if not given. */
+  readonly most?: number;
 }): ReactNode {
-  const { label, columns, rows, keyOf } = props;
+  const { label, columns, rows: all, keyOf, most = Number.POSITIVE_INFINITY } = props;
+  const [shown, setShown] = useState(most);
+  const rows = all.length > shown ? all.slice(0, shown) : all;
   return (
-    <div className="table-scroll">
-      <Table aria-label={label} variant="compact" gridBreakPoint={breakPointOf(columns)}>
-        <Thead>
-          <Tr>
-            {columns.map(({ title, isAction }) =>
-              isAction === true ? (
-                <Th key={title} screenReaderText={title} />
-              ) : (
-                <Th key={title} modifier="nowrap">
-                  {title}
-                </Th>
-              ),
-            )}
-          </Tr>
-        </Thead>
-        <Tbody>
-          {rows.map((row) => (
-            <Tr key={keyOf(row)}>
-              {columns.map(({ title, show, isAction }) =>
+    <>
+      <div className="table-scroll">
+        <Table aria-label={label} variant="compact" gridBreakPoint={breakPointOf(columns)}>
+          <Thead>
+            <Tr>
+              {columns.map(({ title, isAction }) =>
                 isAction === true ? (
-                  <Td key={title} isActionCell>
-                    {show(row)}
-                  </Td>
+                  <Th key={title} screenReaderText={title} />
                 ) : (
-                  <TextCell key={title} title={title}>
-                    {show(row)}
-                  </TextCell>
+                  <Th key={title} modifier="nowrap">
+                    {title}
+                  </Th>
                 ),
               )}
             </Tr>
-          ))}
-        </Tbody>
-      </Table>
-    </div>
+          </Thead>
+          <Tbody>
+            {rows.map((row) => (
+              <Tr key={keyOf(row)}>
+                {columns.map(({ title, show, isAction }) =>
+                  isAction === true ? (
+                    <Td key={title} isActionCell>
+                      {show(row)}
+                    </Td>
+                  ) : (
+                    <TextCell key={title} title={title}>
+                      {show(row)}
+                    </TextCell>
+                  ),
+                )}
+              </Tr>
+            ))}
+          </Tbody>
+        </Table>
+      </div>
+      {rows.length < all.length && (
+        <Button variant="link" onClick={() => setShown(shown + most)}>
+          Show more of {numberText(all.length)}
+        </Button>
+      )}
+    </>
   );
 }
 

@@ -151,7 +151,7 @@ function paragraphsAndLists(part: Extract<Part, { kind: 'lines' | 'counts' | 'pi
 function linesOf(part: Extract<Part, { kind: 'lines' | 'counts' | 'picture' }>): readonly Line[] {
   if (part.kind !== 'counts') return part.lines;
   return [
-    ...(part.title === undefined ? [] : [part.title]),
+    ...(part.title === undefined ? [] : [`${part.title}:`]),
     ...part.counts.map(([count, what]) => ({ text: `${numberText(count)} ${what}`, depth: 1 })),
     ...(part.rest === undefined ? [] : [{ text: part.rest, depth: 1 }]),
   ];

@@ -63,7 +63,7 @@ export type Part =
       readonly fold?: string | undefined;
     }
   | Facts
-  /** Numbers and what they count, under a title. */
+  /** Numbers and what they count, under a title without its colon. */
   | {
       readonly kind: 'counts';
       readonly title?: string | undefined;
@@ -245,7 +245,7 @@ function textLines(part: Part, paint: Paint): string[] {
       return [...title, ...rows.map((row) => indent + row)];
     }
     case 'counts': {
-      const [title] = titled(part.title, paint);
+      const [title] = titled(part.title && `${part.title}:`, paint);
       const width = Math.max(...part.counts.map(([count]) => numberText(count).length));
       return [
         ...title,

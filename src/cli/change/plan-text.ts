@@ -32,7 +32,7 @@ export function tally(by: string, tallies: readonly Tally[], unit = 'token'): Pa
   const left = rest.reduce((total, { count }) => total + count, 0);
   return {
     kind: 'counts',
-    title: `By ${by}:`,
+    title: `By ${by}`,
     counts: tallies.slice(0, MAX_TALLY_LINES).map(({ name, count }) => [count, name]),
     rest:
       rest.length === 0

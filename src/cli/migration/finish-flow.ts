@@ -40,7 +40,7 @@ export async function finishFlow({
   const waiting: Document = [
     {
       kind: 'counts',
-      title: `Of ${countText(tokens.length, 'token')} that a new one has replaced:`,
+      title: `Of ${countText(tokens.length, 'token')} that a new one has replaced`,
       counts: [
         [ids.length, 'can be revoked'],
         ...Object.entries(WAITS).flatMap(([state, text]) => {

@@ -60,7 +60,7 @@ export function migrationDocument(
     },
     {
       kind: 'counts',
-      title: 'Owners:',
+      title: 'Owners',
       counts: [
         [matched('resource_id'), "have the account with the platform's id of the user"],
         [matched('name'), 'have the account of the same name'],

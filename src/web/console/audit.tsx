@@ -2,6 +2,7 @@
 
 import { Button, Label, PageSection, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
 import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
@@ -9,7 +10,7 @@ import { type AuditRead, call, patternOf, query, useAddress, useAudit, useFacts 
 import { BaselineField, type Chosen, download, FORMATS } from './audit-files.tsx';
 import { AboutRule, FindingTable } from './audit-findings.tsx';
 import { PlaceNote, usePlace } from './controller.tsx';
-import { Bars, Failure, Heading, NotInList, OneMessage, Severity, When } from './parts.tsx';
+import { Bars, Failure, NotInList, OneMessage, Severity, When } from './parts.tsx';
 
 /** Compared with a baseline. */
 type State = NonNullable<AuditRead['findings'][number]['state']>;
@@ -38,7 +39,7 @@ export function Audit(): ReactNode {
   const read = compared === null ? plain : comparison;
   return (
     <>
-      <Heading
+      <PageHeading
         title="Audit"
         actions={
           <Button

@@ -4,21 +4,10 @@ import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import type { Controller } from '../../console/controllers.ts';
-import { type Problem, query, useAddress, useFacts, useGradually, useRead } from './api.ts';
+import { type Problem, query, useAddress, useFacts, useGradually } from './api.ts';
 
-/** How often a context that has not answered is asked for. */
-const AGAIN_MS = 1_000;
 /** How long the other contexts of a controller are waited for, in seconds. */
 const PATIENCE_SECONDS = 5;
-
-/** What is known of all controllers; undefined while it is read. */
-function useControllers(isWaiting: boolean): readonly Controller[] | undefined {
-  const read = useRead<{ readonly controllers: readonly Controller[] }>(
-    '/api/controllers',
-    isWaiting && AGAIN_MS,
-  );
-  return read.data?.controllers;
-}
 
 /** The context that a page uses, and the others of the same controller. */
 export interface ChosenPlace {
@@ -43,21 +32,27 @@ export function usePlace(asked: string): ChosenPlace | null {
   const isOnly = search.get('only') === asked;
   const key = `${asked} ${isOnly}`;
   const [kept, setKept] = useState<{ readonly key: string; readonly chosen: ChosenPlace } | null>(null);
-  const isKept = kept?.key === key;
-  const controllers = useControllers(!isKept);
-  if (isKept) return kept.chosen;
-  const found = controllers === undefined ? null : choiceIn(controllers, asked, isOnly);
+  const { data } = useGradually<{ readonly controllers: readonly Controller[] }>(
+    '/api/controllers',
+    ({ controllers }) => isLate(controllers),
+  );
+  if (kept?.key === key) return kept.chosen;
+  const found =
+    data === undefined || isLate(data.controllers) ? null : choiceIn(data.controllers, asked, isOnly);
   if (found !== null) setKept({ key, chosen: found });
   return found;
 }
 
-function choiceIn(controllers: readonly Controller[], asked: string, isOnly: boolean): ChosenPlace | null {
-  const all = controllers.find(({ places }) => places.some(({ place }) => place === asked))?.places ?? [];
-  const isLate = controllers.some(({ places }) =>
+/** Whether a context is worth waiting for. */
+function isLate(controllers: readonly Controller[]): boolean {
+  return controllers.some(({ places }) =>
     places.some(({ waits }) => waits !== null && waits < PATIENCE_SECONDS),
   );
+}
+
+function choiceIn(controllers: readonly Controller[], asked: string, isOnly: boolean): ChosenPlace {
+  const all = controllers.find(({ places }) => places.some(({ place }) => place === asked))?.places ?? [];
   const itself = all.find(({ place }) => place === asked);
-  if (isLate) return null;
   const best = all.find(({ via }) => via !== null);
   const used = isOnly || best === undefined ? itself : best;
   const place = used?.place ?? asked;

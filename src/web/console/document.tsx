@@ -92,7 +92,7 @@ function PartView({
       return (
         <>
           <Bars
-            {...(part.title !== null && { title: part.title.replace(/:$/, '') })}
+            {...(part.title !== null && { title: part.title })}
             bars={part.counts.map(({ count, what }) => ({ label: what, count }))}
           />
           {part.rest !== null && <p>{part.rest}</p>}

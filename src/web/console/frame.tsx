@@ -2,15 +2,16 @@
 import { EmptyState, EmptyStateBody, Label, PageSection } from '@patternfly/react-core';
 import { ApiError } from '@tokenctl/common/web/api.ts';
 import { Frame, ThemeButton } from '@tokenctl/common/web/frame.tsx';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { Failed, Loading, UnknownAddress } from '@tokenctl/common/web/states.tsx';
 import { countText, numberText, zoneText } from '@tokenctl/common/web/times.tsx';
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect } from 'react';
 import { Link, Route, Routes, useLocation, useSearchParams } from 'react-router';
-import { type Facts, type Operation, query, useRead } from './api.ts';
+import { type Facts, type Operation, query, useGradually, useRead } from './api.ts';
 import { ContextFilter } from './controller.tsx';
 import { LostConnection } from './lost-connection.tsx';
 import { Overview } from './overview/overview.tsx';
-import { Heading, LinkedLabel } from './parts.tsx';
+import { LinkedLabel } from './parts.tsx';
 
 /** The code of the pages and dialogs that the first view does not need. */
 const loads = {
@@ -64,18 +65,13 @@ const PAGES = [
   { path: '/jobs', title: 'Jobs', page: <Jobs /> },
 ];
 
-/** How often the names of contexts are read again while one may turn out to be a platform. */
-const NAMING_MS = 3_000;
-
 /** The pages that are about all contexts, or about the one that is chosen. */
 const OF_CONTEXTS: ReadonlySet<string> = new Set(['/', '/tokens', '/incidents', '/audit', '/lifetimes']);
 
 /** The frame with the page of the current address. */
 export function ConsoleFrame(): ReactNode {
-  const [isNaming, setNaming] = useState(false);
-  const read = useRead<Facts>('/api/console', isNaming && NAMING_MS);
-  const hasUnnamed = (read.data?.unnamed.length ?? 0) > 0;
-  if (hasUnnamed !== isNaming) setNaming(hasUnnamed);
+  // One that has no name yet may turn out to be a platform.
+  const read = useGradually<Facts>('/api/console', ({ unnamed }) => unnamed.length > 0);
   useEffect(() => {
     const timer = setTimeout(() => {
       // What cannot be loaded now is loaded with its page.
@@ -181,7 +177,7 @@ function Running(): ReactNode {
 function UnknownPage(): ReactNode {
   return (
     <>
-      <Heading title="Page not found" />
+      <PageHeading title="Page not found" />
       <UnknownAddress>To the overview</UnknownAddress>
     </>
   );

@@ -1,16 +1,17 @@
 /** Which version this is, and where its documentation is. */
 import { DescriptionList, PageSection } from '@patternfly/react-core';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import { useFacts } from './api.ts';
 import { CommandLine } from './commands.tsx';
-import { Fact, Heading } from './parts.tsx';
+import { Fact } from './parts.tsx';
 
 export function Help(): ReactNode {
   const { version, docs } = useFacts();
   return (
     <>
-      <Heading title="Help" />
+      <PageHeading title="Help" />
       <PageSection className="stacked narrow">
         <DescriptionList>
           <Fact term="Version">tokenctl {version}</Fact>

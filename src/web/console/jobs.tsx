@@ -11,6 +11,7 @@ import {
   Title,
 } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import type { ReactNode } from 'react';
@@ -18,7 +19,7 @@ import type { Jobs as Answer } from '../../console/jobs.ts';
 import { call, type Ended, type Json, type Operation, query, useAddress, useFacts, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { Report } from './document.tsx';
-import { Failure, Heading, Message, RunState, When } from './parts.tsx';
+import { Failure, Message, RunState, When } from './parts.tsx';
 
 type JobRun = JobsRead['runs'][number];
 
@@ -34,7 +35,7 @@ export function Jobs(): ReactNode {
   const setShown = (run: string | null) => change({ run });
   return (
     <>
-      <Heading title="Jobs" />
+      <PageHeading title="Jobs" />
       <PageSection>
         <Loaded query={read}>
           {({ warning, jobs, runs }) =>

@@ -12,6 +12,7 @@ import {
   PageSection,
 } from '@patternfly/react-core';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
 import { type Column, PlainTable } from '@tokenctl/common/web/table.tsx';
 import { countText, numberText } from '@tokenctl/common/web/times.tsx';
@@ -22,7 +23,7 @@ import { type Json, patternOf, query, useFacts } from './api.ts';
 import { AccountFields, useBegin } from './begin.tsx';
 import { OwnCommand } from './commands.tsx';
 import { useEach } from './controller.tsx';
-import { Bars, Failure, Heading, Message, NotInList, Panel, Said, When } from './parts.tsx';
+import { Bars, Failure, Message, NotInList, Panel, Said, When } from './parts.tsx';
 
 type Read = Json<Answer>;
 type Week = Read['weeks'][number];
@@ -37,7 +38,7 @@ export function Lifetimes(): ReactNode {
   const unknown = told.reduce((sum, { value }) => sum + value.unknownUses, 0);
   return (
     <>
-      <Heading
+      <PageHeading
         title="Token lifetimes"
         actions={
           <Button variant="secondary" isLoading={read.isFetching} onClick={() => void read.refetch()}>
@@ -176,7 +177,6 @@ function Leases(props: {
 }): ReactNode {
   const { rows, total, isOfSeveral, children } = props;
   const { readOnly } = useFacts();
-  const [most, setMost] = useState(MOST_ROWS);
   const [changed, setChanged] = useState<Row | null>(null);
   const context: Column<Row>[] = isOfSeveral ? [{ title: 'Context', show: ({ at }) => at }] : [];
   return (
@@ -187,7 +187,8 @@ function Leases(props: {
       ) : (
         <PlainTable
           label="Leases"
-          rows={rows.slice(0, most)}
+          rows={rows}
+          most={MOST_ROWS}
           keyOf={({ at, id }) => `${at} ${id}`}
           columns={[
             { title: 'Ends', show: ({ until }) => <When at={until} /> },
@@ -237,12 +238,7 @@ function Leases(props: {
           ]}
         />
       )}
-      {rows.length > most && (
-        <Button variant="link" onClick={() => setMost(most + MOST_ROWS)}>
-          Show more of {numberText(rows.length)}
-        </Button>
-      )}
-      {rows.length <= most && rows.length < total && (
+      {rows.length < total && (
         <p>
           {numberText(rows.length)} of {numberText(total)} are listed, those that end first.
         </p>

@@ -4,6 +4,7 @@ import { Button, Label, PageSection, Toolbar, ToolbarContent, ToolbarItem } from
 import { useMutation } from '@tanstack/react-query';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { Code } from '@tokenctl/common/web/code.tsx';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import { countText, numberText } from '@tokenctl/common/web/times.tsx';
@@ -13,7 +14,7 @@ import type { Log as Answer } from '../../console/log-records.ts';
 import { call, type Json, type Operation, query, saved, useAddress, useRead } from './api.ts';
 import { TextSearch } from './commands.tsx';
 import { RunDialog } from './log-run.tsx';
-import { END_COLORS, Failure, Heading, Message, outcomeText, Said, When, WithTimes } from './parts.tsx';
+import { END_COLORS, Failure, Message, outcomeText, Said, When, WithTimes } from './parts.tsx';
 
 type Run = LogRead['runs'][number];
 
@@ -59,7 +60,7 @@ export function Log(): ReactNode {
   const [shown, setShown] = useState<string | null>(null);
   return (
     <>
-      <Heading title="Audit log" />
+      <PageHeading title="Audit log" />
       <PageSection>
         {read.data !== undefined && <LogState read={read.data} onVerified={() => void read.refetch()} />}
         <Toolbar>
@@ -248,7 +249,7 @@ export function Operations(): ReactNode {
   const [, change] = useAddress();
   return (
     <>
-      <Heading title="Changes" />
+      <PageHeading title="Changes" />
       <PageSection>
         <Loaded query={read}>
           {({ operations }) =>

@@ -8,45 +8,15 @@ import {
   DescriptionListDescription,
   DescriptionListGroup,
   DescriptionListTerm,
-  Flex,
-  FlexItem,
   Label,
   type LabelProps,
-  PageSection,
-  Title,
 } from '@patternfly/react-core';
 import { WithCode } from '@tokenctl/common/web/code.tsx';
 import { withBreaks } from '@tokenctl/common/web/table.tsx';
 import { localText, numberText } from '@tokenctl/common/web/times.tsx';
-import { Fragment, type ReactNode, useEffect } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { Operation, Problem } from './api.ts';
-
-/** The heading of a page; the title of the browser's tab as well. */
-export function Heading({
-  title,
-  actions,
-}: {
-  readonly title: string;
-  readonly actions?: ReactNode;
-}): ReactNode {
-  useEffect(() => {
-    document.title = `${title} · tokenctl console`;
-  }, [title]);
-  return (
-    <PageSection>
-      <Flex
-        justifyContent={{ default: 'justifyContentSpaceBetween' }}
-        alignItems={{ default: 'alignItemsCenter' }}
-      >
-        <FlexItem>
-          <Title headingLevel="h1">{title}</Title>
-        </FlexItem>
-        {actions !== undefined && <FlexItem>{actions}</FlexItem>}
-      </Flex>
-    </PageSection>
-  );
-}
 
 /** A chart of horizontal bars; each can be chosen if `onChoose` is given. */
 export function Bars({

@@ -12,6 +12,7 @@ import {
   TextInput,
 } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
 import { type ReactNode, useState } from 'react';
 import type { ShownPlan } from '../../console/saved-plans.ts';
@@ -20,7 +21,7 @@ import { type Account, AccountFields, useBegin } from './begin.tsx';
 import { CommandLine } from './commands.tsx';
 import { Report } from './document.tsx';
 import { GuardFields, noGuards, ruleText } from './guards.tsx';
-import { Failure, Heading, Message } from './parts.tsx';
+import { Failure, Message } from './parts.tsx';
 
 /** A plan as the console read it from its file. */
 type SavedPlanRead = Json<ShownPlan>;
@@ -37,7 +38,7 @@ export function SavedPlans(): ReactNode {
   };
   return (
     <>
-      <Heading title="Saved plans" />
+      <PageHeading title="Saved plans" />
       <PageSection>
         <p>
           A plan that was saved to a file, by a command with <code>--plan-out</code> or by a form here: read

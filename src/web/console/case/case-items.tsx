@@ -140,7 +140,6 @@ function ItemList({
   const [shown, setShown] = useState<Shown>('remains');
   const [group, setGroup] = useState('');
   const [text, setText] = useState('');
-  const [most, setMost] = useState(MOST_ROWS);
   // Nothing is chosen before somebody chose it: the owner's legitimate work looks the same.
   const [fates, setFates] = useState<Fates>(new Map());
   const [receivers, setReceivers] = useState<Receivers>(new Map());
@@ -204,7 +203,8 @@ function ItemList({
       ) : (
         <PlainTable
           label="Items of the investigation"
-          rows={rows.slice(0, most)}
+          rows={rows}
+          most={MOST_ROWS}
           keyOf={({ id }) => id}
           columns={[
             {
@@ -225,11 +225,6 @@ function ItemList({
             ...[ITEM_COLUMNS.risk, ITEM_COLUMNS.by, ITEM_COLUMNS.when],
           ]}
         />
-      )}
-      {rows.length > most && (
-        <Button variant="link" onClick={() => setMost(most + MOST_ROWS)}>
-          Show more of {numberText(rows.length)}
-        </Button>
       )}
       {!readOnly && (rows.length > 0 || fates.size > 0) && (
         <Decide

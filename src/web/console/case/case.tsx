@@ -11,6 +11,7 @@ import {
   ProgressStepper,
   TextInput,
 } from '@patternfly/react-core';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { Loaded, Loading } from '@tokenctl/common/web/states.tsx';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import { unbroken } from '@tokenctl/common/web/times.tsx';
@@ -18,7 +19,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { query, useFacts, useRead } from '../api.ts';
 import { type ChosenPlace, usePlace } from '../controller.tsx';
-import { Failure, Heading, Message, When } from '../parts.tsx';
+import { Failure, Message, When } from '../parts.tsx';
 import { About, LastChecked, UsersNow } from './case-about.tsx';
 import { CaseItems } from './case-items.tsx';
 import { GiveBackForm, LiftForm, PartOf } from './case-lift.tsx';
@@ -50,7 +51,7 @@ export function Case(): ReactNode {
   if (isUnderway !== isWaiting) setWaiting(isUnderway);
   return (
     <>
-      <Heading
+      <PageHeading
         title={`Case ${incident}`}
         actions={
           <Button variant="secondary" isLoading={read.isFetching} onClick={() => void read.refetch()}>

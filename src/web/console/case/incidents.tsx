@@ -3,9 +3,9 @@
 import './case.css';
 import { Button, PageSection } from '@patternfly/react-core';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { Loaded, Loading } from '@tokenctl/common/web/states.tsx';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
-import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import { type Ended, query, useAddress, useFacts, useRead } from '../api.ts';
@@ -13,7 +13,7 @@ import { PlaceNote, useEach } from '../controller.tsx';
 import { Report } from '../document.tsx';
 import type { Draft } from '../lockdown/lockdown-draft.ts';
 import { LockdownForm } from '../lockdown/lockdown-form.tsx';
-import { Heading, Message, Panel, When } from '../parts.tsx';
+import { Message, Panel, When } from '../parts.tsx';
 import type { IncidentsRead } from './incident-parts.tsx';
 import {
   Board,
@@ -39,7 +39,7 @@ export function Incidents(): ReactNode {
   const open = rows.filter(({ incident }) => incident.state !== 'lifted');
   return (
     <>
-      <Heading
+      <PageHeading
         title="Incidents"
         actions={
           <div className="buttons">
@@ -126,7 +126,6 @@ const MOST_CLOSED = 20;
 
 /** The closed incidents, the last one first. */
 function ClosedCases({ rows, shown }: ListProps): ReactNode {
-  const [most, setMost] = useState(MOST_CLOSED);
   const closed = rows.toSorted((one, other) =>
     (other.incident.lifted?.at ?? '').localeCompare(one.incident.lifted?.at ?? ''),
   );
@@ -135,7 +134,8 @@ function ClosedCases({ rows, shown }: ListProps): ReactNode {
     <Panel label="Closed incidents" title="Closed incidents">
       <PlainTable
         label="Closed incidents"
-        rows={closed.slice(0, most)}
+        rows={closed}
+        most={MOST_CLOSED}
         keyOf={keyOf}
         columns={[
           {
@@ -161,11 +161,6 @@ function ClosedCases({ rows, shown }: ListProps): ReactNode {
           },
         ]}
       />
-      {closed.length > most && (
-        <Button variant="link" onClick={() => setMost(most + MOST_CLOSED)}>
-          Show more of {numberText(closed.length)}
-        </Button>
-      )}
     </Panel>
   );
 }

@@ -1,6 +1,7 @@
 /** An investigation that belongs to no incident: what a user, or the owner of a token, did. It changes nothing. */
 import { Button, Form, FormGroup, PageSection, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { Loaded, Loading } from '@tokenctl/common/web/states.tsx';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import { countText } from '@tokenctl/common/web/times.tsx';
@@ -12,7 +13,7 @@ import { ProblemAlert } from '../begin.tsx';
 import { OwnCommand } from '../commands.tsx';
 import { type ChosenPlace, PlaceNote, usePlace } from '../controller.tsx';
 import { NameField } from '../name-field.tsx';
-import { Failure, Heading, Panel } from '../parts.tsx';
+import { Failure, Panel } from '../parts.tsx';
 import type { InvestigationRead, Item } from './case-stages.ts';
 import { ChainTree } from './case-tree.tsx';
 import { FoundText, Limits, OwnersWork } from './found-text.tsx';
@@ -36,7 +37,7 @@ export function InvestigationPage(): ReactNode {
   const whom = token === '' ? user : `the owner of token ${token}`;
   return (
     <>
-      <Heading title={whom === '' ? 'Investigation' : `Investigation of ${whom}`} />
+      <PageHeading title={whom === '' ? 'Investigation' : `Investigation of ${whom}`} />
       <PageSection className="stacked">
         {chosen === null ? (
           <Loading />

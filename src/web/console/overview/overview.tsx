@@ -1,6 +1,7 @@
 /** All controllers at a glance: what needs attention, what is open, what expires, and when the last sweep ran. */
 import { Button, PageSection } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
 import { numberText, unbroken } from '@tokenctl/common/web/times.tsx';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
@@ -8,7 +9,7 @@ import { Link, useSearchParams } from 'react-router';
 import { type ControllerRead, call, query, useGradually, useRead } from '../api.ts';
 import type { JobsRead } from '../jobs.tsx';
 import { type ControllerState, jobNeeds, type Need, needsOf, sweepOf } from '../needs.ts';
-import { Heading, Message, When } from '../parts.tsx';
+import { Message, When } from '../parts.tsx';
 import { ControllerCard, ExpiringLink, isPending, NeedLabel } from './controller-card.tsx';
 
 const ControllerTable = lazy(async () => ({
@@ -28,7 +29,7 @@ export function Overview(): ReactNode {
   const jobs = useRead<JobsRead>('/api/jobs');
   return (
     <>
-      <Heading
+      <PageHeading
         title="Overview"
         actions={
           <div className="buttons">

@@ -6,12 +6,10 @@ import { type ReactNode, useDeferredValue, useState } from 'react';
 import { Link } from 'react-router';
 import type { AccountsRead } from '../../../console/names.ts';
 import type { TokenPage } from '../../../console/tokens/token-table.ts';
-import { type Json, query, useRead } from '../api.ts';
+import { type Json, query, useGradually } from '../api.ts';
 import { Message, When } from '../parts.tsx';
 import { isLikeValue, type OnPick, ValueSearch } from '../tokens/token-value.tsx';
 
-/** How often it is looked again while the tokens are read. */
-const AGAIN_MS = 1_000;
 const MOST_ROWS = 8;
 /** A longer text is no name and no description. */
 const MAX_TEXT = 200;
@@ -75,24 +73,24 @@ function Found(props: {
   readonly onName: (name: string) => void;
 }): ReactNode {
   const { place, text, onPick, onName } = props;
-  const [isWaiting, setWaiting] = useState(false);
   /** The text of which the rows are shown before all are read. */
   const [early, setEarly] = useState('');
   const where = place ?? undefined;
   const order = { sort: 'lastUsed', descending: 'true', limit: MOST_ROWS };
-  const again = isWaiting && AGAIN_MS;
-  const tokens = useRead<Json<TokenPage>>(query('/api/tokens', { place: where, text, ...order }), again);
-  const users = useRead<{ readonly accounts: readonly AccountsRead[] }>(
+  const tokens = useGradually<Json<TokenPage>>(
+    query('/api/tokens', { place: where, text, ...order }),
+    ({ readings }) => readings.some(({ state }) => state === 'reading'),
+  );
+  const users = useGradually<{ readonly accounts: readonly AccountsRead[] }>(
     query('/api/accounts', { place: where, text }),
-    again,
+    ({ accounts }) => isAnyOpen(accounts),
   );
   // What another text found is not shown under this one.
   const page = tokens.isPlaceholderData ? undefined : tokens.data;
   const named = users.isPlaceholderData ? undefined : users.data?.accounts;
   const { rows = [], readings = [], total = 0 } = page ?? {};
-  const isOpen = named?.some(({ names, problem }) => names === null && problem === null) ?? false;
+  const isOpen = named !== undefined && isAnyOpen(named);
   const isReading = isOpen || readings.some(({ state }) => state === 'reading');
-  if (isReading !== isWaiting) setWaiting(isReading);
   const errors = [tokens.error, users.error].filter((error) => error !== null);
   const isWhole = page !== undefined && !isReading && (named !== undefined || users.error !== null);
   const isShown = isWhole || errors.length > 0 || early === text;
@@ -234,6 +232,11 @@ function problemsIn(
     problem === null || known.has(place) ? [] : [{ place, text: `users not read: ${problem.message}` }],
   );
   return [...ofTokens, ...ofUsers].map(({ place, text }) => `${place}: ${text}`);
+}
+
+/** Whether the users of a controller are still looked for. */
+function isAnyOpen(named: readonly AccountsRead[]): boolean {
+  return named.some(({ names, problem }) => names === null && problem === null);
 }
 
 function nearIn(named: readonly AccountsRead[]): readonly string[] {

@@ -1,5 +1,6 @@
 /** A token was stolen: whose, which, and when is asked here once, and goes on into the lockdown and its case. */
 import { Button, PageSection, Spinner } from '@patternfly/react-core';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { type ReactNode, useState } from 'react';
 import { Link, useLocation } from 'react-router';
 import type { TokenPage } from '../../../console/tokens/token-table.ts';
@@ -7,7 +8,7 @@ import { type Json, query, useAddress, useFacts, useRead } from '../api.ts';
 import { PlaceNote, usePlace } from '../controller.tsx';
 import type { Draft, KnownTheft } from '../lockdown/lockdown-draft.ts';
 import { LockdownForm } from '../lockdown/lockdown-form.tsx';
-import { Heading, When } from '../parts.tsx';
+import { When } from '../parts.tsx';
 import { TheftSearch, tokenName } from './theft-search.tsx';
 
 const MOST_ROWS = 8;
@@ -22,7 +23,7 @@ export function TheftPage(): ReactNode {
   const place = search.get('place');
   return (
     <>
-      <Heading title={of === undefined ? 'A token was stolen' : `Stop ${name}, of the case ${of}`} />
+      <PageHeading title={of === undefined ? 'A token was stolen' : `Stop ${name}, of the case ${of}`} />
       {name === '' ? (
         <TheftSearch place={place} onPick={(picked) => change({ ...picked })} />
       ) : (

@@ -1,12 +1,13 @@
 /** One table of the tokens of all contexts; the filters are in the address. */
 import { Button, PageSection } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
+import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { Failed, Loading } from '@tokenctl/common/web/states.tsx';
 import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import type { OwnerRead } from '../../../console/overview.ts';
 import { call, patternOf, query, useAddress, useFacts, useGradually, useRead } from '../api.ts';
-import { Bars, Heading, NotInList, OneMessage, When } from '../parts.tsx';
+import { Bars, NotInList, OneMessage, When } from '../parts.tsx';
 import { Histogram } from './charts.tsx';
 import { RevokeButton, RevokeDialog } from './revoke.tsx';
 import { type Change, Filters, filterIn, NoTokens, OwnerFilters } from './token-filters.tsx';
@@ -35,7 +36,7 @@ export function Tokens(): ReactNode {
   if (data === undefined) {
     return (
       <>
-        <Heading title="Tokens" />
+        <PageHeading title="Tokens" />
         {read.error === null ? (
           <Loading />
         ) : (
@@ -59,7 +60,7 @@ export function Tokens(): ReactNode {
   );
   return (
     <>
-      <Heading
+      <PageHeading
         title="Tokens"
         actions={
           <Button
