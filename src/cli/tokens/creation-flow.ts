@@ -5,7 +5,6 @@ import type { Token } from '../../domain/token.ts';
 import { requireRestCreates } from '../../domain/token-request.ts';
 import type { Change } from '../../operations/journal/operation-run.ts';
 import {
-  type LimitedToken,
   makeLimitedToken,
   requireWithinLifetime,
   storesEnds,
