@@ -45,12 +45,14 @@ const HOUR = 14;
 export function spreadEnds(owners: readonly OwnersTokens[], spread: Spread): readonly OwnersEnd[] | null {
   const days = daysOf(spread);
   const total = owners.reduce((sum, { tokens }) => sum + tokens.length, 0);
-  const even = Math.min(spread.perDay, Math.ceil(total / Math.max(1, days.length)));
   const sorted = inOrder(owners);
-  return (
-    filled(sorted, { ...spread, days, most: even }) ??
-    filled(sorted, { ...spread, days, most: spread.perDay })
-  );
+  // Owners with many tokens leave days half full: as few a day as fit all the same.
+  let most = Math.min(spread.perDay, Math.ceil(total / Math.max(1, days.length)));
+  for (;;) {
+    const ends = filled(sorted, { ...spread, days, most });
+    if (ends !== null || most === spread.perDay) return ends;
+    most = Math.min(spread.perDay, Math.ceil(most * 1.1));
+  }
 }
 
 /** How many days are needed at least where {@link spreadEnds} has too few. */

@@ -74,6 +74,16 @@ describe('ends that are spread', () => {
     );
   });
 
+  it('use the days also where owners with many tokens leave some of them half full', () => {
+    const counts = Array.from({ length: 160 }, (_, owner) => (owner % 20 === 0 ? 50 : 1));
+    const ends = spreadEnds(owners(counts), { ...spread, days: 30, perDay: 500 }) ?? [];
+    const tokens = [...Map.groupBy(ends, ({ until }) => dateOf(until)).values()].map((on) =>
+      on.reduce((sum, each) => sum + each.tokens.length, 0),
+    );
+    expect(tokens.length).toBeGreaterThan(8);
+    expect(Math.max(...tokens)).toBeLessThan(80);
+  });
+
   it('are none where the days are too few, and leave room for those of before', () => {
     expect(spreadEnds(owners([60, 60, 60]), { ...spread, days: 9 })).toBeNull();
     const first = spreadEnds(owners([60]), spread)?.[0]?.until ?? now;
