@@ -18,15 +18,14 @@ export async function endingJobText(
   runtime: Runtime,
   { context, until }: Pick<LeaseEnd, 'context' | 'until'>,
 ): Promise<{ readonly text: string; readonly ends: boolean }> {
-  const by = `To revoke it then: ${endDueCommand(context)}`;
+  const by = `Revoke tokens whose lease is due with: ${endDueCommand(context)}`;
   const invalid = runtime.configuration.invalid.get('jobs');
   if (invalid !== undefined)
-    return { text: `Whether a job ends it is not known: ${invalid.message}. ${by}`, ends: false };
+    return { text: `It is not known whether a job ends it: ${invalid.message}. ${by}`, ends: false };
   const { endingJobOf } = await import('../../app/jobs/ending-job.ts');
   const { schedulerWarning } = await import('../../app/jobs/inspect.ts');
   const job = endingJobOf(runtime.configuration, { kind: 'lease-end', context, until });
-  if (job === null)
-    return { text: `No job of this configuration ends leases of ${context}. ${by}`, ends: false };
+  if (job === null) return { text: `No job ends the leases of the context ${context}. ${by}`, ends: false };
   if (job.dryRun)
     return { text: `The job ${job.name} is a dry run, which revokes no token. ${by}`, ends: false };
   const warning = await schedulerWarning(runtime);
