@@ -38,7 +38,6 @@ function retryDelay(failures: number, error: Error): number {
   return wait * 1000;
 }
 
-/** Options of {@link useApi}. */
 interface ReadOptions {
   readonly enabled?: boolean;
   /** Reads again after this many milliseconds, without extending the session. */

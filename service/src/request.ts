@@ -110,7 +110,6 @@ export function jsonObject(request: FastifyRequest): Record<string, unknown> {
   return body as Record<string, unknown>;
 }
 
-/** A parsed request target. */
 interface Target {
   /** The path, with one leading slash. */
   readonly path: string;

@@ -85,7 +85,6 @@ export async function openDatabase(place: Place): Promise<Database> {
   }
 }
 
-/** Whether a database belongs to a service. */
 function isServiceDatabase(database: Queryable): Promise<boolean> {
   return sql`SELECT WHERE to_regclass('service_migration') IS NOT NULL`.exists(database);
 }

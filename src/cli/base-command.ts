@@ -230,7 +230,6 @@ abstract class TokenctlCommand extends Command {
     return (await multiContextFlow({ ...several, asking: null, step })) as Of;
   }
 
-  /** The selected contexts: one, or several. */
   async #contexts(flags: ContextFlags) {
     const runtime = await this.runtime(flags);
     const { resolveContexts } = await import('../config/contexts.ts');

@@ -92,7 +92,6 @@ export interface PosixMembers {
   readonly gidNumbers: ReadonlySet<string>;
 }
 
-/** The users who may be in a group. */
 interface GroupUsers {
   readonly users: DirectoryUsers;
   /** Adds the users with one of these values of `uid`, or with one of these numbers as their primary group. */

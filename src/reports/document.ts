@@ -3,7 +3,6 @@ import { numberText, type Paint, printable, type Tone, unpainted } from './table
 /** What is left out, so that a condition can be written where a line or a part would be. */
 export type Absent = null | undefined | false | '';
 
-/** Words with their colour. */
 interface Toned {
   readonly word: string;
   readonly tone: Tone;

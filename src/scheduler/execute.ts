@@ -5,7 +5,6 @@ import type { SchedulerClock } from '../operations/ports/clock.ts';
 import type { Claim, JobStore, OpenTick, RunOutcome, RunSummary } from '../operations/ports/scheduler.ts';
 import type { EventListener, RunEnded, ScheduledJob } from './scheduled-job.ts';
 
-/** The dependencies of a run. */
 interface ExecutionOptions {
   readonly store: JobStore;
   readonly clock: SchedulerClock;
@@ -205,7 +204,6 @@ function failureSummary(error: unknown): RunSummary {
   return { code, message, ...(hint !== undefined && { hint }), ...(details !== undefined && { details }) };
 }
 
-/** The dependencies of a manual run. */
 interface RunNowOptions extends ExecutionOptions {
   /** This process: host and process id. */
   readonly holder: string;

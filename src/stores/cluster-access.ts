@@ -18,7 +18,6 @@ export interface ClusterAccess extends ConnectOptions {
 const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const PLUGIN_TIMEOUT_MS = 30_000;
 
-/** The variables of the environment. */
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /** Reads how a pod reaches its cluster: its service account. Throws `configuration` outside of a cluster. */

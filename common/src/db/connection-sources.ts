@@ -158,7 +158,6 @@ function sectionOf(text: string, name: string, file: string): Keywords | null {
   return found;
 }
 
-/** The connection that a password is for. */
 interface PasswordKey {
   readonly host: string;
   readonly port: number;

@@ -31,7 +31,6 @@ function expectedOf(transmitter: Transmitter, keys = new TransmitterKeys()) {
   };
 }
 
-/** The code of the refusal. */
 async function refusal(outcome: Promise<unknown>): Promise<string> {
   try {
     await outcome;

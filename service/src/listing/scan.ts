@@ -22,7 +22,6 @@ export interface Scan {
   readonly any: readonly ScanTerm[];
 }
 
-/** The rows to scan, in SQL. */
 interface ScannedRows {
   /** The column of the unique number. */
   readonly id: Sql;

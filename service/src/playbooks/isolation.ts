@@ -84,7 +84,6 @@ nobody:x:${NOBODY}:${NOBODY}:job:${SANDBOX.home}:/bin/sh
 `;
 const GROUP = `root:x:0:\nnogroup:x:${NOBODY}:\n`;
 
-/** What a sandbox holds. */
 interface Content {
   /** The folder with the files of the job, outside the sandbox. */
   readonly files: string;

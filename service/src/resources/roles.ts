@@ -273,7 +273,6 @@ async function changeRoleOfUser(exchange: Exchange): Promise<undefined> {
   return changeHolder(exchange, role, { userId, operation, rolesOfUser: role.id });
 }
 
-/** A role as the API shows it. */
 function roleJson(role: RoleRecord, more: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   const { id, resource_type: type, resource_id, resource_name } = role;
   const url = `/api/v2/roles/${id}/`;

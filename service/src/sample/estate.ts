@@ -11,7 +11,6 @@ export interface SampleUser {
   readonly external: 'ldap' | 'social' | 'enterprise' | null;
 }
 
-/** An OAuth2 application of a sample estate. */
 interface SampleApplication {
   readonly name: string;
   readonly grant: 'password' | 'authorization-code';

@@ -12,7 +12,6 @@ interface SampleInventory {
   readonly hosts: readonly string[];
 }
 
-/** A job template of the sample project. */
 interface SampleTemplate {
   readonly name: string;
   readonly description: string;

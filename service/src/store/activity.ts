@@ -211,7 +211,6 @@ export async function keepDeletedActor(
     WHERE actor_id = ${id}`.execute(transaction);
 }
 
-/** The actor and time of a deletion. */
 interface Deletion {
   readonly actorId: number;
   readonly at: Date;

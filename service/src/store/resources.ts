@@ -174,7 +174,6 @@ interface Written {
 
 const OTHERS = new Set(['organization', 'inventory', 'project']);
 
-/** The values by their columns. */
 function columnsOf({ written }: Storage, values: ResourceValues): ResourceValues {
   return Object.fromEntries(
     Object.entries(values).map(([field, value]) => {

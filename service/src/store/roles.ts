@@ -9,7 +9,6 @@ export type OrganizationRole = 'admin' | 'auditor' | 'member';
 /** A role in a team: its admins change it and its members, its members see it. It gives nothing beside. */
 export type TeamRole = 'admin' | 'member';
 
-/** Another role of an object. */
 interface ObjectRole {
   readonly roleId: number;
   readonly role: RoleName;

@@ -133,7 +133,6 @@ function refusal(path: string, parameter: (typeof WRITTEN)[number]): string | nu
   }
 }
 
-/** The directory that a job asks. */
 function directoryOf({ job, parameters }: JobSettings): string | undefined {
   if (job !== 'offboarding') return undefined;
   // As the kind of the job has checked.

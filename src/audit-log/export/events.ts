@@ -68,7 +68,6 @@ function intendedBatch({ data }: Entry, kind: Kind): LogEvent {
   };
 }
 
-/** The result for each token of a batch. */
 function* batchOutcomes({ data }: Entry, kind: Kind, intent: Entry | undefined): Generator<LogEvent> {
   const owners = ownersIn(intent);
   const event = (id: number, status: EventStatus, message: string, detail?: string): LogEvent => {

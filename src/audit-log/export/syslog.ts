@@ -77,7 +77,6 @@ function printUsAscii(text: string | undefined, maxLength: number): string {
   return (text ?? '').replace(/[^\x21-\x7e]/g, '?').slice(0, maxLength) || '-';
 }
 
-/** CEF severities, from 0 to 10. */
 const cefSeverities: Readonly<Record<EventStatus, number>> = {
   noted: 1,
   unchanged: 2,

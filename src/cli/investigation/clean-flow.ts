@@ -197,7 +197,6 @@ function furtherQuestion(plan: CleaningPlan): Asked | undefined {
   };
 }
 
-/** Plans the undoing of a cleaning. */
 async function undoFlow(request: CleanRequest, run: string): Promise<CleaningChange> {
   const { runtime, flags } = request;
   const { evidence, ways, restProblem } = await openCleaning(runtime, flags['rest-context']);

@@ -29,7 +29,6 @@ import {
 
 type TokenKind = 'access_token' | 'refresh_token';
 
-/** What a management command is run with. */
 interface Management<Flags> {
   readonly runtime: Runtime;
   readonly flags: AccountFlags & Flags & { readonly 'dry-run'?: boolean | undefined };

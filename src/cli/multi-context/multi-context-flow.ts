@@ -22,7 +22,6 @@ export interface ContextRun {
   readonly several: boolean;
 }
 
-/** A command in several contexts. */
 interface MultiContextRequest {
   readonly runtime: Runtime;
   readonly contexts: readonly string[];

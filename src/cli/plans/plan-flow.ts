@@ -59,7 +59,6 @@ export interface ApproverKeyJson {
   readonly publicKey: string;
 }
 
-/** What is known of the approval of a plan. */
 interface ApprovalState {
   readonly state: 'approved' | 'none' | 'invalid';
   readonly approval: Approval | null;

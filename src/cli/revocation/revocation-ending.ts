@@ -146,7 +146,6 @@ function leftText(kinds: readonly RevokedKind[]): string {
     .join(', ');
 }
 
-/** The result of the verification, as a line. */
 function verificationText(revocation: RevocationReport): Line {
   const { verification, ownAccessEnded, sessions } = revocation;
   const found = [...foundTokens(revocation), ...foundSessions(sessions?.stillAlive ?? 0)];

@@ -90,7 +90,6 @@ export async function switchStatus<More extends object>({
   });
 }
 
-/** The change that a switch is. */
 type SwitchChange<More extends object> = PlannedChange<Switched, SwitchJson & More>;
 
 interface Switched {

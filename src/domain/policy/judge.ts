@@ -125,7 +125,6 @@ export class Baseline {
   }
 }
 
-/** What a judge is made from. */
 interface PolicyEvaluatorOptions {
   readonly policy: Policy;
   readonly facts: Facts;

@@ -23,7 +23,6 @@ export interface RuleHelp {
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
-/** What a rule is made ready with. */
 interface RuleContext<Setting> {
   readonly setting: Setting;
   readonly facts: Facts;

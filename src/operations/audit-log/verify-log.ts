@@ -9,7 +9,6 @@ export interface VerifiedLog extends Omit<LogVerification, 'break'> {
   readonly checkpoint?: Pick<Checkpoint, 'origin' | 'size'>;
 }
 
-/** The log to verify, and a checkpoint to compare it with. */
 interface VerifyLogOptions {
   readonly log: Pick<AuditLog, 'verify'>;
   /** An earlier checkpoint: a signed note. */
@@ -78,7 +77,6 @@ export function requireCheckpoint({ size, root }: Checkpoint, { tree, markedRoot
   );
 }
 
-/** The entries of interest in a tree. */
 interface LogTreeOptions {
   /** The size at which the root of the tree is kept. */
   readonly mark?: number | undefined;

@@ -84,7 +84,6 @@ function ownedEntries(entries: readonly UnattributedEntry[], acts: readonly OwnA
   return owned;
 }
 
-/** The runs that are named. */
 const MAX_RUNS = 10;
 
 /** What was taken for the work of runs of tokenctl, one act an entry. */

@@ -146,7 +146,6 @@ function resultOf(finding: Finding): object {
   };
 }
 
-/** A result for a finding of the baseline that is fixed. */
 function fixedResult({ rule, severity, key }: FixedFinding): object {
   const [kind, id] = key.split(':');
   const resource = { token: 'tokens', application: 'applications', user: 'users' }[kind ?? ''];

@@ -23,7 +23,6 @@ import { listItems } from './listing.ts';
 import { isUnauthenticated, parseJson, responseError } from './responses.ts';
 import { findByShownUse } from './shown-use.ts';
 
-/** A value that the target accepts. */
 interface Accepted {
   readonly index: number;
   readonly token: string;

@@ -31,7 +31,6 @@ export const ACCOUNT_TABLES = [
 
 type AccountTable = (typeof ACCOUNT_TABLES)[number];
 
-/** The types of columns by table and column. */
 type Columns = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 const LAYOUTS: readonly Layout[] = ['controller', 'service', 'gateway'];

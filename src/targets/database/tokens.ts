@@ -121,7 +121,6 @@ function comparisonSql(comparison: Comparison): Sql {
   }
 }
 
-/** A pattern as LIKE has it. */
 function likePattern(pattern: string): string {
   return globText(pattern, { any: '%', one: '_', plain: (text) => text.replaceAll(/[\\%_]/g, '\\$&') });
 }
