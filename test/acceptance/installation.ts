@@ -92,7 +92,6 @@ export class Installation {
 
   /**
    * Connects to an installation, and changes nothing there.
-   *
    * @throws TokenctlError if it cannot be reached, or is not a controller or gateway
    */
   static async open(description: Description, environment: Environment): Promise<Installation> {
@@ -133,9 +132,8 @@ export class Installation {
   }
 
   /**
-   * As its superuser, with the credential of the description: a token, or a password, with a session where Basic
-   * authentication is off, as a killed run may leave it.
-   *
+   * As its superuser, with the credential of the description: a token, or a password, with a session where
+   * Basic authentication is off, as a killed run may leave it.
    * @throws TokenctlError `configuration` or `credentials_refused`
    */
   async described(): Promise<As> {

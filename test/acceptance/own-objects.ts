@@ -76,7 +76,6 @@ export async function makeApplication(
 
 /**
  * Removes everything whose name begins as this run's names do, or those of any run.
- *
  * @returns How much of what was removed, and what could not be.
  */
 export async function removeObjects(

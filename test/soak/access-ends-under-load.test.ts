@@ -20,7 +20,6 @@ const clock = { now: () => new Date() };
 
 /**
  * A request as a controller runs it, in one transaction: it authenticates, takes its time, and makes a token.
- *
  * @returns Whether the user was active.
  */
 async function slowRequest(client: pg.Client, username: string): Promise<boolean> {

@@ -51,7 +51,6 @@ export interface Source {
   readonly hasGroup: boolean;
   /**
    * Starts a server until the test has finished.
-   *
    * @returns The settings of a directory; secrets are in the variable SECRET.
    */
   serve(provided: () => Provided): Promise<object>;
@@ -63,7 +62,6 @@ export const mailOf = ({ name }: Person): string => `${name}@example.org`;
 
 /**
  * A page of a list.
- *
  * @param from How many users came before; not whole behind an empty page.
  * @returns Where the next page begins, null for the last page; `refused` where the server refuses the page.
  */

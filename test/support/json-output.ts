@@ -51,7 +51,6 @@ function validatorOf(name: string): Validator {
 /**
  * Checks what a command printed with --json against its schema. An output that is cut short is not JSON, and
  * not checked.
- *
  * @throws Error if it is not as the schema says.
  */
 export function requireDescribed(args: readonly string[], stdout: string): void {

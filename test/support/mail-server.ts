@@ -9,7 +9,6 @@ interface TakenMail {
 
 /**
  * A mail server (RFC 5321) that offers nothing, takes everything else, and remembers each line.
- *
  * @param refusals Answers to commands, by the whole line or its first four characters.
  */
 export async function mailServer(

@@ -17,7 +17,6 @@ if (NO_PGBOUNCER !== null) process.stderr.write(`Tests with a pooler are skipped
 
 /**
  * Starts a PgBouncer before a database; it ignores the startup parameters that docs/database.md names.
- *
  * @param mode `transaction` sends each transaction to the next of its connections to the server.
  */
 export async function startPgbouncer(

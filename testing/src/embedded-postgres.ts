@@ -244,7 +244,6 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
 
 /**
  * Starts a PostgreSQL server in a temporary folder, on a free port, for as long as the process lives.
- *
  * @param settings Settings beside {@link SETTINGS}, which they override.
  */
 export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
@@ -306,9 +305,8 @@ export async function createDatabase(
 }
 
 /**
- * The name of a database on a server to make copies of. The first process that needs it fills it; others wait until it
- * is there.
- *
+ * The name of a database on a server to make copies of. The first process that needs it fills it; others wait
+ * until it is there.
  * @param name Says what is in it: whoever gives the same name gets the same content.
  */
 export async function templateDatabase(

@@ -69,9 +69,7 @@ export async function startRedis(
   };
 }
 
-/**
- * A session as a gateway caches it: a pickled dictionary (protocol 5), with the id of the user as text.
- */
+/** A session as a gateway caches it: a pickled dictionary (protocol 5), with the id of the user as text. */
 export function pickledSession(userId: number | null): Buffer {
   const text = (value: string) =>
     Buffer.concat([Buffer.from([0x8c, value.length]), Buffer.from(value), Buffer.from([0x94])]);

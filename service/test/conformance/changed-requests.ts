@@ -26,7 +26,6 @@ interface Exchange {
 
 /**
  * A recording with the requests that are sent otherwise. What is expected stays as it was recorded.
- *
  * @param file The recorded exchanges, one a line.
  * @param differences By the id of an exchange.
  */

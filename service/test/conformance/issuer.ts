@@ -17,7 +17,6 @@ const AUTHORIZATION_RESPONSE = /^https?:\/\/[^?#]*\?([^#]*&)?(code|error)=/;
 /**
  * Expects `iss` (RFC 9207) in every recorded redirect to a client: the recorded address, and the issuer after
  * it. All else of these exchanges is compared as it was recorded.
- *
  * @param recording The file of recorded exchanges.
  * @param issuer The service's base URL.
  */

@@ -9,7 +9,6 @@ import { temporaryFolder } from './program.ts';
 
 /**
  * A theft whose victim is locked down, in a console with both contexts of the controller.
- *
  * @param settings Lines of the configuration beside its contexts, for the home.
  */
 export async function lockedDown(settings: (home: string) => string = () => '') {

@@ -27,9 +27,7 @@ export interface Place {
   readonly cannot: Readonly<Record<string, () => Promise<unknown>>>;
 }
 
-/**
- * What every target must do, and what it must refuse without the capability.
- */
+/** What every target must do, and what it must refuse without the capability. */
 export function targetContract(
   place: () => Place,
   can: Pick<
