@@ -11,9 +11,7 @@ of seconds. Lifetimes that are not given stay unchanged. Existing access tokens 
     const { givesLifetime, lifetimeFlow, lifetimeStatus } = await import(
       '../../src/cli/settings/lifetime-flow.ts'
     );
-    if (!givesLifetime(flags)) {
-      return await this.inContexts(flags, ({ runtime }) => lifetimeStatus(runtime));
-    }
+    if (!givesLifetime(flags)) return await this.inContexts(flags, ({ runtime }) => lifetimeStatus(runtime));
     return await this.changeInContexts(flags, (member) => lifetimeFlow({ ...member, flags }));
   },
 });

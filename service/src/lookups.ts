@@ -60,9 +60,7 @@ class BatchedLookup<V> {
     this.#pending = new Map();
     try {
       const found = await this.#load([...asked.keys()]);
-      for (const [key, pending] of asked) {
-        for (const { resolve } of pending) resolve(found.get(key) ?? null);
-      }
+      for (const [key, pending] of asked) for (const { resolve } of pending) resolve(found.get(key) ?? null);
     } catch (error) {
       for (const { reject } of [...asked.values()].flat()) reject(error);
     }

@@ -119,9 +119,7 @@ describe('access', () => {
   async function compareTeams(client: Client, world: World, viewer: number): Promise<void> {
     const rules = new Rules(world);
     const seen = ORGANIZATIONS.filter((team) => rules.seesTeam(viewer, team));
-    for (const query of WIDENING) {
-      expect(indexes(await client.get(`/api/v2/teams/?${query}`))).toEqual(seen);
-    }
+    for (const query of WIDENING) expect(indexes(await client.get(`/api/v2/teams/?${query}`))).toEqual(seen);
     for (const team of ORGANIZATIONS) {
       const path = `/api/v2/teams/${FIRST + team}/`;
       const members = await client.get(`${path}users/`);

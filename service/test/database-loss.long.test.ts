@@ -30,9 +30,7 @@ class Wire {
         this.#left -= 1;
         if (this.#left === 0) this.cut();
       });
-      for (const socket of [near, far]) {
-        this.#sockets.add(socket.on('error', () => undefined));
-      }
+      for (const socket of [near, far]) this.#sockets.add(socket.on('error', () => undefined));
     });
   }
 

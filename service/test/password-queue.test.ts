@@ -91,9 +91,7 @@ describe('the queue of hashes', () => {
     const refused = new Map<string, unknown[]>();
     const note = (source: string, answers: Promise<unknown>[]) => {
       refused.set(source, []);
-      for (const answer of answers) {
-        answer.then((status) => refused.get(source)?.push(status));
-      }
+      for (const answer of answers) answer.then((status) => refused.get(source)?.push(status));
     };
     work.ask('first', 'running');
     for (const source of ['a', 'b', 'c', 'd']) note(source, asked(source));

@@ -139,13 +139,9 @@ function checkLine(line: Line, hash: string, reader: LineReader, { head, open }:
   const entry = parseEntry(bytes);
   if (entry === null) return faulty('unreadable', null, 'The line is not a valid entry.');
   const { seq, previous } = entry;
-  if (!isCanonical(entry, bytes)) {
-    return edited(seq, `Entry ${seq} was edited: it is not in canonical form.`);
-  }
+  if (!isCanonical(entry, bytes)) return edited(seq, `Entry ${seq} was edited: it is not in canonical form.`);
   if (previous !== head.hash) return { kind: 'mismatch', mismatch: { seq, previous, hash } };
-  if (seq !== head.size + 1) {
-    return edited(seq, `The entry after entry ${head.size} has the number ${seq}.`);
-  }
+  if (seq !== head.size + 1) return edited(seq, `The entry after entry ${head.size} has the number ${seq}.`);
   if (line.seq !== undefined && line.seq !== seq) {
     return edited(seq, `Entry ${seq} is stored under the number ${line.seq}.`);
   }

@@ -243,9 +243,7 @@ export function policyFile(flag: string, environment: Environment): PolicySettin
   const path = absolutePath(flag, process.cwd(), environment);
   const { document, lines, values } = parseConfiguration(readPolicy(path), path);
   const policy = values ?? {};
-  if (!isMapping(policy)) {
-    throw new TokenctlError('configuration', `${path}: must hold a mapping of rules.`);
-  }
+  if (!isMapping(policy)) throw new TokenctlError('configuration', `${path}: must hold a mapping of rules.`);
   const checked = policySchema.safeParse(policy, { error: plainIssue });
   if (checked.success) return checked.data;
   const issues = checked.error.issues.map((issue) => ({ ...issue, path: ['policy', ...issue.path] }));

@@ -32,9 +32,7 @@ export async function* reportBlocks(report: LogReport, frame: ReportFrame): Asyn
   }
   if (runs === 0) yield lines('None.');
   const failure = report.failure();
-  if (failure !== null) {
-    yield lines(`The rest of the audit log could not be read: ${failure.message}.`);
-  }
+  if (failure !== null) yield lines(`The rest of the audit log could not be read: ${failure.message}.`);
   yield lines(`Created by tokenctl ${frame.version}. Times are in UTC.`);
 }
 

@@ -92,9 +92,7 @@ function invalidName(kind: 'host' | 'group', name: string): JobProblem {
 
 /** @param read The variables, or why they are refused. */
 function allowedVariables(owner: string, read: Variables | string, access: JobAccess): Variables {
-  if (typeof read === 'string') {
-    throw new JobProblem(`The variables of ${owner} are invalid. ${read}`);
-  }
+  if (typeof read === 'string') throw new JobProblem(`The variables of ${owner} are invalid. ${read}`);
   if (read['ansible_connection'] === 'local' && !access.localConnection) {
     throw new JobProblem(
       `The variables of ${owner} have ansible_connection: local, which the operator of this service did not allow (--jobs-local-connection).`,

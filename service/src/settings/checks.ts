@@ -155,9 +155,7 @@ export function certificatePem(text: string): string | null {
 
 /** Checks and normalizes a value. `current` is the current value, which OAUTH2_PROVIDER is merged with. */
 export function checkSetting(definition: SettingDefinition, value: unknown, current: unknown): Checked {
-  if (value === null) {
-    return definition.nullable ? { value } : { problem: ['This field may not be null.'] };
-  }
+  if (value === null) return definition.nullable ? { value } : { problem: ['This field may not be null.'] };
   if (definition.check !== undefined) return definition.check(value);
   switch (definition.type) {
     case 'boolean':

@@ -224,8 +224,6 @@ function cookieName(request: FastifyRequest): string {
  */
 export function callbackUrl(request: FastifyRequest, backend: Backend): string {
   const base = request.issuer;
-  if (!URL.canParse(base) || !/^https?:\/\/[^/?#@\\]+$/.test(base)) {
-    throw badRequest('Invalid Host header.');
-  }
+  if (!URL.canParse(base) || !/^https?:\/\/[^/?#@\\]+$/.test(base)) throw badRequest('Invalid Host header.');
   return `${base}/sso/complete/${backend}/`;
 }

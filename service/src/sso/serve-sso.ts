@@ -221,9 +221,7 @@ async function orErrorPage(
     const isForeign = reason === 'no_such_login' || !LOGIN_PATH.test(request.url);
     const isLogged = !isForeign || foreign.wait(request.network) === 0;
     if (isForeign) foreign.take(request.network);
-    if (isLogged) {
-      request.log.warn({ reason, detail: message }, 'a login through a provider failed');
-    }
+    if (isLogged) request.log.warn({ reason, detail: message }, 'a login through a provider failed');
     const path = errorPath(reason, request.id);
     return reply.code(302).header('Location', path).type('text/html; charset=utf-8').send('');
   }

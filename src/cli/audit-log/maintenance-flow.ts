@@ -167,9 +167,7 @@ function verificationResult(verified: VerifiedLog, place: LogPlace): Report<Veri
 
 function summaryLines({ entries, head, removed, checkpoint }: VerifiedLog, place: LogPlace): Lines {
   const name = place.kind === 'file' ? place.name : `the database ${place.name}`;
-  if (place.kind === 'file' && !place.exists) {
-    return [`No audit log yet. The first change creates ${name}.`];
-  }
+  if (place.kind === 'file' && !place.exists) return [`No audit log yet. The first change creates ${name}.`];
   if (entries === 0) return [`No entries in ${name}.`];
   const first = (removed ?? 0) + 1;
   const covered = checkpoint?.size ?? 0;

@@ -85,9 +85,7 @@ export async function approvalFor(change: GuardedChange): Promise<RecordedApprov
     requestedApproval(flags, { runtime, context: description.context }) || saved?.requiresApproval === true;
   if (!isAsked && (!rule.required || change.alone(rule))) return undefined;
   if (flags['break-glass'] === true && rule.breakGlass) {
-    if ((flags.reason ?? '').trim() !== '') {
-      return { breakGlass: true, ...(saved && { plan: saved.digest }) };
-    }
+    if ((flags.reason ?? '').trim() !== '') return { breakGlass: true, ...(saved && { plan: saved.digest }) };
     throw new TokenctlError('usage', '--break-glass needs a reason', {
       hint: 'Add --reason. The audit log records both.',
     });

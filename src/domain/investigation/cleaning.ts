@@ -222,9 +222,7 @@ function restoring({ changes, object }: InvestigationItem, path: string): Cleani
   const survey = changes.some(
     (change) => change.field === 'survey_spec' && isLeft(change) && isEmpty(change.before),
   );
-  if (fields.length === 0 && !survey) {
-    return manual(newValues({ object }, changes));
-  }
+  if (fields.length === 0 && !survey) return manual(newValues({ object }, changes));
   return {
     act: 'restore',
     to: 'before',

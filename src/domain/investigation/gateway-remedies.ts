@@ -85,9 +85,7 @@ function changedRemedy({ object, changes }: InvestigationItem): ItemRemedy {
     : path === undefined
       ? null
       : `PATCH ${ROOT}${path}/${object.id}/ ${body}`;
-  if (request === null || Object.keys(back).length === 0) {
-    return manual(restText || unrecorded(object.kind));
-  }
+  if (request === null || Object.keys(back).length === 0) return manual(restText || unrecorded(object.kind));
   return restText === '' ? callRemedy([request]) : manual(`${restText} Then send ${requestsText([request])}`);
 }
 

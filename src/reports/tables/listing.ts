@@ -96,9 +96,7 @@ export async function* jsonLines<Row>(listing: Listing<Row>): AsyncIterable<stri
 /** The rows as CSV, a line each, under a heading. */
 export async function* csvLines<Row>({ columns, rows }: Listing<Row>): AsyncIterable<string> {
   yield csvLine(columns.map(({ name }) => name));
-  for await (const row of rows) {
-    yield csvLine(columns.map((column) => column.csv?.(row) ?? column.cell(row)));
-  }
+  for await (const row of rows) yield csvLine(columns.map((column) => column.csv?.(row) ?? column.cell(row)));
 }
 
 /**

@@ -215,9 +215,7 @@ describe('the acceptance tests, at the bundled service', () => {
     const { code, stdout } = await acceptance([]);
     expect([code, stdout.trim()]).toEqual([0, EXPLANATION.trim()]);
     const example = /^ {2}rest:.*?\n\n/ms.exec(stdout)?.[0] ?? '';
-    for (const name of ['ca.pem', 'admin.password', 'database.url']) {
-      expect(example).toContain(name);
-    }
+    for (const name of ['ca.pem', 'admin.password', 'database.url']) expect(example).toContain(name);
     writeFileSync(file(), example.replace(/^ {2}/gm, ''));
     const ended = await acceptance([file(), '--list']);
     // Everything in it is known; the file of the certificate is missing.

@@ -148,9 +148,7 @@ describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
     const fetched = await exchange(`${url}/fetch`, { dispatcher, maxBytes: 100 });
     expect(await fetched.text()).toBe('{}');
     await dispatcher.destroy();
-    for (const path of ['/', '/hook', '/fetch']) {
-      expect(proxy.log()).toContain(`${path} HTTP/1.1`);
-    }
+    for (const path of ['/', '/hook', '/fetch']) expect(proxy.log()).toContain(`${path} HTTP/1.1`);
   });
 
   test.skipIf(!HAS_OPENSSL)('opens a tunnel to a server of TLS, whose own authority is checked', async () => {

@@ -242,9 +242,7 @@ describe('the scheduler', () => {
     const { scheduler, events } = schedulerOn(store, clock);
     const claimant = { holder: 'dead', lease: 0, now: clock.now() };
     await store.claim({ job: JOB, due: new Date('2025-12-31T04:00:00Z'), kind: 'schedule' }, claimant);
-    for (let loss = 0; loss < 3; loss += 1) {
-      await store.takeOver(JOB, claimant);
-    }
+    for (let loss = 0; loss < 3; loss += 1) await store.takeOver(JOB, claimant);
     await scheduler.replace([scheduledJob(async () => done)]);
     await clock.passUntil('2026-01-01T12:00:00Z', ONE_JOB);
     await scheduler.drain();

@@ -123,9 +123,7 @@ async function remove(exchange: Exchange): Promise<undefined> {
   const job = await seenJob(exchange);
   if (!administersOrganization(caller.user, job.organization_id)) throw forbidden();
   await service.database.transaction(async (transaction) => {
-    if (!(await deleteJob(transaction, job.id))) {
-      throw forbidden('Cannot delete running job resource.');
-    }
+    if (!(await deleteJob(transaction, job.id))) throw forbidden('Cannot delete running job resource.');
     const { id, name, playbook, limit } = job;
     const changes = { id, name, playbook, limit };
     await logChange(exchange, transaction, { operation: 'delete', object1: 'job', changes });

@@ -89,9 +89,7 @@ class Authorizations {
     const verifier = createHash('sha256')
       .update(form.get('code_verifier') ?? '')
       .digest('base64url');
-    if (code === undefined || code.challenge !== verifier) {
-      return [200, refusal('bad_verification_code')];
-    }
+    if (code === undefined || code.challenge !== verifier) return [200, refusal('bad_verification_code')];
     const token = `gho_${randomUUID()}`;
     this.#tokens.set(token, code.login);
     return [200, { access_token: token, token_type: 'bearer', scope: 'read:org,read:user,user:email' }];

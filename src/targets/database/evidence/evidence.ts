@@ -119,9 +119,7 @@ class DatabaseEvidence implements OpenedEvidence {
   }
 
   async *deeds({ actorIds, ...window }: Window & { readonly actorIds: readonly number[] }) {
-    for (const actorId of actorIds) {
-      yield* this.#entries(window, sql`s.actor_id = ${actorId}::bigint`);
-    }
+    for (const actorId of actorIds) yield* this.#entries(window, sql`s.actor_id = ${actorId}::bigint`);
   }
 
   deedsOfDeleted({ users, ...window }: Window & { readonly users: readonly Actor[] }) {
