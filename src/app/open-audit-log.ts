@@ -148,9 +148,7 @@ interface RequiredSink {
 export function withRequiredSink(log: AuditLog, { sink, format }: RequiredSink): AuditLog {
   /** What each run began with, until its outcome is there. */
   const openings = new Map<string, Entry>();
-  const rotate = log.rotate?.bind(log);
-  const prune = log.prune?.bind(log);
-  return {
+  return logOver(log, {
     async append(draft) {
       const entry = await log.append(draft);
       if (entry.closes !== undefined && openings.get(entry.run)?.seq === entry.closes)
@@ -169,18 +167,21 @@ export function withRequiredSink(log: AuditLog, { sink, format }: RequiredSink):
       }
       return entry;
     },
-    entries: (from, only) => log.entries(from, only),
-    head: () => log.head(),
-    verify: (observer) => log.verify(observer),
-    lockRun: (run) => log.lockRun(run),
-    abandonedIntents: () => log.abandonedIntents(),
-    ...(rotate !== undefined && { rotate }),
-    ...(prune !== undefined && { prune }),
     async close() {
       await sink.close();
       await log.close();
     },
-  };
+  });
+}
+
+/** A log with some methods of its own. All others, also those that only some logs have, are the ones of `log`. */
+export function logOver(log: AuditLog, own: Partial<AuditLog>): AuditLog {
+  return new Proxy(log, {
+    get(_, name) {
+      const method = Reflect.get(own, name) ?? Reflect.get(log, name);
+      return typeof method === 'function' ? method.bind(log) : method;
+    },
+  });
 }
 
 function closing(draft: EntryDraft, { seq }: Entry, { message }: TokenctlError): EntryDraft {

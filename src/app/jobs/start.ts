@@ -13,6 +13,7 @@ import { machineClock } from '../../operations/ports/clock.ts';
 import type { JobStore } from '../../operations/ports/scheduler.ts';
 import { healthFailure, SchedulerMetrics, serveHealth } from '../../scheduler/monitoring.ts';
 import { Scheduler } from '../../scheduler/scheduler.ts';
+import { logOver } from '../open-audit-log.ts';
 import { createRuntime } from '../runtime.ts';
 import { EventReporter, Recipients } from './job-events.ts';
 import { jobFiles } from './job-files.ts';
@@ -193,20 +194,10 @@ function messageOf(error: unknown): string {
  */
 export function cachedAuditLog(log: AuditLog, selection: EntrySelection): AuditLog {
   const remembered = new EntryCache(log, selection);
-  const rotate = log.rotate?.bind(log);
-  const prune = log.prune?.bind(log);
-  return {
-    append: (draft) => log.append(draft),
+  return logOver(log, {
     entries: (from, only) =>
       (from ?? 1) === 1 && isSame(only, selection) ? remembered.all() : log.entries(from, only),
-    head: () => log.head(),
-    verify: (observer) => log.verify(observer),
-    lockRun: (run) => log.lockRun(run),
-    abandonedIntents: () => log.abandonedIntents(),
-    ...(rotate !== undefined && { rotate }),
-    ...(prune !== undefined && { prune }),
-    close: () => log.close(),
-  };
+  });
 }
 
 class EntryCache {

@@ -85,6 +85,7 @@ describe('a required sink', () => {
     expect(await log.verify()).toMatchObject({ break: null, entries: 5 });
     expect(await log.head()).toEqual(await at.log.head());
     expect(await log.abandonedIntents()).toEqual([]);
+    expect(await log.filesToPrune?.(new Date())).toHaveLength(2);
     await log.close();
     await place.until((text) => text.split('\n').length === 3);
     expect(place.text()).not.toContain('"kind":"outcome"');
