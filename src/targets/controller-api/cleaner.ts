@@ -3,8 +3,8 @@ import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
 import { refusedAct } from '../../domain/investigation/cleaning.ts';
 import type { Cleaner, CleaningValues } from '../../operations/ports/evidence.ts';
 import type { Api } from './api.ts';
-import { Connection, type HttpRequest, type HttpResponse } from './connection.ts';
-import { recognizeApi } from './controller-api.ts';
+import type { HttpRequest, HttpResponse } from './connection.ts';
+import { openApi } from './controller-api.ts';
 import type { ApiEvidenceOptions } from './evidence.ts';
 import { responseError } from './responses.ts';
 import { readDefaults } from './setting-defaults.ts';
@@ -14,12 +14,7 @@ const ROOT = '/api/v2/';
 
 /** Opens the REST API of a controller to clean; nothing is sent yet. Throws `configuration`. */
 export function openApiCleaner(options: ApiEvidenceOptions): Cleaner & { close(): Promise<void> } {
-  const connection = new Connection(options);
-  let recognized: Promise<Api> | undefined;
-  const open = () => {
-    recognized ??= recognizeApi(connection, options.component);
-    return recognized;
-  };
+  const { open, close } = openApi(options, options.component);
   const send = async (request: HttpRequest, what: string): Promise<'done' | 'unchanged'> => {
     const api = await open();
     const response = await api.send({ ...request, path: request.path.slice(ROOT.length) });
@@ -29,7 +24,7 @@ export function openApiCleaner(options: ApiEvidenceOptions): Cleaner & { close()
     refusal: () => null,
     apply: (act, values) =>
       apply(act, { values, send, defaults: async (category) => readDefaults(await open(), category) }),
-    close: () => connection.close(),
+    close,
   };
 }
 

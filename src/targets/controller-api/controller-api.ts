@@ -246,7 +246,7 @@ const apiRoot = z.object({
  * @throws TokenctlError `unsupported` if there is no such component, `target_misbehaved` if neither responds,
  * and as requests do.
  */
-export async function recognizeApi(connection: Connection, component?: Component): Promise<Api> {
+async function recognizeApi(connection: Connection, component?: Component): Promise<Api> {
   const what = 'the list of its APIs';
   const response = await connection.send({ method: 'GET', path: '/api/' });
   if (response.status === 404) throw notAControllerError(connection, what);
@@ -261,6 +261,17 @@ export async function recognizeApi(connection: Connection, component?: Component
   }
   if (component === 'gateway') throw missingComponentError(connection, component);
   return new Api({ connection, dialect: controllerDialect, prefix: '', root: '/api/v2/' });
+}
+
+/** A connection whose first request finds out what responds; nothing is sent before. Throws `configuration`. */
+export function openApi(options: ConnectionOptions, component?: Component) {
+  const connection = new Connection(options);
+  let recognized: Promise<Api> | undefined;
+  const open = () => {
+    recognized ??= recognizeApi(connection, component);
+    return recognized;
+  };
+  return { open, close: () => connection.close() };
 }
 
 function platformApi(connection: Connection, apis: readonly string[], component?: Component): Api {

@@ -24,8 +24,8 @@ import type {
 } from '../../operations/ports/evidence.ts';
 import { PATIENCE, type Patience } from '../../operations/ports/target-parts.ts';
 import type { Api, Query } from './api.ts';
-import { Connection, type ConnectionOptions } from './connection.ts';
-import { recognizeApi } from './controller-api.ts';
+import type { ConnectionOptions } from './connection.ts';
+import { openApi } from './controller-api.ts';
 import {
   countMissingEntries,
   endsOf,
@@ -48,7 +48,7 @@ import {
   ROLES,
   STREAM,
 } from './evidence-records.ts';
-import { listItems, newestItems } from './listing.ts';
+import { listItems, newestItems, orOthers } from './listing.ts';
 import { listFilter, queryString } from './queries.ts';
 import { readDefaults } from './setting-defaults.ts';
 
@@ -71,13 +71,8 @@ const STREAM_SWITCH = 'ACTIVITY_STREAM_ENABLED';
 
 /** Opens the REST API of a controller to investigate: GET only, and nothing yet. Throws `configuration`. */
 export function openApiEvidence(options: ApiEvidenceOptions): Evidence & { close(): Promise<void> } {
-  const connection = new Connection(options);
-  let recognized: Promise<Api> | undefined;
-  const open = (): Promise<Api> => {
-    recognized ??= recognizeApi(connection, options.component);
-    return recognized;
-  };
-  return new ApiEvidence(open, () => connection.close());
+  const { open, close } = openApi(options, options.component);
+  return new ApiEvidence(open, close);
 }
 
 class ApiEvidence implements Evidence {
@@ -108,20 +103,12 @@ class ApiEvidence implements Evidence {
     const byName = [...names].map((name): Query => [...some, ['deleted_actor__icontains', name]]);
     const isPlain = [...names].every((name) => PLAIN_NAME.test(name));
     const seen = new Set<number>();
-    for await (const entry of this.#streamOr(isPlain ? byName : [some], [some])) {
+    // A controller 24.6.1 has this filter [seen].
+    const named = this.#stream(isPlain ? byName : [some]);
+    for await (const entry of orOthers(named, () => this.#stream([some]))) {
       if (entry.actor === null || !names.has(entry.actor.username) || seen.has(entry.id)) continue;
       seen.add(entry.id);
       yield entry;
-    }
-  }
-
-  /** Entries by a filter that a controller 24.6.1 has [seen]; by another one where it has not. */
-  async *#streamOr(queries: readonly Query[], others: readonly Query[]): AsyncGenerator<StreamEntry, void> {
-    try {
-      yield* this.#stream(queries);
-    } catch (error) {
-      if (!(error instanceof TokenctlError && error.code === 'unsupported')) throw error;
-      yield* this.#stream(others);
     }
   }
 

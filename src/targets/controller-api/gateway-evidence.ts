@@ -1,4 +1,3 @@
-import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
 import { type NameChange, nameChangesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
 import {
@@ -25,12 +24,11 @@ import type { Patience } from '../../operations/ports/target-parts.ts';
 import { GatewayEvidenceGaps } from '../gateway-evidence-gaps.ts';
 import { GatewayObjectNames } from '../gateway-object-names.ts';
 import { type Api, id, instant, type Query } from './api.ts';
-import { Connection } from './connection.ts';
-import { recognizeApi } from './controller-api.ts';
+import { openApi } from './controller-api.ts';
 import type { ApiEvidenceOptions } from './evidence.ts';
 import { endsOf, listById, MADE_USERS, oldestUserOf, orMissing, within } from './evidence-lists.ts';
 import { assignments, currentObjects, DEFINITIONS } from './evidence-records.ts';
-import { type Listing, listItems, newestItems } from './listing.ts';
+import { type Listing, listItems, newestItems, orOthers } from './listing.ts';
 import { listFilter, queryString } from './queries.ts';
 
 /** How many entries without an actor are read. */
@@ -104,13 +102,8 @@ function listOf(kind: string): Listing<ListedObject> {
  * @throws TokenctlError `configuration` for an invalid address or credential.
  */
 export function openGatewayApiEvidence(options: ApiEvidenceOptions): Evidence & { close(): Promise<void> } {
-  const connection = new Connection(options);
-  let recognized: Promise<Api> | undefined;
-  const open = (): Promise<Api> => {
-    recognized ??= recognizeApi(connection, 'gateway');
-    return recognized;
-  };
-  return new GatewayApiEvidence(open, () => connection.close());
+  const { open, close } = openApi(options, 'gateway');
+  return new GatewayApiEvidence(open, close);
 }
 
 class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
@@ -176,18 +169,9 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     );
     const some = notBy.length === 0 ? about : about.map((query) => [...query, ...notMadeBy(notBy)]);
     const others = new Set(notBy);
-    for await (const entry of this.#streamOr(some, about)) {
+    // Not every gateway is known to have this filter.
+    for await (const entry of orOthers(this.#stream(some), () => this.#stream(about))) {
       if (!others.has(entry.actor?.id ?? 0)) yield entry;
-    }
-  }
-
-  /** Entries by a filter that not every gateway is known to have; by another one where it has not. */
-  async *#streamOr(queries: readonly Query[], others: readonly Query[]): AsyncGenerator<StreamEntry, void> {
-    try {
-      yield* this.#stream(queries);
-    } catch (error) {
-      if (!(error instanceof TokenctlError && error.code === 'unsupported')) throw error;
-      yield* this.#stream(others);
     }
   }
 

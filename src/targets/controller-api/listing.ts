@@ -340,3 +340,16 @@ function missingStreamError(error: unknown, { address }: Api): unknown {
   if (!(error instanceof TokenctlError && error.code === 'not_found')) return error;
   return new TokenctlError('unsupported', `${address} has no activity stream`, { cause: error });
 }
+
+/** Items by a filter; others where the target refuses the filter. */
+export async function* orOthers<Item>(
+  items: AsyncIterable<Item>,
+  others: () => AsyncIterable<Item>,
+): AsyncGenerator<Item, void> {
+  try {
+    yield* items;
+  } catch (error) {
+    if (!(error instanceof TokenctlError && error.code === 'unsupported')) throw error;
+    yield* others();
+  }
+}
