@@ -19,6 +19,7 @@ const plan = await planSunset({
 });
 let left = Number(owners);
 const dying: AuditLog = Object.assign(Object.create(log), {
+  entries: log.entries.bind(log),
   append: async (draft: EntryDraft) => {
     const entry = await log.append(draft);
     left -= 1;

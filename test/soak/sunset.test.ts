@@ -15,6 +15,7 @@ import { defaultTemplate } from '../../src/domain/owner-mail.ts';
 import { dateOf } from '../../src/domain/sunset.ts';
 import { openMailer } from '../../src/notify/email.ts';
 import { extendLease, planExtension, readLeases } from '../../src/operations/journal/recorded-leases.ts';
+import { writeRowEnds } from '../../src/operations/leases/row-ends.ts';
 import { releaseLeases } from '../../src/operations/sunset/sunset.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
 import { bundledProgram } from '../support/bundled-program.ts';
@@ -115,6 +116,7 @@ test('20,000 tokens of 800 owners get ends in spite of kills, their owners mails
     if (day === 35 && late !== undefined) {
       const wish = { lease: late.id, seconds: 60 * 86_400, now: at };
       await extendLease(common, await planExtension(log, description, wish));
+      await writeRowEnds(common);
     }
     await ownerNotices.run({ ...context, due: at }, {});
     at = new Date(at.getTime() + 6 * HOUR_MS);

@@ -51,8 +51,11 @@ export async function* planNotices(options: PlanNoticesOptions): AsyncIterable<E
   for await (const token of target.tokens({ ids: [...ends.keys()] })) {
     const lease = ends.get(token.id);
     // Another token with its number has no lease.
-    const { at, by } = endOf(token, lease !== undefined && isTokenOf(lease, token) ? lease : undefined);
-    const notice = noticeOf({ ...token, expires: at }, by === 'lease');
+    const own = lease !== undefined && isTokenOf(lease, token) ? lease : undefined;
+    const { at, by } = endOf(token, own);
+    // Also where the end is in the row: it can be moved, and then is told again.
+    const isRevoked = by === 'lease' || at.getTime() === Date.parse(own?.until ?? '');
+    const notice = noticeOf({ ...token, expires: at }, isRevoked);
     if (notice !== null) yield notice;
   }
 }

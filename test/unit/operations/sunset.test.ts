@@ -220,7 +220,7 @@ describe('a sunset', () => {
     const clock = { now: () => new Date(until.getTime() - 6.5 * DAY) };
     const found = await Array.fromAsync(planNotices({ ...at.common, clock, thresholds: [7, 1] }));
     expect(found).toMatchObject([
-      { token: { id: 3, expires: until }, threshold: 7, daysLeft: 6, isRevoked: false },
+      { token: { id: 3, expires: until }, threshold: 7, daysLeft: 6, isRevoked: true },
     ]);
   });
 
