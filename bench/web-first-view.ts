@@ -4,7 +4,7 @@
 // For comparison, the same page without any script is measured too: its HTML as React rendered it, with its styles.
 //
 // The view is interactive when its heading and every number were painted and the last long task (over 50 ms, of scripts,
-// styles or layout) is over, with no other in the 500 ms that follow. Then a link of the navigation has to work.
+// styles or layout) has ended, with no other in the 500 ms that follow. Then a link of the navigation has to work.
 // Run: npm run build && node bench/web-first-view.ts. It needs Chromium (CHROMIUM names it).
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';

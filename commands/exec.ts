@@ -9,7 +9,7 @@ AAP_HOSTNAME, as the awx CLI and the collections for Ansible read them; tokenctl
 Nothing is written to a file, and nothing is an argument. tokenctl prints only to stderr.
 
 The end of the token is in the audit log before the program starts. If tokenctl is killed, or the controller cannot be reached, the \
-next exec in this context and the job lease-end revoke the token once --for is over; tokens leases lists it.
+next exec in this context and the job lease-end revoke the token once --for has passed; tokens leases lists it.
 
 SIGINT, SIGQUIT, SIGTERM and SIGHUP are passed on to the program, which has ten seconds then. Ctrl-C at a terminal reaches the program \
 directly: whether it ends is up to the program.`,

@@ -33,7 +33,7 @@ async function endDue(context: TargetJobContext): Promise<JobReport> {
   if (context.dryRun) return { message: `Would end ${due.join(', ')}`, summary };
   const { leftLeases } = await import('../src/operations/leases/end-leases.ts');
   const { endDueLeases } = await import('../src/operations/leases/end-due-leases.ts');
-  const ended = await endDueLeases({ ...context, reason: 'its lease is over' }, here);
+  const ended = await endDueLeases({ ...context, reason: 'its lease is due' }, here);
   const over = ended.filter(({ how }) => how !== null);
   const counted = { ...summary, ended: over.map(({ lease }) => lease) };
   if (context.signal.aborted && over.length < due.length)

@@ -101,7 +101,7 @@ export const offboarding = defineJob({
   },
 });
 
-/** Who is not in a list keeps the access, which is no success: nobody else ends it. */
+/** Who is not in a list keeps the access, which is no success: no one else ends it. */
 function keptUnlisted(unlisted: readonly string[]): TokenctlError | undefined {
   if (unlisted.length === 0) return undefined;
   const more = unlisted.length > MAX_NAMED ? ', …' : '';

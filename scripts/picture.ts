@@ -1,5 +1,5 @@
 // Draws docs/terminal.svg: a recording of real commands on a terminal (`script` of util-linux makes it), against a real
-// service with a sample estate. Nothing is added to what they print, colours included.
+// service with a sample estate. Nothing is added to what they print, colors included.
 // Run: npm run build && node scripts/picture.ts
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -51,8 +51,8 @@ const CLASSES: Readonly<Record<string, string>> = {
   '33': 'warning',
 };
 
-/** A line with its colours as spans. */
-function coloured(line: string): string {
+/** A line with its colors as spans. */
+function colored(line: string): string {
   const on = new Set<string>();
   return line
     .split(ESCAPE)
@@ -78,7 +78,7 @@ function draw(lines: readonly Line[]): string {
     const y = PADDING + (index + 1) * LINE_HEIGHT - 5;
     const prompt = typed ? '<tspan class="prompt">$ </tspan>' : '';
     const kind = typed ? ' class="typed"' : '';
-    return `<text x="${PADDING}" y="${y}"${kind}>${prompt}${typed ? escapeXml(text) : coloured(text)}</text>`;
+    return `<text x="${PADDING}" y="${y}"${kind}>${prompt}${typed ? escapeXml(text) : colored(text)}</text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="tokenctl at work in a terminal">
 <style>

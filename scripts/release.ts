@@ -200,7 +200,7 @@ function checksums(): string {
     .join('');
 }
 
-// Everybody can read what is made, whatever the umask of the shell.
+// Everyone can read what is made, whatever the umask of the shell.
 process.umask(0o022);
 const given = process.argv.slice(2);
 const known = Object.keys(PROCESSORS) as Processor[];

@@ -43,7 +43,7 @@ export async function tokenOf(
   return token;
 }
 
-/** Somebody who reads `/api/v2/me/` again and again. */
+/** Someone who reads `/api/v2/me/` again and again. */
 export interface Reader {
   readonly url: string;
   readonly token: string;

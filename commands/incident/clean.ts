@@ -11,7 +11,7 @@ again at the end. Running it again finishes the work.
 
 The theft has a beginning: --since, or the --since of the saved investigation. What the user did before it \
 is never cleaned. The plan is shown first, with the author and time of each item. What cannot be undone \
-(deleted objects, cancelled jobs) takes a confirmation of its own, or --irreversible beside --yes; otherwise \
+(deleted objects, canceled jobs) takes a confirmation of its own, or --irreversible beside --yes; otherwise \
 it is left.
 
 A database context revokes tokens, deletes applications, removes the roles of users, restores fields and \
@@ -20,7 +20,7 @@ jobs, projects, other made objects, roles of teams) is done over REST in the sam
 databaseContext names this one, or that of --rest-context. Without one, the plan lists it with the reason.
 
 --undo restores roles and links that a cleaning removed, enables what it disabled, and reverts fields \
-that still have the value that it wrote. What it deleted or cancelled, and secrets, cannot be undone: the \
+that still have the value that it wrote. What it deleted or canceled, and secrets, cannot be undone: the \
 plans of both say so.`,
   exitCodes: 'Exit code 5: something is left.',
   examples: [

@@ -5,7 +5,7 @@ import { markFlags } from '../../src/cli/investigation/investigation-flags.ts';
 export default defineCommand({
   summary: 'Mark items as legitimate, resolved manually, or reassigned',
   description: `Records in the audit log that items of the investigations of an incident are legitimate work, \
-not the intruder's. incident clean leaves what is marked, for everybody who works on the incident. Changes \
+not the intruder's. incident clean leaves what is marked, for everyone who works on the incident. Changes \
 nothing on the controller, and checks nothing: it records your word. With --by-hand, the items count as \
 resolved manually until the next investigation checks them. With --handed-over, another person or team decides about \
 them: the report lists them as reassigned, and incident clean leaves what is not named.`,

@@ -4,7 +4,7 @@ import { incidentReportFlags } from '../../src/cli/incident/incident-flags.ts';
 
 export default defineCommand({
   summary: 'Report an incident for people who were not there',
-  description: `Answers what happened, whether it is over, and how that is known: the timeline of the \
+  description: `Answers what happened, whether it has ended, and how that is known: the timeline of the \
 intruder beside that of the responders, a picture of who made what, what was ended, what remains with the \
 remedy, what is not known, and the checkpoint of the audit log with the command that verifies it. What \
 responders did comes from the audit log: the runs that name the incident, its users or applications, or its \

@@ -11,7 +11,7 @@ of the cleaning are filled in from the audit log and the configuration. Before t
 what you know. What is not known is a placeholder such as <user>, with which a command does not run.
 
 Where the configuration does not say which contexts are the same controller, they are asked for up to three \
-seconds. With nothing given, nobody is asked, and the runbook is printed as it is written.`,
+seconds. With nothing given, no one is asked, and the runbook is printed as it is written.`,
   examples: [
     'stolen-token',
     'stolen-token --user alice --since 2h --reason "laptop stolen" --ticket SEC-7',

@@ -15,7 +15,7 @@ A controller does not deactivate users over its REST API: there, --reset-passwor
 
 With --gone, a directory of the configuration says who has left: users whom it lists as disabled, and users \
 with an account of it that it does not list. The plan names the evidence for each. Who matches several \
-users, nobody, or by mail address only is listed and stays. Local users, the caller, the last superusers and \
+users, no one, or by mail address only is listed and stays. Local users, the caller, the last superusers and \
 exceptions stay. An empty, incomplete or suddenly smaller answer ends it before anything is done.`,
   exitCodes: 'Exit code 5: some access is left, or was not checked. Exit code 130: interrupted.',
   examples: [

@@ -29,7 +29,7 @@ export function isLoopback(host: string): boolean {
   return /^(?:localhost|.+\.localhost|\[?::1\]?|127(?:\.\d+){3})$/.test(host);
 }
 
-/** Whether nobody on the way can read or change what is sent: https, or an address of this machine. */
+/** Whether no one on the way can read or change what is sent: https, or an address of this machine. */
 export function isProtected({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
 }

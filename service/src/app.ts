@@ -121,7 +121,7 @@ function logRequests(app: FastifyInstance): void {
         path: request.url.split('?')[0],
         status: reply.statusCode,
         ms: Math.round(reply.elapsedTime),
-        // The id of who was authenticated; a wrong password proves nobody.
+        // The id of who was authenticated; a wrong password proves no one.
         user: request.provenUser,
         address: request.ip ?? request.network,
       },

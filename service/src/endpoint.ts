@@ -38,7 +38,7 @@ export interface Endpoint {
   readonly attaches?: true;
   /**
    * Whether the caller may create what the endpoint lists, or change what it shows: OPTIONS describes POST
-   * and PUT only then. Everybody may without it.
+   * and PUT only then. Everyone may without it.
    */
   readonly allows?: (exchange: Exchange) => boolean | Promise<boolean>;
   /** The `actions` of OPTIONS if they are not derived from `fields`. */

@@ -31,10 +31,10 @@ function superusersOnly(refusal: () => RequestFailure): FieldRule {
   return { who: 'superusers', refuses: (change) => (isOther(change) ? refusal() : null) };
 }
 
-/** Superusers, but nobody takes the own access away. */
+/** Superusers, but no one takes the own access away. */
 function superusersOfOthers(isLost: (to: unknown) => boolean): FieldRule {
   return {
-    who: 'superusers, but nobody takes it from themselves',
+    who: 'superusers, but no one takes it from themselves',
     refuses: (change) => {
       const { caller, user, to } = change;
       if (isOther(change)) return forbidden();
@@ -44,7 +44,7 @@ function superusersOfOthers(isLost: (to: unknown) => boolean): FieldRule {
 }
 
 /**
- * The fields that not everybody may set who may change their object, by the type of the object. Whoever may
+ * The fields that not everyone may set who may change their object, by the type of the object. Whoever may
  * change an object may set its other fields. Each rule keeps a right from leading to a higher one.
  */
 export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldRule>>>> = {
@@ -53,7 +53,7 @@ export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldR
     is_system_auditor: superusersOnly(forbidden),
     is_active: superusersOfOthers(() => true),
     password: {
-      who: 'everybody, for local accounts; that of another user only with all of the roles of that user',
+      who: 'everyone, for local accounts; that of another user only with all of the roles of that user',
       refuses: ({ caller, user, hasForeignRoles = false }) => {
         if (user === undefined) return null;
         if (externalAccount(user) !== null) {
@@ -81,7 +81,7 @@ export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldR
   o_auth2_application: {
     skip_authorization: {
       who: 'superusers; others only turn it off',
-      // Without the consent page, a link is enough to get a code of everybody who follows it.
+      // Without the consent page, a link is enough to get a code of everyone who follows it.
       refuses: (change) =>
         change.to === true && isOther(change)
           ? forbidden('Only superusers can let an application skip the consent page.')
@@ -90,7 +90,7 @@ export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldR
   },
   o_auth2_access_token: {
     scope: {
-      who: 'everybody, but only to a narrower one',
+      who: 'everyone, but only to a narrower one',
       // The value may be in the hands of another, who would get the wider scope.
       refuses: ({ from, to }) =>
         mayWrite(to) && !mayWrite(from)

@@ -165,7 +165,7 @@ describe('wrong passwords', () => {
     }
     // Three from each address, and the fifty of the name: not ten from each.
     expect(through).toBeLessThanOrEqual(200 * 3 + 50);
-    // From where she logged in before, and from where nobody has tried.
+    // From where she logged in before, and from where no one has tried.
     expect(attempt(limits, '198.51.100.1', 'alice', true)).toBe(0);
     expect(attempt(limits, '198.51.100.2', 'alice', true)).toBe(0);
   });
@@ -368,7 +368,7 @@ describe('over HTTP', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([...Array(10).fill(400), 429]);
   });
 
-  it('rejected token requests get 429, which holds up nobody on the same network who succeeds', async () => {
+  it('rejected token requests get 429, which holds up no one on the same network who succeeds', async () => {
     const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     const [organization] = (await admin.get('/api/v2/organizations/')).json.results;
     const { json } = await admin.post('/api/v2/applications/', {

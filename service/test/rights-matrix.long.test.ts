@@ -139,7 +139,7 @@ describe('who may set which field of which object', () => {
   }
 
   /**
-   * Whether somebody with some roles has others as well: whoever administers an organization has its teams.
+   * Whether someone with some roles has others as well: whoever administers an organization has its teams.
    */
   async function lacks(persona: Persona, gains: ReadonlySet<string>): Promise<readonly string[]> {
     const held = await rolesOf(world.ids[persona]);
@@ -259,7 +259,7 @@ describe('who may set which field of which object', () => {
     }
   });
 
-  it('lets nobody set a setting but superusers', async () => {
+  it('lets no one set a setting but superusers', async () => {
     for (const persona of PERSONAS) {
       const { status } = await world.clients[persona].patch('/api/v2/settings/authentication/', {
         SESSION_COOKIE_AGE: 1800,

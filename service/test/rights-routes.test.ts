@@ -111,7 +111,7 @@ describe('each writable route', () => {
       '/api/v2/groups/{id}/variable_data/',
       '/api/v2/hosts/{id}/variable_data/',
       '/api/v2/inventories/{id}/variable_data/',
-      // Tried with one field for all: nobody but a superuser sets any.
+      // Tried with one field for all: no one but a superuser sets any.
       '/api/v2/settings/{category}/',
     ]);
   });

@@ -346,7 +346,7 @@ describe('malformed requests', () => {
     }
   });
 
-  it('that are no HTTP, or half of it, cost nobody else anything', async () => {
+  it('that are no HTTP, or half of it, cost no one else anything', async () => {
     const { port } = new URL(service.url);
     const texts = [
       '\0\0\0',

@@ -39,7 +39,7 @@ describe('teams', () => {
     return { id: json.id, path: `/api/v2/teams/${json.id}/` };
   }
 
-  /** An organization with a team, and somebody in each position. */
+  /** An organization with a team, and someone in each position. */
   async function world() {
     const of = await organization();
     const crew = await team(of.id);

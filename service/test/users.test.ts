@@ -162,7 +162,7 @@ describe('users', () => {
     expect((await boss.client.patch(member.path, { first_name: 'M' })).status).toBe(200);
     expect((await boss.client.patch(member.path, { is_superuser: true })).status).toBe(403);
     expect((await stranger.client.patch(member.path, { password: 'mine' })).status).toBe(403);
-    // Enlisting somebody would give the right to set the password: it takes that right before.
+    // Enlisting someone would give the right to set the password: it takes that right before.
     expect((await enlist(stranger.client, there, member.id)).status).toBe(403);
     expect((await enlist(stranger.client, there, 1)).status).toBe(403);
     expect((await enlist(stranger.client, here, stranger.id)).status).toBe(403);

@@ -74,7 +74,7 @@ describe('rights that do not lead to higher ones', () => {
     it.each([
       ['redirect_uris', 'https://evil.example/cb'],
       ['client_type', 'public'],
-    ])('is back once somebody else changes %s', async (field, value) => {
+    ])('is back once someone else changes %s', async (field, value) => {
       const { id: organization_, boss } = await organization();
       const { id } = (await make(admin, { organization: organization_, skip_authorization: true })).json;
       const path = `/api/v2/applications/${id}/`;

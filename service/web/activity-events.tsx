@@ -43,7 +43,7 @@ function operationOf({ operation }: ActivityEntry): string {
   return OPERATIONS.find(([each]) => each === operation)?.[1] ?? operation;
 }
 
-/** Whether a user did it: what the service itself changes, as at a login through a provider, names nobody. */
+/** Whether a user did it: what the service itself changes, as at a login through a provider, names no one. */
 export function hasActor({ summary_fields }: ActivityEntry): boolean {
   return summary_fields['actor'] !== undefined;
 }

@@ -119,7 +119,7 @@ function tokenLines(): readonly Line[] {
   ];
 }
 
-/** What a job ends as: its status, its name, and the colour of its bars. Jobs that were not successful are on top. */
+/** What a job ends as: its status, its name, and the color of its bars. Jobs that were not successful are on top. */
 const ENDS = [
   ['successful', 'Successful', 'bar-successful'],
   ['failed', 'Failed', 'bar-failed'],
@@ -246,10 +246,10 @@ function Bars({ jobs }: JobsGraph): ReactNode {
         {days.map(({ name, counts }, index) => (
           <g key={name}>
             <title>{`${name}: ${countsText(counts)}`}</title>
-            {ENDS.map(([status, , colour], end) => (
+            {ENDS.map(([status, , color], end) => (
               <rect
                 key={status}
-                className={colour}
+                className={color}
                 x={index * STEP + 1}
                 y={HEIGHT - height(sumOf(counts.slice(0, end + 1)))}
                 width={STEP - 2}
@@ -264,10 +264,10 @@ function Bars({ jobs }: JobsGraph): ReactNode {
         <span>{days.at(-1)?.name} (UTC)</span>
       </div>
       <ul className="dashboard-legend">
-        {ENDS.map(([status, name, colour], end) => (
+        {ENDS.map(([status, name, color], end) => (
           <li key={status}>
             <svg viewBox="0 0 1 1" aria-hidden="true">
-              <rect className={colour} width="1" height="1" />
+              <rect className={color} width="1" height="1" />
             </svg>
             {name}: {numberText(totals[end] ?? 0)}
           </li>

@@ -231,8 +231,8 @@ function LocalAccounts(): ReactNode {
     <>
       {isNone && (
         <ListItem>
-          The login page offers no identity provider. Without another one, such as LDAP at a controller,
-          nobody can log in afterwards.
+          The login page offers no identity provider. Without another one, such as LDAP at a controller, no
+          one can log in afterwards.
         </ListItem>
       )}
       <ListItem>

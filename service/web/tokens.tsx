@@ -318,7 +318,7 @@ function expiryFields({ expires }: FormValues): readonly FormField[] {
       label: 'Expires',
       kind: 'select',
       choices: EXPIRY_CHOICES,
-      help: 'A token that ends soon is worth little to a thief. It cannot be later than the settings say.',
+      help: 'A token that ends soon is worth little to an attacker. It cannot be later than the settings say.',
     },
     ...(expires === ON_DAY
       ? [{ name: 'date', label: 'Last day', kind: 'date', required: true } as const]

@@ -13,7 +13,7 @@ import { progressLine, surviveStreamErrors, wantsJson, writeNotice } from './out
 import type { RevocationFlags } from './revocation/revocation-flags.ts';
 
 /** The flags of every command, beside --json. */
-export const outputFlags = { 'no-color': boolean({ summary: 'Print no colours.', helpGroup: 'GLOBAL' }) };
+export const outputFlags = { 'no-color': boolean({ summary: 'Print no colors.', helpGroup: 'GLOBAL' }) };
 
 /** The flags of every command that reads the configuration. */
 const globalFlags = {

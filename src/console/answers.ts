@@ -23,7 +23,7 @@ interface Kept<T> {
   question: Promise<void>;
 }
 
-/** What contexts answer to one question. Each is asked once at a time, its answer is kept for a while, and nobody waits for a slow one. */
+/** What contexts answer to one question. Each is asked once at a time, its answer is kept for a while, and no one waits for a slow one. */
 export class Answers<T> {
   readonly #ask: (place: string) => Promise<T>;
   readonly #keptMs: number;

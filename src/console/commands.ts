@@ -168,7 +168,7 @@ async function prepareLease(request: LeaseChange, preparation: Preparation): Pro
     plan: async ({ runtime }) => {
       const planned = await leaseChangeFlow({ runtime, flags });
       const { question } = planned;
-      // The command asks nobody about another end: on a page, a click would be all there is.
+      // The command asks no one about another end: on a page, a click would be all there is.
       return { ...planned, question: question === 'unneeded' ? { act: 'move its end', type: '' } : question };
     },
   };

@@ -38,7 +38,7 @@ export interface OperationState {
   readonly place: string | null;
   /** The command that does the same. */
   readonly command: string;
-  readonly state: 'planning' | 'asking' | 'working' | 'done' | 'failed' | 'cancelled';
+  readonly state: 'planning' | 'asking' | 'working' | 'done' | 'failed' | 'canceled';
   readonly began: string;
   readonly ended: string | null;
   readonly asked: ReturnType<typeof askedOf> | null;
@@ -179,7 +179,7 @@ export class Operations {
   /** Drops a plan that was not confirmed. @throws TokenctlError `not_found` */
   cancel(id: string): OperationState {
     const kept = this.#find(id);
-    this.#drop(kept, 'Cancelled. Nothing was changed');
+    this.#drop(kept, 'Canceled. Nothing was changed');
     return kept.state;
   }
 
@@ -270,7 +270,7 @@ export class Operations {
     if (kept.waiting === null) return;
     clearTimeout(kept.waiting.late);
     kept.waiting = null;
-    this.#end(kept, { state: 'cancelled', failure: problemOf(new TokenctlError('not_confirmed', why)) });
+    this.#end(kept, { state: 'canceled', failure: problemOf(new TokenctlError('not_confirmed', why)) });
     kept.settled = kept.close();
   }
 

@@ -157,7 +157,7 @@ function serveChanges(app: FastifyInstance, parts: ConsoleParts): void {
       const { ended, state } = operations.get(begun.id);
       if (ended === null) return;
       stop();
-      if (state === 'cancelled') return;
+      if (state === 'canceled') return;
       // What other contexts of the same controller read is out of date as well.
       forget(parts, [place]);
       void controllers.of(place).then((changed) =>

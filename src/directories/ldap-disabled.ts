@@ -50,7 +50,7 @@ const DAY_MS = 86_400_000;
 
 /**
  * The first attribute by which an account may not sign in any more at a time; null if there is none. Throws
- * `target_misbehaved` for a value in no form of its attribute: nobody knows what it says of the account.
+ * `target_misbehaved` for a value in no form of its attribute: no one knows what it says of the account.
  */
 export function disabledBy(entry: string, attributes: LdapAttributes, now: Date): DirectoryUser['disabled'] {
   let disabled: DirectoryUser['disabled'] = null;

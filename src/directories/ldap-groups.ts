@@ -269,7 +269,7 @@ function withoutUniqueId(value: string): string {
 function noMembers(groups: readonly string[]): TokenctlError {
   return new TokenctlError(
     'target_misbehaved',
-    `No user is in a required group (${groups.join('; ')}): everybody would be gone`,
+    `No user is in a required group (${groups.join('; ')}): everyone would be gone`,
     {
       hint: 'Check the names of the groups, and that the account that reads the directory may read their members.',
     },

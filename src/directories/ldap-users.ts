@@ -209,7 +209,7 @@ function userOf(entry: SearchEntry, source: LdapSource, now: Date): DirectoryUse
   if (source.isActiveDirectory && firstText(attributes, 'userAccountControl') === null) {
     throw new TokenctlError(
       'target_misbehaved',
-      `${source.name} does not show userAccountControl of ${entry.name}: nobody there would count as disabled`,
+      `${source.name} does not show userAccountControl of ${entry.name}: no one there would count as disabled`,
       { hint: 'Let the account that reads it read this attribute of all users.' },
     );
   }

@@ -10,7 +10,7 @@ const DISABLED = ['SUSPENDED', 'DEPROVISIONED'] as const;
 
 const oktaUser = z.object({
   id: z.string().min(1),
-  // Nobody knows whether a status that Okta adds lets a user sign in.
+  // No one knows whether a status that Okta adds lets a user sign in.
   status: z.enum([...ABLE, ...DISABLED]),
   statusChanged: z.string().nullish(),
   profile: z.object({

@@ -134,7 +134,7 @@ export async function findByPath<Schema extends z.ZodType>(
     headers?: Readonly<Record<string, string>>;
   },
 ): Promise<readonly DirectoryUser[]> {
-  // What cannot be one part of an address is nobody's id.
+  // What cannot be one part of an address is no one's id.
   if (/^\.{0,2}$|\//.test(value)) return [];
   try {
     const address = `${users}/${encodeURIComponent(value)}${more.query ?? ''}`;

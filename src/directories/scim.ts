@@ -13,7 +13,7 @@ import {
 
 /**
  * A user resource (RFC 7643 §4.1), as far as it is read. `active` may be missing; some providers write it as a text. Of any other
- * word nobody knows what it means.
+ * word no one knows what it means.
  */
 const scimUser = z.object({
   id: z.string().min(1),

@@ -42,7 +42,7 @@ export interface Lease {
   /** Whether the consumer can read the token in its store: false where it was not written, or that is not known. */
   readonly isStored: boolean;
   /**
-   * `making`: the token is being made. `unknown`: it may have been made, and nobody has its value. `open`: it lives until its end.
+   * `making`: the token is being made. `unknown`: it may have been made, and no one has its value. `open`: it lives until its end.
    * `ended`: it is revoked, or gone. `unmade`: there was never a token. `released`: it has no end by tokenctl any more.
    */
   readonly state: 'making' | 'unknown' | 'open' | 'ended' | 'unmade' | 'released';
@@ -379,7 +379,7 @@ export function isOpen({ state }: Pick<Lease, 'state'>): boolean {
 /** A creation that takes longer was cut off, in milliseconds: requests end before. */
 const MAKING_MS = 300_000;
 
-/** Whether its token is to be revoked now: its end has come, or nobody can have its value. */
+/** Whether its token is to be revoked now: its end has come, or no one can have its value. */
 export function isLeaseDue(lease: Lease, now: Date): boolean {
   const { state, begun, until } = lease;
   if (state === 'making') return now.getTime() - Date.parse(begun) > MAKING_MS;

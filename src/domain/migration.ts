@@ -19,7 +19,7 @@ export interface SideUsers {
 
 /**
  * Finds the accounts of a controller's users at a gateway: by the platform's id where both have the same,
- * otherwise by name. An account that is somebody else's by its id is nobody's by its name.
+ * otherwise by name. An account that is someone else's by its id is no one's by its name.
  * @returns By the id of the controller's user; who has no account is missing.
  */
 export function matchAccounts(from: SideUsers, to: SideUsers): ReadonlyMap<number, MatchedAccount> {

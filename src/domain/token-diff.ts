@@ -32,7 +32,7 @@ interface Side {
 
 /**
  * What changed between two snapshots: tokens that are new or gone, whose scope was read and allows writing now, that were never
- * used before, or that nobody used for a while, counted to the time of each snapshot. A token may be in several.
+ * used before, or that no one used for a while, counted to the time of each snapshot. A token may be in several.
  *
  * @param idleFor In milliseconds: for how long an idle token was not used, or if never, for how long it exists.
  */

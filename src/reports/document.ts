@@ -40,7 +40,7 @@ export type Line =
 
 export type Lines = Line | Absent | readonly Lines[];
 
-/** A name with a value or a list of values, and the colour of the name. */
+/** A name with a value or a list of values, and the color of the name. */
 export type Fact = readonly [name: string, value: string | readonly string[], tone?: Tone];
 
 /** Names and values, under a title. */
@@ -88,14 +88,14 @@ export function usual(text: Text): { readonly text: Text; readonly usual: true }
   return { text, usual: true };
 }
 
-/** A line whose first words have a colour. */
+/** A line whose first words have a color. */
 interface TonedLine {
   readonly text: readonly [Toned, ...string[]];
 }
 
 /**
  * Makes a tag for a line whose first words say how something is: those before the first colon or full stop of its own words.
- * What is filled in neither ends nor begins them, so that no name gets a colour or loses one.
+ * What is filled in neither ends nor begins them, so that no name gets a color or loses one.
  */
 function toned(tone: Tone) {
   return (own: readonly string[], ...values: readonly (string | number)[]): TonedLine => {
@@ -196,7 +196,7 @@ export function partsOf(document: Document): Part[] {
 }
 
 const STEP = '  ';
-/** The colours of marks that say how something ended. */
+/** The colors of marks that say how something ended. */
 const MARK_TONES: ReadonlyMap<string, Tone> = new Map([
   ['done', 'good'],
   ['closed', 'good'],
@@ -329,7 +329,7 @@ function commandsOf({ commands }: { commands?: readonly string[] | undefined }):
   return commands === undefined ? '' : ` ${commands.join(', ')}`;
 }
 
-/** A line without its colours and columns. */
+/** A line without its colors and columns. */
 export function plainText(line: Line): string {
   if (typeof line === 'string') return line;
   if ('columns' in line) return line.columns.map(cellText).join(' ');

@@ -239,7 +239,7 @@ export function runFacts(account: RunAccount): Facts {
   return facts([
     ['Result', states[state]],
     ['Initiated by', actorName(actor)],
-    ['Approved by', brokeGlass ? 'nobody: --break-glass' : approvedBy],
+    ['Approved by', brokeGlass ? 'no one: --break-glass' : approvedBy],
     ['Reason', reason],
     ['Ticket', ticket],
     ['Target', target['address']],

@@ -23,7 +23,7 @@ export interface Report<Json = unknown> {
   readonly json: Json;
   /**
    * The text for people: finished lines, the last one with its line feed. Lines that are wider than the
-   * terminal are broken, and the words for states get their colours, when it is printed.
+   * terminal are broken, and the words for states get their colors, when it is printed.
    */
   readonly text: (screen: Screen) => string | Promise<string>;
   /** The text as data, where it was built from that: for a page that lays it out itself. */

@@ -122,7 +122,7 @@ export function receiverFailure({ host, port, fd }: ReceiverAddress, cause: unkn
   });
 }
 
-/** The statuses of requests that somebody sends who is not known here. */
+/** The statuses of requests that someone sends who is not known here. */
 const COUNTED: Readonly<Record<number, true>> = { 400: true, 401: true, 413: true, 415: true };
 
 interface RouteOptions extends ReceiverOptions {

@@ -90,7 +90,7 @@ function readStored(path: string, name: string): Secret | null {
 /** After this time, a new file is one that a killed process left, in milliseconds: writing takes less than a second. */
 const LEFT_MS = 600_000;
 
-/** Removes what killed processes left beside a file: values that nobody reads, and that the next rotation revokes. */
+/** Removes what killed processes left beside a file: values that no one reads, and that the next rotation revokes. */
 function removeLeft(target: string): void {
   const [folder, prefix] = [dirname(target), `${basename(target)}.`];
   for (const name of readdirSync(folder)) {

@@ -19,7 +19,7 @@ export abstract class GatewayEvidenceGaps {
     return Promise.resolve(null);
   }
 
-  /** What a gateway has for a setting that nobody set is not known. */
+  /** What a gateway has for a setting that no one set is not known. */
   settingDefaults(): ReturnType<Evidence['settingDefaults']> {
     return Promise.resolve(new Map());
   }

@@ -122,9 +122,9 @@ FILE describes the installation. Secrets stay in files of mode 0600 or in enviro
     tokens: 200
   destroy:                                 # what you agree to; only the first is required
     ownObjects: true                       # makes what is named tokenctl-acceptance-…, and deletes it again
-    settings: false                        # changes authentication settings for everybody, and puts them back
-    expiredTokens: false                   # deletes everybody's expired tokens
-    allAccess: false                       # ends everybody's tokens and sessions
+    settings: false                        # changes authentication settings for everyone, and puts them back
+    expiredTokens: false                   # deletes everyone's expired tokens
+    allAccess: false                       # ends everyone's tokens and sessions
     databaseRoles: false                   # makes roles of the database server, and drops them
     activityStream: false                  # deletes entries of the activity stream about what the run made
 

@@ -28,7 +28,7 @@ export interface Printed {
   readonly text: string;
 }
 
-/** Where a code is sent. Nobody goes there: the tests read the code from the redirect. */
+/** Where a code is sent. No one goes there: the tests read the code from the redirect. */
 export const REDIRECT_URI = 'https://tokenctl-acceptance.invalid/callback';
 
 /** A described installation with an access token of its superuser, and what a run makes there. */
@@ -53,7 +53,7 @@ export class Installation {
   readonly database: PostgresDatabase | null;
   /** What everything that this run makes is called, before its own name. */
   readonly prefix = `${PREFIX}${randomBytes(3).toString('hex')}-`;
-  /** Every value that lets somebody in, as the run got it. */
+  /** Every value that lets someone in, as the run got it. */
   readonly secrets = new Set<string>();
   readonly secretFiles = new Set<string>();
   readonly printed: Printed[] = [];

@@ -108,7 +108,7 @@ async function named(it: Installation, path: string, field: string, prefix: stri
   return (
     (await it.all(query))
       .map((item) => ({ id: Number(item['id']), name: String(item[field]) }))
-      // The filter is the installation's: what it did not apply would be somebody else's.
+      // The filter is the installation's: what it did not apply would be someone else's.
       .filter(({ name }) => name.startsWith(prefix))
   );
 }

@@ -6,7 +6,7 @@ export interface Need<Place> {
   readonly lack: (place: Place) => string | null;
 }
 
-/** One behaviour: it throws if the installation or tokenctl behaves otherwise. A text that it gives is said in the report. */
+/** One behavior: it throws if the installation or tokenctl behaves otherwise. A text that it gives is said in the report. */
 interface Scenario<Place> {
   readonly name: string;
   readonly needs?: readonly Need<Place>[];

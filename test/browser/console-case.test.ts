@@ -232,7 +232,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await page.getByText('Investigated again: nothing new was found.').waitFor();
     await takePictures(page, 'console-case-cleaned');
     await close();
-    // What was said to be resolved manually was read again: it is still there, and somebody else decides.
+    // What was said to be resolved manually was read again: it is still there, and someone else decides.
     const copy = items.getByRole('row', { name: /copy of production/ });
     await copy.getByText(/^marked as resolved manually by .*, still there at \d/).waitFor();
     await page.getByLabel('Which items').selectOption('all');
@@ -255,7 +255,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     const [missing, below] = [await receiver.boundingBox(), await bar.boundingBox()];
     expect((missing?.y ?? 0) + (missing?.height ?? 0)).toBeLessThanOrEqual(below?.y ?? 0);
     await receiver.fill('platform team');
-    // Why no cleaning ends it is why others decide, unless somebody says something else.
+    // Why no cleaning ends it is why others decide, unless someone says something else.
     expect(await page.getByLabel('Why others decide').inputValue()).toMatch(/^Others may use it/);
     await page.getByLabel('Why others decide').fill('their hosts are in it');
     await takePictures(page, 'console-case-hand-over');

@@ -126,7 +126,7 @@ describe.skipIf(chromium === null)('a stolen token in the console', () => {
     expect(await page.getByLabel('Start of the incident, if known').count()).toBe(0);
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-theft-stop');
-    // Somebody who comes again is led to the case, not to a second one.
+    // Someone who comes again is led to the case, not to a second one.
     await page.goto(new URL('/theft?user=mole&place=east-db', page.url()).href);
     await page.getByText(/inc-[0-9a-f]{8} is open for it already\./).waitFor();
     await page.getByRole('link', { name: 'Continue with the case' }).waitFor();

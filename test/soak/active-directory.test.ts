@@ -95,7 +95,7 @@ describe.skipIf(NO_SAMBA !== null)('a domain of Active Directory', () => {
     await change(dnOf('expired'), 'replace', 'accountExpires', '132223104000000000');
     await samba.admin.del(dnOf('deleted'));
     await change(dnOf('one'), 'delete', 'member', dnOf('outside'));
-    await samba.admin.modifyDN(dnOf('renamed'), `CN=somebody,${AD_PEOPLE}`);
+    await samba.admin.modifyDN(dnOf('renamed'), `CN=someone,${AD_PEOPLE}`);
     await samba.admin.add(`OU=elsewhere,${AD_PEOPLE}`, { objectClass: 'organizationalUnit' });
     await samba.admin.modifyDN(dnOf('moved'), `CN=moved,OU=elsewhere,${AD_PEOPLE}`);
     // The primary group is not in memberOf: its members do not have it there.

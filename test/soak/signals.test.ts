@@ -146,7 +146,7 @@ test('beyond maxWaiting, senders are told to come again, and nothing that was ta
   const member = await place.member('later');
   const database = join(place.folder, 'database.url');
   const right = await readFile(database, 'utf8');
-  // Nobody answers here: what arrives waits.
+  // No one answers here: what arrives waits.
   await writeFile(database, 'postgresql://nobody@127.0.0.1:1/nothing');
   const receiver = await place.receive();
   const statuses: number[] = [];

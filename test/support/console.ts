@@ -127,7 +127,7 @@ export async function confirmed(
   while (state.state === 'asking' && state.asked !== null) {
     const { type: answer, digest } = state.asked;
     await send(`/api/operations/${state.id}/confirm`, { answer, digest });
-    state = await reached(state.id, 'asking', 'done', 'failed', 'cancelled');
+    state = await reached(state.id, 'asking', 'done', 'failed', 'canceled');
   }
   return state;
 }

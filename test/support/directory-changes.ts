@@ -98,7 +98,7 @@ interface Truth {
   readonly isCertain: boolean;
 }
 
-/** The people of a directory while it changes. The first one stays as it is: somebody is always there. */
+/** The people of a directory while it changes. The first one stays as it is: someone is always there. */
 export class ChangingStaff {
   readonly accounts: readonly Account[];
   readonly #source: Source;
@@ -213,7 +213,7 @@ export class ChangingStaff {
     }
   }
 
-  /** Gives the name of a user's account to somebody new; who has it gets another one. */
+  /** Gives the name of a user's account to someone new; who has it gets another one. */
   #replace(id: string, isActive: boolean): void {
     const name = this.accounts.find(({ person }) => person.id === id)?.username ?? '';
     for (const each of this.#people.values())

@@ -13,8 +13,8 @@ export const PAGINGS = ['no fault', 'lost page', 'repeated page', 'empty page', 
 /** What is wrong with the answers to questions for one user. */
 export const REPLIES = [
   'no fault',
-  'nobody found',
-  'nobody found by id',
+  'no one found',
+  'no one found by id',
   'refused',
   'filter not understood',
   'filter ignored',
@@ -92,9 +92,9 @@ export function replyTo<User>(
 ): readonly User[] | 'refused' | 'not understood' | 'unexpected form' {
   const isId = by === 'id';
   switch (replies) {
-    case 'nobody found':
+    case 'no one found':
       return [];
-    case 'nobody found by id':
+    case 'no one found by id':
       return isId ? [] : people.filter(matches);
     case 'filter not understood':
       return isId ? people.filter(matches) : 'not understood';

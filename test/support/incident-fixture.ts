@@ -13,7 +13,7 @@ import { databaseFixture, fixture } from './fixture.ts';
 import { refreshToken } from './memory-refresh-tokens.ts';
 import { token } from './tokens.ts';
 
-/** Everything there is, for everybody. */
+/** Everything there is, for everyone. */
 export const ALL: LockdownScope = { kind: 'all' };
 
 /** What a lockdown of everything does by default, and deactivates users. */

@@ -70,7 +70,7 @@ export class IncidentLoad {
     this.#url = url;
   }
 
-  /** Logs everybody in, begins, and returns once something was accepted by each way. */
+  /** Logs everyone in, begins, and returns once something was accepted by each way. */
   static async start(url: string, size: LoadSize): Promise<IncidentLoad> {
     const load = new IncidentLoad(url);
     try {
@@ -102,7 +102,7 @@ export class IncidentLoad {
         this.#refresh(pair);
       });
     }
-    // Nobody begins before all are logged in: logins among the work of the others would take minutes.
+    // No one begins before all are logged in: logins among the work of the others would take minutes.
     for (const user of begin) user();
     await until(() => this.#failure !== null || WAYS.every((way) => this.accepted.has(way)));
   }

@@ -118,7 +118,7 @@ class Cluster {
     return status(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
   }
 
-  /** Null for credentials that are not valid. Without any, everybody is `system:anonymous`. */
+  /** Null for credentials that are not valid. Without any, everyone is `system:anonymous`. */
   #userOf({ headers, message }: StoreRequest): string | null {
     const socket = message.socket as TLSSocket;
     const certificate = socket.getPeerCertificate();
@@ -268,7 +268,7 @@ class Cluster {
     const before = JSON.stringify([[...secret.fields], [...own.paths]]);
     const fields = new Map(secret.fields);
     for (const path of own.paths) {
-      // What it applied before and leaves out now is removed, unless somebody else owns it too.
+      // What it applied before and leaves out now is removed, unless someone else owns it too.
       if (!applied.has(path) && others.every(({ paths }) => !paths.has(path))) fields.delete(path);
     }
     for (const [path, value] of applied) fields.set(path, value);

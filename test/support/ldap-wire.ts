@@ -92,10 +92,10 @@ function message(id: number, operation: number, body: (writer: BerWriter) => voi
   return writer.buffer;
 }
 
-/** Binds everybody. */
+/** Binds everyone. */
 const bindsAll: Script = ({ id }, socket) => socket.write(result(id, 'bind'));
 
-/** A server that binds everybody, unless told otherwise, and does with all other requests what the script says. */
+/** A server that binds everyone, unless told otherwise, and does with all other requests what the script says. */
 export async function ldapServer(
   script: Script,
   bind = bindsAll,

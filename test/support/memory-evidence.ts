@@ -116,7 +116,7 @@ export class MemoryEvidence implements Evidence {
     return found;
   }
 
-  /** What settings have that nobody set. */
+  /** What settings have that no one set. */
   readonly defaults = new Map<string, { readonly value: unknown } | 'unset'>();
   settingDefaults = () => Promise.resolve(this.defaults);
   settings = () => Promise.resolve(this.values);

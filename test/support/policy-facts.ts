@@ -16,7 +16,7 @@ export const installedSettings: PolicySettings = {
   OAUTH2_PROVIDER: { ACCESS_TOKEN_EXPIRE_SECONDS: 31_536_000_000, REFRESH_TOKEN_EXPIRE_SECONDS: 2_628_000 },
 };
 
-/** Facts about nobody, at {@link now}, with the settings of an installation. */
+/** Facts about no one, at {@link now}, with the settings of an installation. */
 export function facts(other: Partial<Facts> = {}): Facts {
   return {
     now,

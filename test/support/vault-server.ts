@@ -79,7 +79,7 @@ class Vault {
     return token;
   }
 
-  /** Writes a new version, as somebody else would. */
+  /** Writes a new version, as someone else would. */
   put(path: string, data: object | string, namespace = ''): void {
     const deletion = this.deleteVersionAfter;
     const version = {

@@ -5,7 +5,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { WAIT_LIMIT_MS } from './limits.ts';
 
 /**
- * Features of Chromium that tests do without. The first three are the lists below the address bar, which nobody sees
+ * Features of Chromium that tests do without. The first three are the lists below the address bar, which no one sees
  * here: pages of their own that each new window loads, with 0.7 s of processor time, while the page of the test is
  * loaded. The others are those that Playwright switches off for tests like ours: of two such lists, Chromium takes the
  * last one.
@@ -33,7 +33,7 @@ export async function startChromium(executablePath: string): Promise<Browser> {
   return browser;
 }
 
-/** Pictures wait until colours and the navigation have changed. */
+/** Pictures wait until colors and the navigation have changed. */
 const TRANSITION_MS = 500;
 
 /** Takes pictures of a page, light, dark and narrow, into the folder that TEST_SCREENSHOTS names, if it does. */
@@ -58,7 +58,7 @@ export async function takePictures(page: Page, name: string): Promise<void> {
 /** The impacts that keep users out, from the least. */
 const IMPACTS = ['minor', 'moderate', 'serious', 'critical'] as const;
 
-/** What axe finds in a page as it is, from an impact upwards; of its colours in the dark theme as well. */
+/** What axe finds in a page as it is, from an impact upwards; of its colors in the dark theme as well. */
 export async function barriers(
   page: Page,
   from: (typeof IMPACTS)[number] = 'serious',
@@ -86,7 +86,7 @@ export async function barriers(
       { only: rules, meant: impacts },
     );
   const found = await find(null);
-  // Without motion, colours change at once.
+  // Without motion, colors change at once.
   await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
   const inDark = await find(['color-contrast']);
   await page.emulateMedia({ colorScheme: null });

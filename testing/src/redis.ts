@@ -110,7 +110,7 @@ export function makeCertificate(
   return { ca, cert, key };
 }
 
-/** A port of this machine on which nobody listens. */
+/** A port of this machine on which no one listens. */
 export async function freePort(): Promise<number> {
   const server = net.createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));

@@ -1,7 +1,7 @@
 import { onTestFinished, vi } from 'vitest';
 import { until } from './until.ts';
 
-/** A clock that stands still while anybody works, and jumps to the next instant that somebody waits for. */
+/** A clock that stands still while anybody works, and jumps to the next instant that someone waits for. */
 export class VirtualClock {
   #now: number;
   readonly #waiting = new Map<symbol, { readonly at: number; readonly wake: () => void }>();
@@ -14,7 +14,7 @@ export class VirtualClock {
     return new Date(this.#now);
   }
 
-  /** Sets it, as an administrator or a time server would: nobody is woken. */
+  /** Sets it, as an administrator or a time server would: no one is woken. */
   set(instant: string): void {
     this.#now = Date.parse(instant);
   }

@@ -136,7 +136,7 @@ function tlsOf(value: (keyword: string) => string | undefined, environment: Envi
     return file !== null && existsSync(file) ? file : undefined;
   };
   const rootCertificate = value('sslrootcert') ?? home('root.crt');
-  // As libpq 18: the authorities of the system sign certificates for everybody, so that only the name tells the server.
+  // As libpq 18: the authorities of the system sign certificates for everyone, so that only the name tells the server.
   const mode = value('sslmode') ?? (rootCertificate === 'system' ? 'verify-full' : 'prefer');
   if (!isTlsMode(mode)) {
     throw new TokenctlError('configuration', `Invalid sslmode: ${mode}`, {

@@ -46,7 +46,7 @@ export async function openEmbedded(folder: string | null): Promise<Database> {
   const { query, execute } = queryable(engine);
   const current = new AsyncLocalStorage<{ isOpen: boolean }>();
   // There is one connection: a statement outside the transaction that its own work waits for would wait for ever,
-  // and everybody after it.
+  // and everyone after it.
   const requireOutside = () => {
     if (current.getStore()?.isOpen) throw new Error('a statement outside the transaction it is part of');
   };

@@ -160,7 +160,7 @@ export function readSecurityEvent(claims: Readonly<Record<string, unknown>>): Se
   if (typeof iat !== 'number') throw invalid('the claim iat is missing');
   const entries = eventEntries(events);
   if (entries.some(([uri]) => uri.startsWith(OPENID))) {
-    // Shared Signals 1.0, section 4.1.2: a token with `sub` could be taken for one that logs somebody in.
+    // Shared Signals 1.0, section 4.1.2: a token with `sub` could be taken for one that logs someone in.
     if (claims['sub'] !== undefined) throw invalid('the claim sub is not allowed, use sub_id');
     // Section 4.1.7: nor one with `exp`.
     if (claims['exp'] !== undefined) throw invalid('the claim exp is not allowed');

@@ -174,7 +174,7 @@ async function verify(
       (result) => result,
     )
     .catch((error: unknown) => {
-      begun.cancelled();
+      begun.canceled();
       service.metrics.authenticated('password', 'slowed');
       throw error;
     });

@@ -22,7 +22,7 @@ interface BegunAttempt {
   /** To be called if the password was correct. */
   readonly succeeded: () => void;
   /** To be called if the password was not verified. */
-  readonly cancelled: () => void;
+  readonly canceled: () => void;
 }
 
 /** Wrong passwords for one name from one network: ten, then one in six seconds. */
@@ -95,7 +95,7 @@ export class PasswordLimits {
         giveBack();
         this.#proven.take(pair);
       },
-      cancelled: () => {
+      canceled: () => {
         this.#pairs.giveBack(pair, ofPair);
         giveBack();
       },
@@ -113,7 +113,7 @@ export class PasswordLimits {
         this.#device.forget(id);
         this.#devices.giveBack(user, ofDevices);
       },
-      cancelled: () => {
+      canceled: () => {
         this.#device.giveBack(id, ofDevice);
         this.#devices.giveBack(user, ofDevices);
       },

@@ -65,7 +65,7 @@ ${page.main}
 }
 
 /**
- * The one style sheet: in the colours of the web interface, light and dark as the browser wishes. Text and
+ * The one style sheet: in the colors of the web interface, light and dark as the browser wishes. Text and
  * lines keep the contrast that WCAG 2.2 asks for at level AA.
  */
 export const STYLE = `

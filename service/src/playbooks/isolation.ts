@@ -80,7 +80,7 @@ const ETC_OF_NETWORK = [
 ];
 
 const PASSWD = `root:x:0:0:root:/nonexistent:/usr/sbin/nologin
-nobody:x:${NOBODY}:${NOBODY}:job:${SANDBOX.home}:/bin/sh
+no one:x:${NOBODY}:${NOBODY}:job:${SANDBOX.home}:/bin/sh
 `;
 const GROUP = `root:x:0:\nnogroup:x:${NOBODY}:\n`;
 
@@ -199,7 +199,7 @@ export async function prepareStart(
   };
 }
 
-/** bubblewrap itself has nothing of the service's environment, and root's runs as nobody: leaving the sandbox is not enough. */
+/** bubblewrap itself has nothing of the service's environment, and root's runs as no one: leaving the sandbox is not enough. */
 function processOptions(): Start['options'] {
   return { env: { PATH: PROGRAMS }, ...(isRoot() && { uid: NOBODY, gid: NOBODY }) };
 }

@@ -9,7 +9,7 @@ import { list } from '../listing/listing.ts';
 import { pathId } from './request-values.ts';
 import { leadingFields } from './resource.ts';
 
-/** The only type of credentials. It is part of the service: nobody made it. */
+/** The only type of credentials. It is part of the service: no one made it. */
 export const MACHINE_TYPE = { id: 1, name: 'Machine', kind: 'ssh', namespace: 'ssh', managed: true } as const;
 
 /** Its values in SQL. With their types, since rows cannot be sorted by constants. */

@@ -126,7 +126,7 @@ export async function changeHolder(
 /**
  * Whether the caller may give a role to a user or take it. Members, admins and auditors of an organization:
  * see {@link canAssignRole}. Other roles give no rights over their holders: the organization's admins assign
- * them to everybody, the admins of the object to users that they see.
+ * them to everyone, the admins of the object to users that they see.
  */
 export async function mayAssign(
   transaction: Queryable,

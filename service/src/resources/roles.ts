@@ -246,7 +246,7 @@ async function seenRole({ service, caller, params }: Exchange): Promise<RoleReco
   return role;
 }
 
-/** Lists the roles of these ids, which somebody has, each with whether the caller may take it from them. */
+/** Lists the roles of these ids, which someone has, each with whether the caller may take it from them. */
 async function listHeld(exchange: Exchange, among: Sql): Promise<unknown> {
   const { service, caller } = exchange;
   const { user } = caller;

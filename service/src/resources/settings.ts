@@ -65,7 +65,7 @@ function categoryDefinitions(exchange: Exchange): readonly SettingDefinition[] {
   return definitionsOf(exchange);
 }
 
-/** The same for everybody, without values: OPTIONS describes them, as on the controller. */
+/** The same for everyone, without values: OPTIONS describes them, as on the controller. */
 function definitionsOf({ params }: Exchange): readonly SettingDefinition[] {
   const { category = '' } = params;
   if (!Object.hasOwn(CATEGORIES, category)) throw notFound();

@@ -64,7 +64,7 @@ const PURPOSES = [
 ];
 
 const APPLICATIONS: readonly SampleApplication[] = [
-  { name: 'Service catalogue', grant: 'authorization-code', client: 'confidential' },
+  { name: 'Service catalog', grant: 'authorization-code', client: 'confidential' },
   { name: 'Night runner', grant: 'password', client: 'confidential' },
   { name: 'Mobile approvals', grant: 'authorization-code', client: 'public' },
   { name: 'Reporting', grant: 'password', client: 'confidential' },

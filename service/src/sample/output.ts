@@ -23,7 +23,7 @@ interface Counts {
   failed: number;
 }
 
-/** What `ansible-playbook` prints of a run, with its default callback and without colours. */
+/** What `ansible-playbook` prints of a run, with its default callback and without colors. */
 export function printRun(
   { play, tasks }: SamplePlaybook,
   hosts: readonly string[],

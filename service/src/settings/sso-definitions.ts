@@ -204,7 +204,7 @@ const AZURE: Parts = {
   ...events('azuread-oauth2'),
 };
 
-/** A provider whose certificate nobody verifies could be anybody. */
+/** A provider whose certificate no one verifies could be anybody. */
 function checkVerified(value: unknown): Checked {
   const checked = checkBoolean(value);
   if ('problem' in checked || checked.value === true) return checked;

@@ -48,7 +48,7 @@ export interface Identity {
   readonly attributes: ReadonlyMap<string, readonly string[]>;
   /** Attributes or claims of which the provider has values that were not read: {@link withheldBy}. */
   readonly withheld?: readonly string[];
-  /** Why no user is created for this account: its id may be another id of somebody who has a user. Absent if one may be. */
+  /** Why no user is created for this account: its id may be another id of someone who has a user. Absent if one may be. */
   readonly noNewUser?: string | undefined;
 }
 

@@ -54,7 +54,7 @@ export async function linkedUser(
   });
 }
 
-/** PostgreSQL stores no NUL, and an account without an id would be everybody's. */
+/** PostgreSQL stores no NUL, and an account without an id would be everyone's. */
 function requireStorable({ uid, username, email, firstName, lastName }: Identity): void {
   const values = { uid, username, email, 'first name': firstName, 'last name': lastName };
   const [broken] = Object.entries(values).find(([, value]) => value.includes('\0')) ?? [];

@@ -34,7 +34,7 @@ export interface EventOutcome {
   readonly kind: SignalKind | null;
   readonly issuer: string;
   readonly id: string;
-  /** `repeated` was carried out before; `unknown` is about nobody who has an account here. */
+  /** `repeated` was carried out before; `unknown` is about no one who has an account here. */
   readonly result: 'ended' | 'repeated' | 'unknown' | 'nothing';
   readonly users: readonly number[];
   readonly ended: Ended;
@@ -181,7 +181,7 @@ export class ProviderEvents {
   }
 
   /**
-   * Carries out an event, unless that was done before; `act` returns null if it is about nobody here. Throws
+   * Carries out an event, unless that was done before; `act` returns null if it is about no one here. Throws
    * SignalRefusal if its `jti` was used for another user or kind: the provider would take that one for ended.
    */
   async #once(

@@ -121,7 +121,7 @@ export function isUsernameTaken(database: Queryable, username: string, except: n
   );
 }
 
-/** The same, and lets nobody else take such a name until the transaction ends. */
+/** The same, and lets no one else take such a name until the transaction ends. */
 export async function claimUsername(
   transaction: Queryable,
   username: string,

@@ -177,7 +177,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       await heading(page, 'Users');
       await page.getByText('Deleted 1 user.').waitFor();
       expect((await admin.get(`/api/v2/users/${id}/`)).status).toBe(404);
-      // Nobody deactivates themselves.
+      // No one deactivates themselves.
       await page.goto(`${service.url}/users/1`);
       await page.getByText('Active', { exact: true }).waitFor();
       expect(await page.getByRole('button', { name: 'Deactivate' }).count()).toBe(0);

@@ -59,7 +59,7 @@ describe('attacks on OpenID Connect', () => {
     ['without an end', { claims: ({ exp: _, ...claims }) => claims }],
     ['that is not valid yet', { claims: (claims) => ({ ...claims, nbf: Number(claims['iat']) + 600 }) }],
     ['without a subject', { claims: ({ sub: _, ...claims }) => claims }],
-    ['that nobody signed', { algorithm: 'none' }],
+    ['that no one signed', { algorithm: 'none' }],
     ['signed with a key that is not published', { foreignKey: true }],
     ['whose header names another algorithm', { algorithm: 'HS256' }],
   ])('fail: an id token %s', async (_name, forgery) => {
@@ -102,7 +102,7 @@ describe('attacks on OpenID Connect', () => {
     await expectRefused(service, { browser: second.browser, stop }, 'unverified');
   });
 
-  it("fail: somebody else's code in one's own login", async () => {
+  it("fail: someone else's code in one's own login", async () => {
     const victim = await begin();
     const attacker = await begin();
     const code = new URL(victim.back).searchParams.get('code');
@@ -110,7 +110,7 @@ describe('attacks on OpenID Connect', () => {
     await expectRefused(service, { browser: attacker.browser, stop }, 'unverified');
   });
 
-  it('fail: an answer that is carried into another browser, to log it in as somebody else', async () => {
+  it('fail: an answer that is carried into another browser, to log it in as someone else', async () => {
     const attacker = await begin();
     const victim = new Browser();
     await expectRefused(

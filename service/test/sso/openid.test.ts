@@ -101,7 +101,7 @@ describe('OpenID Connect', () => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  it('gives a user whose name or address somebody has already an account of its own', async () => {
+  it('gives a user whose name or address someone has already an account of its own', async () => {
     const before = (await admin().get('/api/v2/users/?username=admin')).json.results[0];
     await admin().patch(`/api/v2/users/${before?.id}/`, { email: 'admin@example.org' });
     const { browser } = await viaGoogle('g-2');
@@ -111,14 +111,14 @@ describe('OpenID Connect', () => {
     expect((await browser.open(`${service.url}/api/v2/settings/authentication/`)).status).toBe(403);
   });
 
-  it('gives nobody a name that looks like that of somebody else', async () => {
+  it('gives no one a name that looks like that of someone else', async () => {
     const nameOf = async (account: string) =>
       (await whoIs(service, (await viaGoogle(account)).browser))?.username;
     expect(await nameOf('g-5')).toMatch(/^ADMIN-\d+$/);
     expect(await nameOf('g-6')).toMatch(/^\u0430dmin-\d+$/);
   });
 
-  it('takes no address that nobody verified, also not for a role', async () => {
+  it('takes no address that no one verified, also not for a role', async () => {
     await set(service, 'google-oauth2', {
       SOCIAL_AUTH_GOOGLE_OAUTH2_USER_FLAGS_BY_ATTR: {
         is_superuser_attr: 'email',

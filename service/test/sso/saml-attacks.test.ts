@@ -192,7 +192,7 @@ describe('attacks on SAML', () => {
     await expectRefused(service, { browser: other.browser, stop }, 'unverified');
   });
 
-  it('fail: an answer that is carried into another browser, to log it in as somebody else', async () => {
+  it('fail: an answer that is carried into another browser, to log it in as someone else', async () => {
     const attacker = await beginSamlLogin(service, { idp });
     const victim = await beginSamlLogin(service, { idp });
     const response = await idp.answer(idp.parts(attacker.request, 'mallory'));

@@ -43,7 +43,7 @@ describe('providers that do not answer as they should', () => {
     await provider.close();
   });
 
-  it('are given up, and hold up nobody else meanwhile', async () => {
+  it('are given up, and hold up no one else meanwhile', async () => {
     let isAnswered = false;
     const waiting = logIn(`${provider.url}/silent`).finally(() => {
       isAnswered = true;
@@ -58,7 +58,7 @@ describe('providers that do not answer as they should', () => {
     await expectRefused(service, await logIn(`${provider.url}/endless`), 'unverified');
   });
 
-  it.each(['a/b', 'a?b', 'user@a', '['])('are sent nobody back to the host %j', async (host) => {
+  it.each(['a/b', 'a?b', 'user@a', '['])('are sent no one back to the host %j', async (host) => {
     const { request } = await import('node:http');
     const status = await new Promise((resolve, reject) => {
       const asked = request(`${service.url}/sso/login/google-oauth2/`, { headers: { host } }, (answer) => {

@@ -31,7 +31,7 @@ interface JobEvent {
   readonly end_line: number;
 }
 
-/** Colours of a terminal, which a controller's output has. */
+/** Colors of a terminal, which a controller's output has. */
 const TERMINAL_CODES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, 'g');
 /** What is shown at most, from the end: browsers become slow with more. */
 const MAX_SHOWN = 1_000_000;

@@ -24,7 +24,7 @@ import {
   type TaskResult,
 } from './playbook-output.ts';
 
-/** The results by their names, and the colours of their labels. */
+/** The results by their names, and the colors of their labels. */
 const RESULTS = {
   ok: ['OK', { color: 'green' }],
   changed: ['Changed', { color: 'orange' }],

@@ -34,7 +34,7 @@ const NONE = Object.fromEntries(COUNTS.map((name) => [name, 0])) as Readonly<Rec
 /** What is counted for a host. */
 type Count = (typeof COUNTS)[number];
 
-/** What a line is, for its colour. A letter each, so that the kinds of many lines are one text. */
+/** What a line is, for its color. A letter each, so that the kinds of many lines are one text. */
 export const LINE_KINDS = {
   h: 'heading',
   o: 'ok',

@@ -21,7 +21,7 @@ interface NoticeResult {
   readonly error: unknown;
 }
 
-/** Everybody of the configuration who is told what happens. */
+/** Everyone of the configuration who is told what happens. */
 export class Recipients {
   /** The notifiers by name, for jobs that send notices themselves. */
   readonly notifiers: ReadonlyMap<string, Notifier>;

@@ -33,7 +33,7 @@ export class HeldNotices {
   send(): void {
     if (this.#sending !== null || performance.now() < this.#next) return;
     this.#sending = this.#send()
-      .catch((error: unknown) => this.#options.log.error({ err: error }, 'held signals: nobody was told'))
+      .catch((error: unknown) => this.#options.log.error({ err: error }, 'held signals: no one was told'))
       .finally(() => {
         this.#sending = null;
       });
@@ -54,7 +54,7 @@ export class HeldNotices {
     for (const [index, result] of sent.entries())
       if (result.status === 'rejected')
         log.error({ to: notifiers[index]?.name, reason: String(result.reason) }, 'notice not delivered');
-    if (notifiers.length === 0) log.warn({ held: held.length }, 'signals are held, and nobody is told');
+    if (notifiers.length === 0) log.warn({ held: held.length }, 'signals are held, and no one is told');
     if (notifiers.length === 0 || sent.some(({ status }) => status === 'fulfilled'))
       await store.markTold(held.map(({ id }) => id));
   }

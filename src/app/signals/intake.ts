@@ -29,7 +29,7 @@ import type { Clock } from '../../operations/ports/clock.ts';
 import type { NewSignal, Recorded, SignalRoute, SignalStore } from '../../operations/ports/signals.ts';
 import type { RevocationAnswer, SignalIntake } from '../../signals/receiver.ts';
 
-/** The reason of a signal about nobody here. */
+/** The reason of a signal about no one here. */
 const NO_USER = 'No user matches the subject';
 /** How long the number of waiting signals is taken for the present one, in milliseconds. */
 const BACKLOG_AGE_MS = 1_000;

@@ -7,7 +7,7 @@ const PAUSE_MS = 3_600_000;
 
 /**
  * Tells people that events of a transmitter are refused: it does not send them again, so that a wrong audience or key would
- * leave everybody's access as it is, with nobody aware of it.
+ * leave everyone's access as it is, with no one aware of it.
  */
 export class RefusalNotices {
   readonly #notifiers: readonly { readonly name: string; readonly notifier: Notifier }[];

@@ -104,7 +104,7 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
     );
     if (notifiers.length === 0)
       notify(
-        'Warning: nobody is told about events that wait for a decision: add recipients to scheduler.notify.',
+        'Warning: no one is told about events that wait for a decision: add recipients to scheduler.notify.',
       );
     for (const [name, { push, audience }] of Object.entries(settings.transmitters))
       if (push !== undefined && audience === undefined)

@@ -55,7 +55,7 @@ export async function openQueue(settings: SignalsSettings, environment: Environm
   });
 }
 
-/** Whether a subject is somebody here. */
+/** Whether a subject is someone here. */
 type FoundSubject = 'user' | 'none' | 'doubt' | 'unknown';
 
 /** Names this process in the queue. */

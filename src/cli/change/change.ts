@@ -231,7 +231,7 @@ function notMore({ code, cause }: Refusal): TokenctlError {
 
 /**
  * Carries a change out to its end.
- * @param confirm Shows the plan, and returns once it is confirmed; by default nobody is asked.
+ * @param confirm Shows the plan, and returns once it is confirmed; by default no one is asked.
  * @throws TokenctlError `not_confirmed`, and as {@link firstStep} and its steps.
  */
 export async function carryOut<Json>(

@@ -85,7 +85,7 @@ export async function execFlow(request: ExecRequest): Promise<PlannedChange<Ende
         list(
           'Record the end of the token in the audit log, and create it.',
           'Run the program.',
-          'Revoke the token when the program ends, on a signal, or once its time is over, and verify that.',
+          'Revoke the token when the program ends, on a signal, or once its time is up, and verify that.',
         ),
       ),
     ],
@@ -208,7 +208,7 @@ async function announce(
   if (!ends && credential !== 'database_role') writeNotice(`If tokenctl is killed: ${text}`);
   if (!hasHost)
     writeNotice(
-      'The program is not told where the controller is: no one REST context names this database (databaseContext).',
+      'The program is not told where the controller is: no single REST context names this database (databaseContext).',
     );
 }
 
@@ -240,7 +240,7 @@ async function endInTime(
     }
     const failure = await endNow(request, made);
     if (failure === undefined) {
-      writeNotice(`Token ${made.token.id} is revoked: its time is over. The program goes on without it.`);
+      writeNotice(`Token ${made.token.id} is revoked: its time is up. The program goes on without it.`);
       return true;
     }
     writeNotice(`Error: ${failure.message}. It is tried again when the program ends.`);
@@ -284,7 +284,7 @@ async function endNow(
   } catch (error) {
     if (!(error instanceof TokenctlError)) throw error;
     return new TokenctlError('partly_done', `Token ${made.token.id} was not revoked: ${error.message}`, {
-      hint: `${hint}, or once its time is over: ${endDueCommand(context)}`,
+      hint: `${hint}, or once its time is up: ${endDueCommand(context)}`,
       cause: error,
     });
   } finally {

@@ -21,7 +21,7 @@ export const accountFlags = inGroup('CHANGE', {
   ticket: string({ summary: 'The ticket of the change, for the audit log.', helpValue: 'ID' }),
 });
 
-/** For commands that ask nobody. */
+/** For commands that ask no one. */
 export const dryRunFlag = inGroup('CHANGE', {
   'dry-run': boolean({ summary: 'Show what would change, without changing it.' }),
 });

@@ -14,7 +14,7 @@ import {
 } from './offboarding-flow.ts';
 
 /**
- * Asks a directory who has left, and plans to offboard them like users who were named. If nobody has left,
+ * Asks a directory who has left, and plans to offboard them like users who were named. If no one has left,
  * the answer is recorded. Throws as `askDirectory` and {@link offboardingFlow}.
  */
 export async function goneUsersFlow(
@@ -49,7 +49,7 @@ export async function goneUsersFlow(
     ...answerDocument(answer),
     lines(
       answer.doubtful.length === 0
-        ? `By the directory ${name}, nobody has left. Nothing was changed.`
+        ? `By the directory ${name}, no one has left. Nothing was changed.`
         : `Whether the users in doubt have left is not known; by the directory ${name}, no other user has left. Nothing was changed.`,
     ),
   ];

@@ -71,7 +71,7 @@ export async function meantScope(
   }
 }
 
-/** What one person may always do alone: everybody else works on. */
+/** What one person may always do alone: everyone else works on. */
 export function isOfOneUser(scope: LockdownScope): boolean {
   return scope.kind === 'users' && scope.names.length === 1;
 }

@@ -32,7 +32,7 @@ import { localMeasures, localSteps } from './local-access.ts';
 /** What `users offboard` prints with `--json`. Without a change, most members of the report are null. */
 export interface OffboardingJson extends MaybeMade<UserOffboardingReport> {
   readonly dryRun: boolean;
-  /** Null if nobody has left by the directory of --gone. */
+  /** Null if no one has left by the directory of --gone. */
   readonly plan: UserOffboardingPlan | null;
   /** What the directory of --gone answered; absent without it. */
   readonly directory?: DirectoryAnswer;

@@ -83,7 +83,7 @@ function statusDocument({ incidents, left, elsewhere, stream }: Incidents, descr
   ];
 }
 
-/** What lifts left, in short: nobody else knows why these users are deactivated. */
+/** What lifts left, in short: no one else knows why these users are deactivated. */
 function leftPart(left: readonly IncidentStatus[], { address, context }: TargetDescription): Part {
   return lines(
     left.length > 0 && [

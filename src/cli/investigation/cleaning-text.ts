@@ -113,7 +113,7 @@ function actText(planned: Planned, { isBrief }: Detail): string {
 function authorText({ by = [], first, last }: Planned['item']): string {
   if (first === undefined) return '';
   const who =
-    by.length === 0 ? 'by nobody who is recorded' : `by ${by.map(({ username }) => username).join(', ')}`;
+    by.length === 0 ? 'by no one who is recorded' : `by ${by.map(({ username }) => username).join(', ')}`;
   const [from, to] = [secondText(first), secondText(last ?? first)];
   return `: ${who}, ${from}${to === from ? '' : ` to ${to}`}`;
 }

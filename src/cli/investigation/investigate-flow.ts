@@ -62,7 +62,7 @@ async function knownOf(runtime: Runtime, investigation: Investigation): Promise<
   return await gatherRecord({ log, description, incident, investigations: [], shown: investigation });
 }
 
-/** What to type next, where something remains that nobody decided about. */
+/** What to type next, where something remains that no one decided about. */
 function nextText(
   investigation: Investigation,
   { out, known }: { out: string; known: KnownItems },

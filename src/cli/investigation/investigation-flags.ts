@@ -81,7 +81,7 @@ export const markFlags = {
     exclusive: ['handed-over'],
   }),
   'handed-over': boolean({
-    summary: 'Say instead that somebody else decides about them. Needs --to and --reason.',
+    summary: 'Say instead that someone else decides about them. Needs --to and --reason.',
   }),
   to: string({
     summary: 'Who decides about what is reassigned: a person or a team.',

@@ -102,7 +102,7 @@ function decidedPart(decided: readonly CaseItem[]): Part {
   );
 }
 
-/** What somebody said to have dealt with by hand, and what is found there still. */
+/** What someone said to have dealt with by hand, and what is found there still. */
 function seenAgainPart(there: readonly CaseItem[]): Part {
   const seen = there.filter(({ fate }) => fate === 'seen_again');
   return lines(

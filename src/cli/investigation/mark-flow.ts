@@ -77,7 +77,7 @@ const SAID: Readonly<Record<MarkKind, readonly [said: (what: string, to: string)
 
 const MAX_NAME = 200;
 
-/** Who gets what is reassigned; somebody has to be able to ask, and to know why. */
+/** Who gets what is reassigned; someone has to be able to ask, and to know why. */
 function requireReceiver({ to = '', reason = '' }: MarkFlags): string {
   const missing = [...(to.trim() === '' ? ['--to'] : []), ...(reason.trim() === '' ? ['--reason'] : [])];
   if (missing.length > 0) {

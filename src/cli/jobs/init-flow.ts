@@ -146,7 +146,7 @@ async function answersOf({ runtime, flags }: InitRequest) {
 const MAX_ASKED = 3;
 
 /**
- * What the flag says, else the answer on the terminal, or the default: for an empty answer, and where nobody can be asked. After a wrong answer
+ * What the flag says, else the answer on the terminal, or the default: for an empty answer, and where no one can be asked. After a wrong answer
  * the question is asked again, so that the answers before it are not lost.
  */
 async function answer<Read>(

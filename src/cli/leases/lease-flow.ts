@@ -89,7 +89,7 @@ export async function leaseListFlow(
   });
 }
 
-/** The leases of the controller, those that are open or all: tells nobody of those that are due. */
+/** The leases of the controller, those that are open or all: tells no one of those that are due. */
 export async function leaseRows(runtime: Runtime, all: boolean): Promise<readonly LeaseJson[]> {
   const leases = await readLeases(await runtime.auditLog(), await runtime.description());
   const now = (await runtime.targetClock()).now();
@@ -127,7 +127,7 @@ export async function leaseChangeFlow(
   const { context } = description;
   const moved = leases.find((lease) => !isLeaseHere(lease, description));
   if (moved !== undefined && moved.target['context'] !== context) throw notHere(moved, description);
-  const none = end === undefined ? `No lease of ${context} is past its end.` : 'This lease is over.';
+  const none = end === undefined ? `No lease of ${context} is past its end.` : 'This lease is no longer open.';
   return {
     plan:
       leases.length === 0
@@ -228,7 +228,7 @@ async function savedExtensionFlow(
   });
 }
 
-/** Changes nothing at the controller, so that nobody is asked. That of a sunset is a decision of two persons where they are required. */
+/** Changes nothing at the controller, so that no one is asked. That of a sunset is a decision of two persons where they are required. */
 async function extensionFlow(
   { runtime, flags }: ChangeRequest<LeaseFlags>,
   { lease, saved }: { readonly lease: Lease; readonly saved?: SavedExtension },

@@ -12,7 +12,7 @@ export const djangoFlags = inGroup('DJANGO', {
   }),
   traceback: boolean({ summary: 'Show where an error occurred.' }),
   version: boolean({ summary: 'Print the version of tokenctl.' }),
-  'no-color': boolean({ summary: 'Print no colours.' }),
+  'no-color': boolean({ summary: 'Print no colors.' }),
   'force-color': boolean(NO_EFFECT),
   'skip-checks': boolean(NO_EFFECT),
   settings: string({ ...NO_EFFECT, helpValue: 'MODULE' }),

@@ -160,7 +160,7 @@ async function together({ confirmation, atMost }: Asking, { ended, ...parts }: P
   }
 }
 
-/** Where nobody is asked, no context waits for the others: an unreachable one does not delay a lockdown. The plans are shown in order. */
+/** Where no one is asked, no context waits for the others: an unreachable one does not delay a lockdown. The plans are shown in order. */
 async function apart(asking: Asking | null, { openings, ended }: Parts): Promise<readonly Part[]> {
   const show = async (context: string, asked: Asked) =>
     await asking?.confirmation.confirm(jointQuestion([{ context, asked }]));

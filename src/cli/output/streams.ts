@@ -20,7 +20,7 @@ const STYLES: Readonly<Record<Tone, Parameters<typeof styleText>[0]>> = {
   faint: 'dim',
 };
 
-/** The screen behind a stream. NO_COLOR turns colours off; FORCE_COLOR also colours what is no terminal. */
+/** The screen behind a stream. NO_COLOR turns colors off; FORCE_COLOR also colors what is no terminal. */
 export function screenOf(stream: NodeJS.WriteStream): Screen {
   const paint: Paint = (tone, text) => styleText(STYLES[tone], text, { stream });
   return {
@@ -76,7 +76,7 @@ export function wantsJson(argv: readonly string[]): boolean {
   return hasFlag(argv, '--json');
 }
 
-/** Turns colours off in this process and its children, for `--no-color`. */
+/** Turns colors off in this process and its children, for `--no-color`. */
 export function obeyNoColor(argv: readonly string[], environment: NodeJS.ProcessEnv): void {
   if (!hasFlag(argv, '--no-color')) return;
   environment['NO_COLOR'] = '1';

@@ -38,7 +38,7 @@ export interface SessionExpiryJson extends MaybeMade<SessionExpiryReport> {
 export function requireSessions({ user, all }: SessionExpiryFlags): void {
   if (user !== undefined || all === true) return;
   throw new TokenctlError('usage', 'No sessions are selected', {
-    hint: "Add --user NAME, or --all for everybody's",
+    hint: "Add --user NAME, or --all for everyone's",
   });
 }
 

@@ -106,7 +106,7 @@ export async function connectFlow({
 /** A stream, and whether its verification event arrived; null where none was asked for. */
 type Connection = ConnectedStream & Pick<ConnectionJson, 'verified'>;
 
-/** Nobody agreed to a new one. */
+/** No one agreed to a new one. */
 function streamGone(name: string, { id }: EventStream): TokenctlError {
   return new TokenctlError('plan_outdated', `The stream ${id} of ${name} was deleted a moment ago`, {
     hint: 'Run it again.',

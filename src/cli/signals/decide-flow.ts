@@ -29,7 +29,7 @@ interface Decision extends ChangeRequest {
  * Plans to have a held event carried out, or to end it without an act. The decision is in the audit log before it is made.
  *
  * @throws TokenctlError `not_found`, `usage` for an event that is not held, and as the queue; its act `audit_unavailable`, and `busy`
- * where somebody else decided
+ * where someone else decided
  */
 export async function decideFlow(
   decision: Decision,
@@ -94,7 +94,7 @@ async function decide(store: SignalStore, signal: Signal, request: Decision): Pr
     machineClock.now(),
   );
   if (!made)
-    throw new TokenctlError('busy', `Somebody else decided about ${signal.id.slice(0, SHOWN_DIGITS)}`, {
+    throw new TokenctlError('busy', `Someone else decided about ${signal.id.slice(0, SHOWN_DIGITS)}`, {
       hint: 'Look at it with `tokenctl signals list`.',
     });
 }

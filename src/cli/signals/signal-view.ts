@@ -14,7 +14,7 @@ export interface SignalJson
   readonly subject: string | null;
   readonly action: string;
   readonly state: string;
-  /** Who released or dismissed it; null for nobody. */
+  /** Who released or dismissed it; null for no one. */
   readonly decidedBy: string | null;
 }
 

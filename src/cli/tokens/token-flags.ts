@@ -27,7 +27,7 @@ export const listFlags = {
   }),
   'count-by': option({ options: ['user', 'organization', 'team', 'application', 'scope'] as const })({
     summary:
-      'Count the tokens by their users, by the organizations or teams of these, or by what else; the most first.',
+      'Count the tokens by their users, by the organizations or teams of these, or by what else, in descending order.',
     exclusive: ['columns', 'sort', 'last-used'],
   }),
   ...csvFlag,

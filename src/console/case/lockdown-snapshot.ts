@@ -46,7 +46,7 @@ interface Made {
   readonly tokens: readonly (number | null)[];
 }
 
-/** From when on deeds count as the thief's, and what that time is: said by somebody, when the stolen token was made, or a guess. */
+/** From when on deeds count as the thief's, and what that time is: said by someone, when the stolen token was made, or a guess. */
 export interface Beginning {
   /** RFC 3339, by the clock of the controller. */
   readonly at: string;
@@ -69,7 +69,7 @@ export interface LockdownSnapshot {
   /** What was said of the theft at the lockdown. */
   readonly theft: Theft;
   readonly beginning: Beginning;
-  /** The other lockdowns of the same theft that nobody lifted, by the audit log. */
+  /** The other lockdowns of the same theft that no one lifted, by the audit log. */
   readonly others: readonly OtherLockdown[];
   /** The reason and the ticket of the lockdown. */
   readonly account: { readonly reason: string; readonly ticket: string };
@@ -148,7 +148,7 @@ export class LockdownSnapshots {
 
 const DAY_MS = 86_400_000;
 
-/** Nothing was done with a token before it was made; and where nobody gave a time, too early lists more, too late misses it. */
+/** Nothing was done with a token before it was made; and where no one gave a time, too early lists more, too late misses it. */
 function beginningOf({ since }: Incident, theft: Theft, made: string | undefined): Beginning {
   const given: Beginning =
     theft.since === undefined

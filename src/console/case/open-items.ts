@@ -63,7 +63,7 @@ export async function closingOf(runtime: Runtime, id: string): Promise<Document 
     return [
       lines(
         main === undefined
-          ? `${closes} Nobody investigated what was done: what the intruder left is not known.`
+          ? `${closes} No one investigated what was done: what the intruder left is not known.`
           : `${closes} What was done belongs to the case ${main}.`,
       ),
     ];
@@ -85,7 +85,7 @@ export async function closingOf(runtime: Runtime, id: string): Promise<Document 
     ),
     ...open.map(({ fate, what, count, named }) => {
       const title = `${what}: ${countText(count, 'item')}`;
-      // The form above the plan names them as well; what nobody dealt with is in view all the same.
+      // The form above the plan names them as well; what no one dealt with is in view all the same.
       const isFolded = fate === 'handed_over' || fate === 'by_hand';
       return folded(
         isFolded && title,

@@ -1,4 +1,4 @@
-/** What somebody decided about the items of a case, as one change with one confirmation. */
+/** What someone decided about the items of a case, as one change with one confirmation. */
 
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Ending, PlannedChange } from '../../cli/change/change.ts';

@@ -79,7 +79,7 @@ export function summaryOf(
     found: items.filter(isStillThere).length,
     /** What became of the items since, each counted once; `remaining` is what is to be cleaned, marked or resolved manually. */
     remaining: remaining.length,
-    /** How many of these somebody said before to have dealt with by hand. */
+    /** How many of these someone said before to have dealt with by hand. */
     seenAgain: count('seen_again'),
     byHand: count('by_hand'),
     handedOver: count('handed_over'),
@@ -203,7 +203,7 @@ function shownItem(
     /** The values that this sets back; null where it does something else. */
     setsBack: isEnded ? setBackText({ item, ...ending }) : null,
     page: pageOf(item, of, ways),
-    /** Perhaps the work of somebody else: it is cleaned only where it is picked. */
+    /** Perhaps the work of someone else: it is cleaned only where it is picked. */
     takesNaming: takesNaming(item, of),
     rules: item.findings.map(({ rule }) => rule),
   };

@@ -1,13 +1,13 @@
-/** What somebody who locks down knows of a theft: asked once, kept with the case, and used by its first investigation. */
+/** What someone who locks down knows of a theft: asked once, kept with the case, and used by its first investigation. */
 import { z } from 'zod';
 import type { LockdownChange } from '../../cli/incident/lockdown-flow.ts';
 import { incidentId } from '../command-line.ts';
 
-/** All of it is optional: a lockdown must not wait for what nobody knows. */
+/** All of it is optional: a lockdown must not wait for what no one knows. */
 export const theftSchema = z.strictObject({
   /** The number of the stolen token. */
   token: z.number().int().positive().optional(),
-  /** When it began, as somebody said (RFC 3339). */
+  /** When it began, as someone said (RFC 3339). */
   since: z.iso.datetime().optional(),
   /** The incident of the account whose theft this one belongs to. */
   of: incidentId.optional(),

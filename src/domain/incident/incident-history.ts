@@ -174,7 +174,7 @@ export class IncidentHistory {
     const isHolder = hold !== undefined && this.#isHeld(hold, incident);
     const asLeft = hold !== undefined && (isHolder || isDeepStrictEqual(before, hold.locked));
     const holder = { id: incident, address: this.#address };
-    // What a lift left, and somebody changed since, is not left any more.
+    // What a lift left, and someone changed since, is not left any more.
     const others = hold?.holders.filter(({ isLifted }) => asLeft || isLifted !== true) ?? [];
     this.#holds.byKey.set(key, {
       lock,

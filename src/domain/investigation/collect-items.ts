@@ -221,7 +221,7 @@ function merged(
   };
 }
 
-/** Adds a change. Where there are too many, those that nobody else interrupted become one. */
+/** Adds a change. Where there are too many, those that no one else interrupted become one. */
 function withEdit(
   edits: RecordedChange['edits'],
   { field, edit }: { field: string; edit: FieldEdit },

@@ -51,7 +51,7 @@ export function readDeed(entry: StreamEntry): Deed | null {
   return { ...common, object: objectOf(entry), other: null, role: null, link: '' };
 }
 
-/** The changes that somebody made; null if the controller computed all. */
+/** The changes that someone made; null if the controller computed all. */
 function chosenChanges({ object1, changes }: StreamEntry): StreamEntry['changes'] | null {
   const fields = Object.keys(changes);
   const chosen = fields.filter((field) => !isComputedField(object1, field));

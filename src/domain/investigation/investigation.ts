@@ -66,7 +66,7 @@ const remainingStates: readonly ItemState[] = ['there', 'running', 'unknown'];
 export interface FieldChange {
   readonly field: string;
   /**
-   * The value before the actor's change, or before the last ones that nobody else interrupted; absent if hidden, or if the object was
+   * The value before the actor's change, or before the last ones that no one else interrupted; absent if hidden, or if the object was
    * created.
    */
   readonly before?: unknown;
@@ -213,7 +213,7 @@ export interface EvidenceLimit {
   readonly entries?: NamelessEntries;
 }
 
-/** The entries of the period that name nobody, those of tokenctl too. */
+/** The entries of the period that name no one, those of tokenctl too. */
 export interface NamelessEntries {
   /** Null for more than are counted. */
   readonly count: number | null;
@@ -249,7 +249,7 @@ interface StreamExtent {
   readonly withoutActor: number | null;
 }
 
-/** What the owner of a stolen token did in the period before the token was made: nobody did it with that token. */
+/** What the owner of a stolen token did in the period before the token was made: no one did it with that token. */
 export interface BeforeToken {
   /** When the token was made (RFC 3339): the theft did not begin before. */
   readonly madeAt: string;
@@ -318,11 +318,11 @@ export function stateText({
   object,
 }: Pick<InvestigationItem, 'state' | 'act' | 'object'>): string {
   if (state !== 'undone') return state.replaceAll('_', ' ');
-  if (act !== 'made') return 'set back';
+  if (act !== 'made') return 'restored';
   return object.kind === 'user' ? 'deactivated' : 'switched off';
 }
 
-/** Who did it, by name; empty where nobody is recorded. */
+/** Who did it, by name; empty where no one is recorded. */
 export function whoText({ by }: Pick<InvestigationItem, 'by'>): string {
   return by.map(({ username }) => username).join(', ');
 }

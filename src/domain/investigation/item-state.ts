@@ -94,7 +94,7 @@ interface Base extends Pick<FieldChange, 'isDefault' | 'isMixed'> {
 }
 
 /**
- * The value before the last changes of the actor that nobody else interrupted: to go back further would lose what others did. It is no
+ * The value before the last changes of the actor that no one else interrupted: to go back further would lose what others did. It is no
  * value to go back to if it holds something that the actor put in before.
  */
 function baseOf({ field, before, entry, edits }: RecordedChange): Base {

@@ -20,7 +20,7 @@ const UNRECORDED: readonly Unrecorded[] = [
   { what: 'uses of tokens' },
   { what: 'reads' },
   { what: 'new webhook keys' },
-  { what: 'cancelled jobs' },
+  { what: 'canceled jobs' },
   { what: 'hosts that were created in bulk', shownBy: 'made' },
   { what: 'credential input sources', shownBy: 'made' },
   { what: 'removed credential input sources' },

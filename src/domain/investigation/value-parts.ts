@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { parseDocument } from 'yaml';
 import { isMasked, isReference, isSameValue, referenceId } from './recorded-values.ts';
 
-/** A change of a field by the actor, or several that nobody else interrupted: raw values, which may be secrets. */
+/** A change of a field by the actor, or several that no one else interrupted: raw values, which may be secrets. */
 export interface FieldEdit {
   /** The first entry of the activity stream, which has the value before. */
   readonly entry: number;
@@ -59,7 +59,7 @@ type Left = 'none' | 'some' | 'undecided';
  * @returns `none`: nothing that the actor put in is there, and nothing that the actor took out is missing.
  * `some`: something that the actor put in is there, or an entry of a map that the actor took out is missing.
  * `undecided`: nothing that was put in is there; lines or members that the actor took out are missing, which
- * somebody may have wanted since. A list that has nothing in common with the one that the actor left was
+ * someone may have wanted since. A list that has nothing in common with the one that the actor left was
  * written anew.
  */
 export function leftOf(field: string, edits: readonly FieldEdit[], current: unknown): Left {
@@ -83,7 +83,7 @@ export function inOrder(edits: readonly FieldEdit[]): readonly FieldEdit[] {
   return edits.toSorted((a, b) => a.entry - b.entry);
 }
 
-/** Changes by entry, those that nobody else interrupted as one: each begins with the value that the one before left. */
+/** Changes by entry, those that no one else interrupted as one: each begins with the value that the one before left. */
 export function uninterrupted(field: string, edits: readonly FieldEdit[]): readonly FieldEdit[] {
   const runs: FieldEdit[] = [];
   for (const edit of inOrder(edits)) {

@@ -18,7 +18,7 @@ import {
 
 const HUNDRED_YEARS = NEVER_DAYS * DAY;
 
-/** Finds tokens that outlive everybody: the controller's default lifetime is a thousand years. */
+/** Finds tokens that outlive everyone: the controller's default lifetime is a thousand years. */
 export const neverExpires: TokenRule = {
   appliesTo: 'tokens',
   defaults: { enabled: true, severity: 'high', exceptions: [] },

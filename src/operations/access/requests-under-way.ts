@@ -170,7 +170,7 @@ export async function requestsSince(
 /** Waits until this instant, or returns at once after it. */
 export type Wait = (until: Date) => Promise<void>;
 
-/** How long to wait for a transaction where nobody asked to wait, in milliseconds. */
+/** How long to wait for a transaction where no one asked to wait, in milliseconds. */
 const LOOK_MS = 1000;
 
 const NONE_OLDER = 'Verified: no transaction from before is open.';

@@ -40,7 +40,7 @@ export class AccountIds {
     this.#directory = directory;
   }
 
-  /** Adds the accounts of a user: one that is nobody's in the directory says nothing. */
+  /** Adds the accounts of a user: one that is no one's in the directory says nothing. */
   add(accounts: UserIdentities['accounts']): void {
     for (const { provider, uid } of accounts) {
       const kind = UNDER.find((each) => calledAs(this.#directory, uid, each).length > 0);

@@ -12,7 +12,7 @@ import { confirmAbsence } from './confirm-absence.ts';
  * Asks a directory who is gone, compares its answer with the users of the target, and asks for each of those
  * whom the list does not prove to be gone. Reads only.
  * @throws TokenctlError `target_misbehaved` for an answer without users, for one whose ids are all others
- * than before, and for one without somebody who is there; `plan_too_large` for one that is suddenly smaller
+ * than before, and for one without someone who is there; `plan_too_large` for one that is suddenly smaller
  * than those of the last day; and whatever the directory and the target throw.
  */
 export async function askDirectory(options: {
@@ -31,7 +31,7 @@ export async function askDirectory(options: {
   if (users.size === 0) {
     throw new TokenctlError(
       'target_misbehaved',
-      `The directory ${name} lists no users: everybody would be gone`,
+      `The directory ${name} lists no users: everyone would be gone`,
       { hint: 'Check the account that reads it, and its search base or filter.' },
     );
   }

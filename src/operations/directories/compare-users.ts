@@ -89,7 +89,7 @@ export interface ComparedEntries {
 
 /** What a list alone does not prove of a user who is gone by it. */
 export interface Unproven {
-  /** Whether nobody in the list is the user. Otherwise it shows that one with the name is disabled, who may not be the only one. */
+  /** Whether no one in the list is the user. Otherwise it shows that one with the name is disabled, who may not be the only one. */
   readonly isMissing: boolean;
   /** By what the directory is asked for the user; empty if there is no need. */
   readonly asks: readonly Question[];
@@ -108,7 +108,7 @@ type Basis = 'account' | 'dn' | 'login' | 'email';
 
 /**
  * Compares the users of a controller with those of a directory. Gone is who matches a disabled user only, who has an account of this
- * directory with an id that is not in it, or whose known entry is not in it any more. Never on a guess: who matches several, nobody, another
+ * directory with an id that is not in it, or whose known entry is not in it any more. Never on a guess: who matches several, no one, another
  * entry than before, or by mail address only is doubtful, unless the rules say otherwise. Local users, users of other directories,
  * the caller and exceptions stay, and so do superusers if no other would be left.
  */
@@ -320,7 +320,7 @@ function judge(match: Match, directory: DirectoryUsers, rules: MatchRules): Verd
   return { why: `${verdict.evidence}, but ${entryText(directory, other)} has ${rivals.what}` };
 }
 
-/** Whether a user matches by the id of an account, which nobody else has. */
+/** Whether a user matches by the id of an account, which no one else has. */
 function isById({ asks, found }: Match, directory: DirectoryUsers): boolean {
   return asks.some(({ kind, value }) => kind === 'id' && directory.find(kind, value)[0] === found[0]);
 }

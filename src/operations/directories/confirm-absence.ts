@@ -69,7 +69,7 @@ export async function confirmAbsence(
     const isUnasked = unproven.get(user.id)?.isMissing === true && !verdicts.has(user.id);
     const reason = asksOf(user).some(({ isStrong }) => isStrong)
       ? `in one run the directory is asked for ${MAX_ASKED} users`
-      : 'nobody in the list has a value of the kind by which this user is known';
+      : 'no one in the list has a value of the kind by which this user is known';
     const why = `${user.evidence}, and not asked for: ${reason}`;
     return isUnasked ? { id: user.id, username: user.username, why } : (verdicts.get(user.id) ?? user);
   });
@@ -134,7 +134,7 @@ function controlsOf(users: DirectoryUsers): ReadonlyMap<FoundBy, Identifier> {
   return controls;
 }
 
-/** A user who may sign in and is not in the list shows that it is not whole: then nobody is gone by it. */
+/** A user who may sign in and is not in the list shows that it is not whole: then no one is gone by it. */
 function requireListed(
   { id, username }: GoneUser,
   { name, users, found }: Pick<AskedAfter, 'name' | 'users'> & { readonly found: Found },

@@ -19,7 +19,7 @@ export interface KnownItems {
   readonly provenActs: readonly OwnAct[];
 }
 
-/** Without an incident, nobody has said anything of an item. */
+/** Without an incident, no one has said anything of an item. */
 export const NOTHING_KNOWN: KnownItems = {
   marks: { legitimate: new Map(), byHand: new Map(), handedOver: new Map() },
   verified: new Map(),
@@ -28,7 +28,7 @@ export const NOTHING_KNOWN: KnownItems = {
 };
 
 /**
- * What an item is now, each counted once: there still or not checked, found again after somebody said to have dealt with it by hand,
+ * What an item is now, each counted once: there still or not checked, found again after someone said to have dealt with it by hand,
  * dealt with by hand since as a person says, left to others, marked as legitimate, cleaned and verified since, or gone, undone or
  * finished. The stolen token is none of these once it is gone.
  */

@@ -73,7 +73,7 @@ export interface IncidentRecord extends KnownItems {
 export interface IncidentReport extends IncidentRecord {
   readonly madeAt: Date;
   readonly evidence: LogEvidence;
-  /** What was read of the users of a closed incident, where somebody read it for the report. */
+  /** What was read of the users of a closed incident, where someone read it for the report. */
   readonly usersNow?: UsersNow | undefined;
 }
 

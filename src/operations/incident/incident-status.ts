@@ -223,7 +223,7 @@ async function statusOf(
   };
 }
 
-/** The users of an incident without ids whose names nobody has: deleted, or renamed. */
+/** The users of an incident without ids whose names no one has: deleted, or renamed. */
 async function missingUsers({ scope }: Incident, target: Target): Promise<readonly string[]> {
   if (scope.kind !== 'users' || scope.bound !== undefined) return [];
   const there = new Set((await usersOf(scope, target)).map(({ username }) => username));

@@ -1,7 +1,7 @@
 import { objectsIn, textOf } from '../journal/journal.ts';
 import { incidentNotes, type NotesOf } from '../journal/recorded-incidents.ts';
 
-/** Items of an incident that a cleaning found and left, because nobody confirmed what cannot be undone. */
+/** Items of an incident that a cleaning found and left, because no one confirmed what cannot be undone. */
 export interface LeftItems {
   /** The run of the last cleaning that left any. */
   readonly run: string;

@@ -27,7 +27,7 @@ const PERIOD_MS = 30 * 86_400_000;
  * Looks at the names of users before they are trusted: an intruder can rename an account and give its name to
  * a new one. The one place that does so, for all that select users by name. Reads only.
  * @param bound Who has the names now.
- * @param chosen The names that were given, where nobody needs to have them any more.
+ * @param chosen The names that were given, where no one needs to have them any more.
  * @throws TokenctlError as the target does; what the activity stream throws is in the result.
  */
 export async function nameHistory(

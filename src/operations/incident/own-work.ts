@@ -112,7 +112,7 @@ function beforeTokens(investigations: readonly Investigation[], marks: ReadonlyM
   });
 }
 
-/** A user who is the owner's own work, and of whom nothing else was found, is nobody through whom the intruder acted. */
+/** A user who is the owner's own work, and of whom nothing else was found, is no one through whom the intruder acted. */
 function withoutOwnUsers(
   chain: readonly ChainLink[],
   { items, own }: { items: readonly InvestigationItem[]; own: ReadonlyMap<string, OwnWork> },

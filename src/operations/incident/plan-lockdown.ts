@@ -227,7 +227,7 @@ async function resolveOrder(asked: PlanLockdownOptions, history: IncidentHistory
   };
 }
 
-/** The names of a scope that nobody had when they were resolved. */
+/** The names of a scope that no one had when they were resolved. */
 function missingNames(scope: LockdownScope): readonly string[] {
   if (!('names' in scope)) return [];
   const found = new Set(scope.bound?.map(({ name }) => name));

@@ -60,7 +60,7 @@ export async function planOffboarding(options: PlanOffboardingOptions): Promise<
   return { plan: anything ? plan : null, users, tokens: shares.tokens.all, unlisted, names };
 }
 
-/** Their ids by name, and the names that a directory gave: those of deactivated users were given by nobody. */
+/** Their ids by name, and the names that a directory gave: those of deactivated users were given by no one. */
 async function whoIsGone(options: PlanOffboardingOptions) {
   const { target, description, inactive, present, except } = options;
   if (present?.length === 0) {

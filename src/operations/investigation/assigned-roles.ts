@@ -141,7 +141,7 @@ function definitionItem(
 ): InvestigationItem {
   const by = (isMade ? createdBy : null) ?? modifiedBy;
   const findings: ItemFinding[] = [
-    { rule: 'custom-role', severity: 'high', message: 'It decides what everybody may do who has the role.' },
+    { rule: 'custom-role', severity: 'high', message: 'It decides what everyone may do who has the role.' },
   ];
   const item: InvestigationItem = {
     ...NOTHING,

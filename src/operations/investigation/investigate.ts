@@ -215,7 +215,7 @@ function noticed<T>(promise: Promise<T>): Promise<T> {
 
 /**
  * What the owner of a token did in the period before the token was made. It is read apart from the rest: what the intruder changed is
- * set back to what the owner left, and users whom the owner made are nobody's but the owner's.
+ * set back to what the owner left, and users whom the owner made are no one's but the owner's.
  */
 async function readBeforeToken(
   evidence: Evidence,
@@ -259,7 +259,7 @@ function told(draft: ItemDraft) {
   return { summary: summaryOf(draft), first: first.toISOString(), last: last.toISOString() };
 }
 
-/** An item of which nobody reads what became of it: without values, and without a remedy. */
+/** An item of which no one reads what became of it: without values, and without a remedy. */
 function unreadItem(draft: ItemDraft): InvestigationItem {
   return {
     ...kept(draft),

@@ -90,7 +90,7 @@ export function unknownTokenLimit(token: number, subject: InvestigationSubject):
   );
 }
 
-/** How many entries name nobody; nothing without any. */
+/** How many entries name no one; nothing without any. */
 export function namelessLimit(entries: NamelessEntries): EvidenceLimit | false {
   return entries.count !== 0 && { ...limit('no_actor', namelessText(entries)), entries };
 }

@@ -55,7 +55,7 @@ export interface KeptItem {
   readonly item: CleanedItem;
   /**
    * `by_hand`: not possible here; `changed_since`: by another user; `shared`: perhaps the work of another user, or of an unknown one; `own`: the caller's
-   * own; `legitimate`: marked as legitimate; `handed_over`: somebody else decides; `not_undoable`: nothing undoes it; `irreversible`: it can be
+   * own; `legitimate`: marked as legitimate; `handed_over`: someone else decides; `not_undoable`: nothing undoes it; `irreversible`: it can be
    * done, but was not confirmed.
    */
   readonly reason:
@@ -319,7 +319,7 @@ function isUnrecordedUser({
   return object.kind === 'user' && by.length === 0 && entryCount === 0;
 }
 
-/** Whether an item may be the work of somebody else: it is cleaned only where it is named. */
+/** Whether an item may be the work of someone else: it is cleaned only where it is named. */
 export function takesNaming(
   item: Pick<InvestigationItem, 'object' | 'by' | 'entryCount'>,
   investigation: Pick<Investigation, 'chain'>,

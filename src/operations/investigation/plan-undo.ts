@@ -187,7 +187,7 @@ const NO_SURVEY = 'A survey that was deleted is not recorded.';
 
 const NOT_UNDOABLE: Readonly<Partial<Record<CleaningAct['act'], string>>> = {
   delete: 'It was deleted: nothing brings it back.',
-  cancel: 'A cancelled job does not go on: launch it again.',
+  cancel: 'A canceled job does not go on: launch it again.',
   restore: NO_SURVEY,
 };
 

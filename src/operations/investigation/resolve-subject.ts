@@ -97,7 +97,7 @@ async function holdersOf(
     return [{ id: userIds?.get(name) ?? null, username: name }, ...(deleted === null ? [] : [deleted])];
   } catch (error) {
     if (!(error instanceof TokenctlError) || error.code !== 'not_found') throw error;
-    // Nobody has it any more.
+    // No one has it any more.
     const last = names.findLast(({ userId }) => userId !== null)?.userId;
     if (last != null) return [await named(source, last, name)];
     if (deleted === null) throw error;

@@ -114,7 +114,7 @@ function textOf({ text, entries }: EvidenceLimit, told: Told): string {
   return entries === undefined ? text : namelessText(entries, told);
 }
 
-/** How many entries name nobody, and why; with what is known of them beside those of tokenctl. Empty where all are of tokenctl. */
+/** How many entries name no one, and why; with what is known of them beside those of tokenctl. Empty where all are of tokenctl. */
 export function namelessText({ count, lack, why }: NamelessEntries, told?: Told): string {
   const { ours = 0, access = 0 } = told ?? {};
   const left = count === null ? null : Math.max(0, count - ours);

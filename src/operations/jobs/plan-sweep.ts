@@ -42,7 +42,7 @@ export interface SweepPlan {
  * Plans the revocation of what a policy finds. Reads only.
  * @returns A plan of `null` where nothing is found.
  * @throws TokenctlError `plan_too_large` where more than the allowed share of all tokens would go: a policy
- * or a target gone wrong must not lock everybody out; `unsupported` where a rule cannot be checked; `usage`
+ * or a target gone wrong must not lock everyone out; `unsupported` where a rule cannot be checked; `usage`
  * for a rule that cannot select; `interrupted`.
  */
 export async function planSweep(

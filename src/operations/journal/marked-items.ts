@@ -4,7 +4,7 @@ import { type JournalOptions, textOf } from './journal.ts';
 import { incidentNotes, incidentOfNote, type NotesOf, noteOnIncident } from './recorded-incidents.ts';
 
 /**
- * What a person may say of an item of an investigation: that it is legitimate, that somebody dealt with it by hand, or that somebody
+ * What a person may say of an item of an investigation: that it is legitimate, that someone dealt with it by hand, or that someone
  * else decides about it.
  */
 export const markKinds = ['legitimate', 'by_hand', 'handed_over'] as const;

@@ -8,7 +8,7 @@ const AT_ONCE = 1000;
 
 /**
  * Writes into the rows of tokens what the audit log says of their ends: the end of an open lease, and the old expiry of one that was
- * taken back. A row that holds what nobody recorded is left, and its lease is one without a row from then on. What was cut off
+ * taken back. A row that holds what no one recorded is left, and its lease is one without a row from then on. What was cut off
  * before is done as well: running it again finishes the work. Nothing is done at a target that stores no ends.
  *
  * @returns The leases whose rows were left.

@@ -41,7 +41,7 @@ export interface MatchRules {
   readonly loginName: string;
   /** Whether a match by mail address only is acted on. */
   readonly byEmail: boolean;
-  /** Whether external users who match nobody are gone, although nothing ties them to this directory. */
+  /** Whether external users who match no one are gone, although nothing ties them to this directory. */
   readonly unmatched: boolean;
   /** Users who always stay, each a name or a pattern. */
   readonly except: readonly string[];

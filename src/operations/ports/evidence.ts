@@ -182,7 +182,7 @@ export interface Evidence {
   /** The values of settings, by name; those that are not set are missing where the target tells. */
   settings(names: readonly string[], patience?: Patience): Promise<ReadonlyMap<string, unknown> | null>;
   /**
-   * What settings have that nobody set, by name: the value, or `unset` where a setting without one has no row. Missing where it is
+   * What settings have that no one set, by name: the value, or `unset` where a setting without one has no row. Missing where it is
    * not known.
    */
   settingDefaults(

@@ -27,7 +27,7 @@ export function sameValue(one: Secret | null, other: Secret | null): boolean {
   return timingSafeEqual(digest(one), digest(other));
 }
 
-/** The error of a store in which somebody else wrote. */
+/** The error of a store in which someone else wrote. */
 export function storeChanged(name: string): TokenctlError {
   return new TokenctlError('store_changed', `${name} holds a value that tokenctl did not expect there`, {
     hint: 'Nothing was written. Find out who else writes it.',

@@ -50,7 +50,7 @@ export interface Signal extends Omit<NewSignal, 'state'> {
   readonly ended: Date | null;
   /** The runs in the audit log that carried it out. */
   readonly runs: readonly string[];
-  /** Who released it after it was held, and for which user; null for nobody. */
+  /** Who released it after it was held, and for which user; null for no one. */
   readonly released: SignalRelease | null;
 }
 
@@ -82,7 +82,7 @@ export interface SignalOutcome {
 export type Recorded =
   /** It is new, and on stable storage. */
   | { readonly result: 'new'; readonly id: string }
-  /** It was there already: sent again, or repeated by somebody. */
+  /** It was there already: sent again, or repeated by someone. */
   | { readonly result: 'known'; readonly signal: Signal };
 
 /** How many users may be acted on within a time, in milliseconds. */
@@ -135,7 +135,7 @@ export interface SignalStore {
   uncount(users: readonly string[], limit: Pick<AdmissionLimit, 'countedAs'>): Promise<void>;
   /** Ends claims with the same outcome; returns those that were not lost: the others are not recorded. */
   settle(claims: readonly SignalClaim[], outcome: SignalOutcome, now: Date): Promise<readonly SignalClaim[]>;
-  /** Ends the leases of holders that are known to be dead, so that nobody waits for them to expire. */
+  /** Ends the leases of holders that are known to be dead, so that no one waits for them to expire. */
   giveBack(isDead: (holder: string) => boolean): Promise<void>;
   list(selector: SignalSelector): Promise<readonly Signal[]>;
   /** The signals whose id begins with this; at most two. */

@@ -27,7 +27,7 @@ export interface Users {
   groups(kind: GroupKind): Promise<readonly Group[]>;
   /**
    * The members and administrators of an organization or team by roles of their own, ascending by id: rights that come by a team, or by
-   * administering the organization of a team, make nobody one.
+   * administering the organization of a team, make no one one.
    *
    * @throws TokenctlError `unsupported` where the target does not tell, `permission_refused` where not to this caller.
    */

@@ -26,7 +26,7 @@ export interface TransmitterMetadata {
   readonly jwks: string | null;
   /** How it delivers: URIs of RFC 8935 and RFC 8936. */
   readonly deliveryMethods: readonly string[];
-  /** Whether a new stream is about nobody until subjects are added to it: `default_subjects` is `NONE`. */
+  /** Whether a new stream is about no one until subjects are added to it: `default_subjects` is `NONE`. */
   readonly needsSubjects: boolean;
   /** The members of complex subjects that a receiver has to process, or else discard the event. */
   readonly criticalMembers: readonly string[];

@@ -30,7 +30,7 @@ interface LeakedCandidate {
 interface ScannerReport {
   readonly format: ScannerFormat;
   readonly findings: number;
-  /** The findings whose secret the report leaves out or masks: nobody can tell whether they are tokens. */
+  /** The findings whose secret the report leaves out or masks: no one can tell whether they are tokens. */
   readonly hidden: number;
   /** Where the hidden ones are: the first few. */
   readonly hiddenPlaces: readonly LeakPlace[];

@@ -36,7 +36,7 @@ interface Clearing {
 interface Cleared {
   /** When the last of the sessions that ended would have expired; null if none ended. */
   readonly latestSession: Date | null;
-  /** How the requests ended that were under way; null if the target does not list them, or nobody was selected. */
+  /** How the requests ended that were under way; null if the target does not list them, or no one was selected. */
   readonly settled: SettledRequests | null;
 }
 
@@ -85,7 +85,7 @@ async function revokeAndWait(
 
 /**
  * Revokes until nothing is left: `clear` if nothing was there, `revoked` if something was and nothing is
- * left, `left` if passes did not help, and `nobody` if the selection names nobody.
+ * left, `left` if passes did not help, and `nobody` if the selection names no one.
  */
 async function revokeInPasses(
   work: OperationRun,

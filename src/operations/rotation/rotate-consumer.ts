@@ -40,7 +40,7 @@ export interface RotationOptions extends Change {
  * derived from the audit log and the store: after a kill at any instant, running it again finishes the work. At most two tokens of
  * the consumer live at a time.
  *
- * @throws TokenctlError `store_changed` where somebody else wrote the store: the old token stays; `partly_done` where a token is left that
+ * @throws TokenctlError `store_changed` where someone else wrote the store: the old token stays; `partly_done` where a token is left that
  * should be gone, or the new one does not work; and as the store, the target and the audit log throw.
  */
 export async function rotateConsumer(options: RotationOptions): Promise<Rotation> {

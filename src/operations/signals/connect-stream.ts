@@ -32,7 +32,7 @@ export interface ConnectedStream {
   readonly settings: readonly WantedSetting[];
   /** Event types that were asked for, and that the transmitter does not send. */
   readonly withheld: readonly string[];
-  /** Whether the stream is about nobody until subjects are added. */
+  /** Whether the stream is about no one until subjects are added. */
   readonly needsSubjects: boolean;
 }
 

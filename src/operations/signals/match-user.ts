@@ -41,7 +41,7 @@ export type Match =
 /**
  * Finds the user of a subject: by the social account where the target shows it, else by the mail address or the login name
  * that is equal to it, if that is exactly one user. Never by a part of a name. All aliases have to lead to one user. A subject
- * that could not be looked for here is a doubt: it is not known to be nobody.
+ * that could not be looked for here is a doubt: it is not known to be no one.
  *
  * @throws TokenctlError whatever the target throws.
  */

@@ -58,7 +58,7 @@ const PASSING: readonly TokenctlErrorCode[] = [
 
 /**
  * Carries out signals of one subject with one action: finds the user in every place, checks the limits, and
- * acts. An outcome `held` is for a person, `waiting` is tried again, and `ignored` found nobody to act on.
+ * acts. An outcome `held` is for a person, `waiting` is tried again, and `ignored` found no one to act on.
  * @param claims Of signals that are the same but for their ids: what is done once, is done for all.
  */
 export async function processSignals(

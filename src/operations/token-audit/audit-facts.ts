@@ -142,7 +142,7 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
     }
   }
 
-  /** By the records of earlier runs: nobody is asked now. */
+  /** By the records of earlier runs: no one is asked now. */
   async directories(): Promise<Unknown> {
     const { openLog, target } = this.#wanted;
     if (openLog === undefined) return 'The audit log is not read here';

@@ -123,7 +123,7 @@ function refreshTokenToJson({ revoked: _, accessTokenId: __, ...token }: Refresh
   return token;
 }
 
-/** The colours of severities. */
+/** The colors of severities. */
 export const severityTones: Readonly<Record<Severity, Tone>> = {
   critical: 'bad',
   high: 'bad',

@@ -104,8 +104,8 @@ const MAX_TEXT = 120;
 const CHARACTERS_OF_INDENT = 4;
 
 /**
- * Its styles: in the colours of the page that it is in, light or dark. A file of its own has colours alone, as viewers of pictures know
- * no variables. What is over is a ring: not everybody tells the colours apart.
+ * Its styles: in the colors of the page that it is in, light or dark. A file of its own has colors alone, as viewers of pictures know
+ * no variables. What is over is a ring: not everyone tells the colors apart.
  */
 function styleOf(standalone: boolean): string {
   const color = (name: string, own: string) => (standalone ? own : `var(--${name})`);

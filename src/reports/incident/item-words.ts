@@ -105,7 +105,7 @@ export function foundText(item: InvestigationItem): string {
   return item.state === 'unknown' ? 'not checked' : stateText(item);
 }
 
-/** What somebody said to have resolved manually, and what the investigation after it found. */
+/** What someone said to have resolved manually, and what the investigation after it found. */
 export function seenAgainText(
   { item, said: { byHand } }: Pick<CaseItem, 'item' | 'said'>,
   { madeAt }: Pick<Investigation, 'madeAt'>,
@@ -155,7 +155,7 @@ export function labelOf(each: CaseItem, of: Pick<Investigation, 'madeAt'>): Item
 
 /** The fates of items in words, after how many there are. */
 const FATES: readonly (readonly [fate: ItemFate, text: string])[] = [
-  ['seen_again', 'resolved manually as somebody said, and found again or not checked'],
+  ['seen_again', 'resolved manually as someone said, and found again or not checked'],
   ['by_hand', 'resolved manually, not checked'],
   ['handed_over', 'reassigned'],
   ['legitimate', 'legitimate'],
@@ -208,7 +208,7 @@ export function itemFacts({ item, said, fate }: CaseItem, ownActs: readonly OwnA
     ['By hand', byHand && `${why(byHand)}marked as done ${entry(byHand)}${next}`],
     ['Reassigned', handedOver && `${why(handedOver)}to ${handedOver.to} ${entry(handedOver)}`],
     ['Because', findings.map(({ message }) => message)],
-    ['By', whoText(item) || 'nobody is recorded'],
+    ['By', whoText(item) || 'no one is recorded'],
     [
       'When',
       `${secondText(first)}${last === first ? '' : ` to ${secondText(last)}`}, ${countText(entryCount, 'entry', 'entries')} of the activity stream`,

@@ -118,7 +118,7 @@ function whatOneDid(
     .map(({ group, first, last }) => (group === 'ran' ? first : last))
     .sort()
     .at(-1);
-  // A user who was made and did nothing is an object, not somebody through whom the actor acted.
+  // A user who was made and did nothing is an object, not someone through whom the actor acted.
   const others = found.chain.filter(
     ({ how, user }) =>
       how !== 'subject' && done.some(({ by }) => by.some(({ username }) => username === user.username)),

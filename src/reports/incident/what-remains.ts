@@ -56,7 +56,7 @@ function itemsOf(found: Investigation, { marks }: Marked): readonly CaseItem[] {
   return caseItems(found, { marks, verified: new Map() });
 }
 
-/** What is open of an investigation, also what somebody said before to have dealt with by hand. */
+/** What is open of an investigation, also what someone said before to have dealt with by hand. */
 export function openIn(found: Investigation, marked: Marked): readonly InvestigationItem[] {
   return itemsOf(found, marked).flatMap((each) => (isOpen(each) ? each.item : []));
 }
@@ -66,7 +66,7 @@ interface Left {
   readonly remaining: readonly InvestigationItem[];
   /** Those that the investigation found though a person said before to have dealt with them. */
   readonly seenAgain: readonly CaseItem[];
-  /** Dealt with by hand, which nobody investigated since. */
+  /** Dealt with by hand, which no one investigated since. */
   readonly handled: readonly CaseItem[];
   /** Others decide about these. */
   readonly handedOver: readonly CaseItem[];

@@ -20,7 +20,7 @@ export interface Column<Row> {
   readonly only?: 'csv' | 'unlessEmpty';
   /** Half of it would mislead (an id, a time): cut only where nothing else is left to cut. */
   readonly whole?: true;
-  /** The colour of the cell; undefined for none. */
+  /** The color of the cell; undefined for none. */
   tone?(row: Row): Tone | undefined;
 }
 

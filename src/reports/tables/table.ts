@@ -50,8 +50,8 @@ function rowLines<Row>(rows: readonly Row[], { columns, widths, below, width, pa
     rows.map((row) =>
       columns.map(({ cell, tone }) => {
         const text = printable.value(cell(row));
-        const colour = tone?.(row);
-        return colour === undefined || text === '' ? text : paint(colour, text);
+        const color = tone?.(row);
+        return color === undefined || text === '' ? text : paint(color, text);
       }),
     ),
     widths,

@@ -132,24 +132,24 @@ function isDuration(text: string, place: number): boolean {
   return /\d/.test(text[place - 1] ?? '') && /^ (?:ms|s|min|h|d)\b/.test(text.slice(place, place + 5));
 }
 
-/** What a piece of text says, from which the terminal's colour follows. */
+/** What a piece of text says, from which the terminal's color follows. */
 export type Tone = 'good' | 'warning' | 'bad' | 'strong' | 'faint';
 
-/** Gives text its colour, or returns it unchanged where there are no colours. */
+/** Gives text its color, or returns it unchanged where there are no colors. */
 export type Paint = (tone: Tone, text: string) => string;
 
-/** For files, pipes and terminals without colours. */
+/** For files, pipes and terminals without colors. */
 export const unpainted: Paint = (_tone, text) => text;
 
 /** What a report's text may depend on. */
 export interface Screen {
   /** Columns of the terminal; infinite where it is not one. */
   readonly width: number;
-  /** The terminal's colours. */
+  /** The terminal's colors. */
   readonly paint: Paint;
 }
 
-/** Where there is no terminal: lines of any length, without colours. */
+/** Where there is no terminal: lines of any length, without colors. */
 export const noScreen: Screen = { width: Number.POSITIVE_INFINITY, paint: unpainted };
 
 /**

@@ -116,7 +116,7 @@ function outcomeOf(
   const { status } = response;
   if (status >= 200 && status <= 299) return 'done';
   if (status === 404) return 'unchanged';
-  // A job that has ended cannot be cancelled.
+  // A job that has ended cannot be canceled.
   if (status === 405 && request.path.endsWith('/cancel/')) return 'unchanged';
   const refused = `${api.answeredBy()} refused ${what}`;
   if (status === 409) throw refusedAct(`${refused}: it is in use`, 'in_use');

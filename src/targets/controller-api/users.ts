@@ -301,7 +301,7 @@ export async function* listIdentities(api: Api): AsyncGenerator<UserIdentities> 
 export async function identifiedUsers(api: Api, by: UserIdentity): Promise<readonly number[] | null> {
   if ('email' in by) {
     const found = await Array.fromAsync(listItems(api, [[['email__iexact', by.email]]], USERS));
-    // A target that ignores the filter would return everybody, and `iexact` also folds look-alikes.
+    // A target that ignores the filter would return everyone, and `iexact` also folds look-alikes.
     const same = found.filter(({ email }) => isSameAddress(email ?? '', by.email));
     return same.map(({ id: userId }) => userId);
   }
@@ -322,8 +322,8 @@ export async function identifiedUsers(api: Api, by: UserIdentity): Promise<reado
 }
 
 /**
- * The users of an account by a filter. It is believed only if it returns the user of an account that is known and nobody for an
- * account that nobody has: a server or proxy that ignores it returns everybody, and one that misreads it nobody.
+ * The users of an account by a filter. It is believed only if it returns the user of an account that is known and no one for an
+ * account that no one has: a server or proxy that ignores it returns everyone, and one that misreads it no one.
  *
  * @returns Null where the filter does not work.
  */

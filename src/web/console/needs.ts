@@ -1,4 +1,4 @@
-/** What a controller needs somebody for: the reasons in words, the gravest first. */
+/** What a controller needs someone for: the reasons in words, the gravest first. */
 import { countText } from '@tokenctl/common/web/times.tsx';
 import { type ContextRead, type ControllerRead, patternOf, query, unreadText } from './api.ts';
 import type { JobsRead } from './jobs.tsx';
@@ -94,7 +94,7 @@ export function needsOf(read: ControllerRead, sweep: Sweep | null | undefined): 
   ].filter((need) => need !== false);
 }
 
-/** What the jobs need somebody for, other than the sweeps of controllers that are shown. */
+/** What the jobs need someone for, other than the sweeps of controllers that are shown. */
 export function jobNeeds({ warning, jobs }: JobsRead, sweeps: readonly Sweep[]): readonly Need[] {
   return [
     warning !== null && jobs.length > 0 && needOf(5, 'no scheduler is running', 'Show the jobs', '/jobs'),
@@ -107,7 +107,7 @@ function failedRun({ last }: Sweep, name: string): Need | false {
   return needOf(5, `${name} ${last.state}`, 'Show the run', query('/jobs', { run: last.run }));
 }
 
-/** From this weight on, somebody has to act now. */
+/** From this weight on, someone has to act now. */
 const GRAVE = 5;
 
 function needOf(weight: number, text: string, act: string, to: string): Need {

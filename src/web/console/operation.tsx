@@ -31,7 +31,7 @@ const TITLES: Readonly<Record<Operation['state'], string>> = {
   working: 'in progress',
   done: 'result',
   failed: 'not carried out',
-  cancelled: 'cancelled',
+  canceled: 'canceled',
 };
 
 const BODY = 'operation-body';
@@ -119,7 +119,7 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
           <Message isPlain variant="warning" title={notice} />
         </StackItem>
       ))}
-      {failure !== null && state !== 'cancelled' && (
+      {failure !== null && state !== 'canceled' && (
         <StackItem>
           <ProblemAlert problem={failure} />
         </StackItem>
@@ -129,9 +129,9 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
           <Spinner size="md" aria-label="Planning" /> Reading what would change. Nothing is changed.
         </StackItem>
       )}
-      {state === 'cancelled' && (
+      {state === 'canceled' && (
         <StackItem>
-          <Message variant="info" title={failure?.message ?? 'Cancelled. Nothing was changed.'} />
+          <Message variant="info" title={failure?.message ?? 'Canceled. Nothing was changed.'} />
         </StackItem>
       )}
       {state === 'asking' && asked !== null && <PlanItem asked={asked} />}

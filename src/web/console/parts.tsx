@@ -149,7 +149,7 @@ export function When({
   );
 }
 
-/** Neither the value of a flag, which is there to be typed, nor a name that somebody quotes. */
+/** Neither the value of a flag, which is there to be typed, nor a name that someone quotes. */
 const TIMES = /(?<!["'\w]|--[\w-]+[ =])(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)/;
 
 /** A text of the program with its times as the page shows all others: in the zone of the viewer. Names of settings break after their parts. */

@@ -10,7 +10,7 @@ import { expectAsSaid, expectClosed, type Report } from '../reports.ts';
 import type { AcceptanceSuite } from '../scene.ts';
 import { changes, tableNames, tablesOf } from '../tables.ts';
 
-/** Locks everybody down, tries the ways in of two users, and lifts the lockdown. */
+/** Locks everyone down, tries the ways in of two users, and lifts the lockdown. */
 async function lockDownAll(it: Installation, current: 'rest' | 'db', flags: readonly string[]) {
   const users = [await makeUser(it, `all-${current}-1`), await makeUser(it, `all-${current}-2`)];
   const accesses: Access[] = [];
@@ -30,7 +30,7 @@ async function lockDownAll(it: Installation, current: 'rest' | 'db', flags: read
       assert.equal(lifted.code, 0, lifted.stderr);
     }
     if (before === null) return;
-    // Everybody is as active as before.
+    // Everyone is as active as before.
     const found = changes(before, await tablesOf(it))[tableNames(it).user]?.changed ?? [];
     assert.deepEqual(
       found.filter(({ columns }) => 'is_active' in columns).map(({ row }) => row['username']),
@@ -44,7 +44,7 @@ async function lockDownAll(it: Installation, current: 'rest' | 'db', flags: read
   await withSettings(it, AUTHENTICATION, lockDown, ids);
 }
 
-/** What ends the access of everybody at the installation. */
+/** What ends the access of everyone at the installation. */
 export const allAccess: AcceptanceSuite = {
   name: 'The access of everybody',
   needs: [consent('allAccess'), consent('settings'), PASSWORD],

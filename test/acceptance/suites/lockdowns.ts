@@ -17,7 +17,7 @@ interface Case {
   readonly current: 'rest' | 'db';
   readonly flags: readonly string[];
   readonly closed: readonly WayIn[];
-  /** Whether it changes settings for everybody. */
+  /** Whether it changes settings for everyone. */
   readonly changesSettings?: boolean;
 }
 

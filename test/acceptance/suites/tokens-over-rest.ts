@@ -12,7 +12,7 @@ const REVOCATIONS = [
   ['revoke_oauth2_tokens', ['revoke_oauth2_tokens', '--user']],
 ] as const;
 
-/** Creating and revoking tokens over the REST API: what is done, and to nobody else. */
+/** Creating and revoking tokens over the REST API: what is done, and to no one else. */
 export const tokensOverRest: AcceptanceSuite = {
   name: 'Tokens over REST',
   needs: [],

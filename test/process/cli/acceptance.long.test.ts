@@ -123,7 +123,7 @@ describe('the acceptance tests, at the bundled service', () => {
   );
 
   test.runIf(inject('longTests'))(
-    'killed while everybody is deactivated, activate them the next time',
+    'killed while everyone is deactivated, activate them the next time',
     async () => {
       const path = describeIt();
       const { json } = await admin.post('/api/v2/users/', { username: 'dan', password: 'Pw-1234-abcd' });

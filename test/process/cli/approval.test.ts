@@ -226,7 +226,7 @@ describe('a revocation of more than one person may do', () => {
     expect(printed(refused).error?.message).toContain('--break-glass is not allowed here');
   });
 
-  test('needs nobody else up to the limit; --require-approval asks for it all the same', {
+  test('needs no one else up to the limit; --require-approval asks for it all the same', {
     tags: ['long'],
   }, async () => {
     const { at, alice, bob, plan } = await guarded();
@@ -293,7 +293,7 @@ test('the deletion of an application with more tokens is refused alone, by a dry
 });
 
 describe('a lockdown', () => {
-  test('of all is refused alone, is saved, approved and applied; of one user needs nobody else', async () => {
+  test('of all is refused alone, is saved, approved and applied; of one user needs no one else', async () => {
     const { at, alice, bob, plan } = await guarded();
     const keep = ['--no-basic-auth-off', '--no-external-tokens-off', '--no-shorten-lifetimes'];
     const all = ['incident', 'lockdown', '--all', ...keep];

@@ -231,7 +231,7 @@ describe('a controller that cannot be reached ends with 7', () => {
     expect(text.stderr + json.stdout).not.toContain('tokentokentoken');
   });
 
-  test('nobody listens', async () => {
+  test('no one listens', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     const address = server.address();

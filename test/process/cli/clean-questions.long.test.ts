@@ -148,7 +148,7 @@ describe('a cleaning on a terminal', () => {
 });
 
 describe('incident mark', () => {
-  test('hands an item over to somebody, for a reason; a cleaning leaves it then', async () => {
+  test('hands an item over to someone, for a reason; a cleaning leaves it then', async () => {
     const { home, left, lockDown } = await intrusion();
     const incident = await lockDown(`stolen on ${day(1)}`);
     const clean = ['incident', 'clean', '--incident', incident];

@@ -103,7 +103,7 @@ describe('a case in a console', () => {
     expect((await send('/api/case/marks', mark)).json().text).toMatch(/^Marked 1 item as legitimate/);
     expect((await send('/api/case/marks', mark)).json().text).toMatch(/^Nothing to do/);
     expect((await read()).investigations).toMatchObject([{ found: 4, remaining: 3, legitimate: 1 }]);
-    // What somebody says to have resolved manually is out of what remains, and called not checked.
+    // What someone says to have resolved manually is out of what remains, and called not checked.
     const byHand = { place: 'east-db', incident, items: [idOf('backdoor')], as: 'by_hand' };
     expect((await send('/api/case/marks', byHand)).json().text).toMatch(
       /^Marked 1 item as resolved manually .*That was not checked/,
@@ -116,7 +116,7 @@ describe('a case in a console', () => {
     });
     expect((await send('/api/case/marks', { ...byHand, undo: true })).statusCode).toBe(200);
     expect((await read()).investigations).toMatchObject([{ remaining: 3, byHand: 0, legitimate: 1 }]);
-    // Of each item that is reassigned, somebody decides, and the mark says why.
+    // Of each item that is reassigned, someone decides, and the mark says why.
     const over = { ...byHand, as: 'handed_over' };
     for (const wrong of [over, { ...over, to: 'carol' }, { ...over, to: ' ', reason: 'hers' }])
       expect((await send('/api/case/marks', wrong)).json().error.message).toMatch(/--handed-over needs/);
@@ -173,7 +173,7 @@ describe('a case in a console', () => {
     expect(rest).toMatchObject({ state: 'done', result: { failure: null } });
     expect(rest.result?.text).toContain('Verified: these items are ended.');
     expect(rest.outcome).toBe('done');
-    // It is investigated again by the cleaning: nobody has to begin that.
+    // It is investigated again by the cleaning: no one has to begin that.
     expect(rest.result?.text).toContain('Investigated again: nothing new was found.');
     expect((await read()).investigations.at(-1)).toMatchObject({
       remaining: 0,
@@ -274,7 +274,7 @@ describe('a case in a console', () => {
       'In this order: what you say is recorded, or it stops there; each item is recorded and ended; all is investigated again.',
     );
     await send(`/api/operations/${begun.id}/cancel`, {});
-    await reached(begun.id, 'cancelled');
+    await reached(begun.id, 'canceled');
     expect(readFileSync(log, 'utf8')).toBe(before);
 
     // While the audit log is down, nothing of it happens.
@@ -379,7 +379,7 @@ describe('a case in a console', () => {
     const lift = { kind: 'incident lift', place: 'east-db', incident };
     const planned = async () => (await send('/api/plans', lift)).json().text as string;
     expect(await planned()).toContain(
-      `This closes the case ${incident}. Nobody investigated what was done: what the intruder left is not known.`,
+      `This closes the case ${incident}. No one investigated what was done: what the intruder left is not known.`,
     );
     await investigate();
     const { items } = await found();

@@ -208,13 +208,13 @@ describe('a saved plan in a console', () => {
     ]);
     const urgent = { ...apply, breakGlass: true };
     expect((await carryOut(opened, urgent)).failure?.message).toMatch(/needs a reason/);
-    const applied = await carryOut(opened, { ...urgent, reason: 'nobody answers' });
+    const applied = await carryOut(opened, { ...urgent, reason: 'no one answers' });
     expect(applied).toMatchObject({
       kind: 'incident lockdown',
       result: { json: { incident: expect.anything() } },
     });
     const [run] = JSON.parse((await at.run(['log', 'list', '--json'])).stdout).slice(-1);
-    expect(run).toMatchObject({ operation: 'incident.lockdown', brokeGlass: true, reason: 'nobody answers' });
+    expect(run).toMatchObject({ operation: 'incident.lockdown', brokeGlass: true, reason: 'no one answers' });
     // A plan that was edited is none.
     writeFileSync(path, readFileSync(path, 'utf8').replace(/"keepActive": \[\]/, '"keepActive": ["admin"]'));
     const edited = await send(`/api/saved-plan?path=${encodeURIComponent(path)}`);

@@ -125,7 +125,7 @@ describe('decisions about the items of a case', () => {
     const { opened, incident, idOf } = await investigated();
     const snapshot = async () =>
       (await opened.send(`/api/case/snapshot?place=east-db&incident=${incident}`)).json() as LockdownSnapshot;
-    // Nobody said anything of the theft.
+    // No one said anything of the theft.
     expect(await snapshot()).toMatchObject({ beginning: { is: 'day before' }, others: [] });
     expect(idOf('user mole')).not.toBe('');
     const locked = await carryOut(opened, {

@@ -88,7 +88,7 @@ describe('the overview of several controllers', () => {
       { place: 'east', list: { value: { incidents: [], unread: null } } },
     ]);
     expect((await send('/api/incidents?through=west')).statusCode).toBe(404);
-    // The findings are those of the overview; who is missing is named, and keeps nobody else.
+    // The findings are those of the overview; who is missing is named, and keeps no one else.
     const audit = (await send('/api/audit')).json();
     const found = (await row('east'))?.audit.value?.found;
     expect(audit).toMatchObject({

@@ -47,7 +47,7 @@ it('keeps what is known of a theft with its case once the lockdown is confirmed,
   await opened.send('/api/plans', { kind: 'incident lockdown', place: 'east-db', ...request });
   const dropped = await begin(request);
   await opened.send(`/api/operations/${dropped.id}/cancel`, {});
-  await opened.reached(dropped.id, 'cancelled');
+  await opened.reached(dropped.id, 'canceled');
   expect(existsSync(cases)).toBe(false);
   for (const wrong of [{ token: 'laptop' }, { since: 'yesterday' }, { of: '../other' }, { what: 1 }]) {
     const sent = { kind: 'incident lockdown', place: 'east-db', ...request, theft: wrong };

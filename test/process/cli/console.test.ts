@@ -186,7 +186,7 @@ describe('a revocation in a console', () => {
     expect(JSON.parse(events.body.slice('data: '.length))).toEqual(done);
   });
 
-  it('changes nothing if it is cancelled, or when the console ends', async () => {
+  it('changes nothing if it is canceled, or when the console ends', async () => {
     const at = home();
     const opened = await consoleOf(at);
     const { send, reached, operations } = opened;
@@ -194,14 +194,14 @@ describe('a revocation in a console', () => {
     const begin = async (id: number | undefined) =>
       (await send('/api/operations', { kind: 'tokens revoke', place: 'test', ids: [id] })).json()
         .id as string;
-    const cancelled = await begin(first?.id);
-    await reached(cancelled, 'asking');
-    await send(`/api/operations/${cancelled}/cancel`, {});
-    expect(await reached(cancelled, 'cancelled')).toMatchObject({ result: null });
+    const canceled = await begin(first?.id);
+    await reached(canceled, 'asking');
+    await send(`/api/operations/${canceled}/cancel`, {});
+    expect(await reached(canceled, 'canceled')).toMatchObject({ result: null });
     const left = await begin(second?.id);
     await reached(left, 'asking');
     await operations.close();
-    expect(operations.get(left)).toMatchObject({ state: 'cancelled' });
+    expect(operations.get(left)).toMatchObject({ state: 'canceled' });
     expect((await at.run(['log', 'list'])).stdout).toBe('');
   });
 

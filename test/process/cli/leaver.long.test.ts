@@ -66,7 +66,7 @@ test('whoever is disabled at the provider has no token here: by event, by logout
   const at = await provider(['event', 'logout', 'revoke', 'sweep', 'stays']);
   const kept = await at.makeToken('stays');
 
-  // What the provider does not say, nobody knows: the token goes on working.
+  // What the provider does not say, no one knows: the token goes on working.
   const byEvent = await at.makeToken('event');
   at.provider.disable('event');
   expect(await at.statusOf(byEvent)).toBe(200);
@@ -108,7 +108,7 @@ test('whoever is disabled at the provider has no token here: by event, by logout
   expect(revoked.status).toBe(204);
   await at.refused(byRevocation);
 
-  // The sweep asks the directory of the provider, which needs to tell nobody.
+  // The sweep asks the directory of the provider, which needs to tell no one.
   const bySweep = await at.makeToken('sweep');
   const active = new Map(['event', 'logout', 'revoke', 'sweep', 'stays'].map((name) => [name, true]));
   const directory = await providerServer((asked) => {

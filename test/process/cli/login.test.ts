@@ -246,7 +246,7 @@ describe('login', () => {
         return code;
       }, 4));
 
-    test('if nobody listens there', () =>
+    test('if no one listens there', () =>
       unchanged(async ({ run, password }) => {
         const login = ['login', 'https://127.0.0.1:1', '--username', 'admin', '--password-file', password];
         return (await run(login)).code;

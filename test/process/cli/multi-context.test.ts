@@ -22,7 +22,7 @@ function eight(): ContextsHome {
   return place;
 }
 
-/** The entries of an audit log that somebody's change made, with the context of each. */
+/** The entries of an audit log that someone's change made, with the context of each. */
 function entriesOf({ log }: ContextsHome): { readonly context: string; readonly action: string }[] {
   const lines = existsSync(log) ? readFileSync(log, 'utf8').split('\n') : [];
   // What follows the last line break is nothing, or an entry that is being written.
@@ -101,7 +101,7 @@ describe('reading', () => {
     );
   });
 
-  test('a list that nobody could read is no empty list', async () => {
+  test('a list that no one could read is no empty list', async () => {
     const place = home(GROUPS);
     place.lockOut('s1');
     place.cutOff('s2');

@@ -80,7 +80,7 @@ test('a state folder is all that a revocation needs', { tags: ['long'] }, async 
   expect(log.stdout).toMatch(actor);
 });
 
-test('compiled code, which Node.js runs, is kept only where nobody else can write', async () => {
+test('compiled code, which Node.js runs, is kept only where no one else can write', async () => {
   const home = temporaryFolder();
   const [temporary, cache] = [join(home, 'tmp'), join(home, '.cache')];
   mkdirSync(temporary);

@@ -57,7 +57,7 @@ test('owners are told by command and by job, once, in the words of their organiz
   const at = mailing(server.url, { thresholds: EVERY_TOKEN, organizations });
   const { plan } = read(await notify(at, '--dry-run', '--json'));
   const [first] = plan.digests;
-  if (first === undefined) throw new Error('nobody to tell');
+  if (first === undefined) throw new Error('no one to tell');
   await organizationOf(first.owner);
   const dry = await notify(at, '--dry-run', '--show', first.owner);
   expect(dry).toMatchObject({ code: 0, stdout: expect.stringContaining('Subject: For Research') });

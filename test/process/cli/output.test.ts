@@ -18,7 +18,7 @@ test.each([['--json'], ['--csv'], []])(
   },
 );
 
-test('a revocation whose output nobody reads is carried out and recorded', { tags: ['long'] }, async () => {
+test('a revocation whose output no one reads is carried out and recorded', { tags: ['long'] }, async () => {
   const { run, start } = home();
   const revocation = start(['tokens', 'revoke', '--user', 'backup', '--yes']);
   revocation.stopReading();

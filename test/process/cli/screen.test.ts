@@ -26,7 +26,7 @@ const { home } = estate({ users: 20, tokens: 300 });
 const COLOURS = { env: { FORCE_COLOR: '1' } };
 const ESCAPE = '\u001b[';
 
-/** Marks what has a colour: `<bad:FAILED>`. */
+/** Marks what has a color: `<bad:FAILED>`. */
 const marked: Paint = (tone, text) => `<${tone}:${text}>`;
 
 function shown(...document: Document): string {
@@ -45,11 +45,11 @@ test.each([
   [warning`Not verified: ${'the account sees part'}.`, '<warning:Not verified>: the account sees part.'],
   [{ mark: 'FAILED', text: 'Deactivated 0 of 1 users.' }, '  <bad:FAILED>     Deactivated 0 of 1 users.'],
   [{ mark: 'closed', text: 'Users: Verified: all are.' }, '  <good:closed>     Users: Verified: all are.'],
-])('a line has the colour that it was made with: %j', (line, expected) => {
+])('a line has the color that it was made with: %j', (line, expected) => {
   expect(shown(lines(line))).toBe(`${expected}\n`);
 });
 
-test('the label of an error has a colour', () => {
+test('the label of an error has a color', () => {
   const failure = { label: 'Error', exit: 2, code: 'usage', hint: undefined, details: undefined } as const;
   expect(failureOnScreen({ ...failure, message: 'No context.' }, { width: 80, paint: marked })).toBe(
     '<bad:Error>: No context.\n',
@@ -69,7 +69,7 @@ const NAMES = [
   '== x ==',
 ];
 
-test.each(NAMES)('a name has no colour, wherever it is printed: %s', (name) => {
+test.each(NAMES)('a name has no color, wherever it is printed: %s', (name) => {
   const texts = [
     lines(
       name,
@@ -110,13 +110,13 @@ test('lines are broken at spaces, deeper than their text, and never within a com
   ]);
 });
 
-test('a terminal gets colours, and NO_COLOR and --no-color turn them off', { tags: ['long'] }, async () => {
+test('a terminal gets colors, and NO_COLOR and --no-color turn them off', { tags: ['long'] }, async () => {
   const { run } = home();
   const audit = ['tokens', 'audit', '--summary'];
-  const coloured = await run(audit, COLOURS);
-  expect(coloured.stdout).toContain(`${ESCAPE}33mmedium${ESCAPE}39m`);
+  const colored = await run(audit, COLOURS);
+  expect(colored.stdout).toContain(`${ESCAPE}33mmedium${ESCAPE}39m`);
   const plain = await run(audit);
-  expect(stripVTControlCharacters(coloured.stdout)).toBe(plain.stdout);
+  expect(stripVTControlCharacters(colored.stdout)).toBe(plain.stdout);
   expect(plain.stdout).not.toContain(ESCAPE);
   expect((await run([...audit, '--no-color'], COLOURS)).stdout).toBe(plain.stdout);
   const failed = await run(['tokens', 'revoke', '--user', 'nobody', '--yes'], COLOURS);
@@ -124,7 +124,7 @@ test('a terminal gets colours, and NO_COLOR and --no-color turn them off', { tag
   expect((await run([...audit, '--json'], COLOURS)).stdout).not.toContain(ESCAPE);
 });
 
-test('a plan has colours on a terminal of its own, and stdout has it beside the result', {
+test('a plan has colors on a terminal of its own, and stdout has it beside the result', {
   tags: ['long'],
 }, async () => {
   const { folder, run } = home();

@@ -82,7 +82,7 @@ test('turning basic authentication off at a gateway says whom that keeps out, be
   expect(other.join()).not.toContain('local accounts');
 });
 
-test('at a controller it keeps nobody out', { tags: ['long'] }, async () => {
+test('at a controller it keeps no one out', { tags: ['long'] }, async () => {
   await using at = await estate('controller');
   for (const runtime of [at.api(), at.database()]) {
     const texts = await turned(runtime, basicAuthentication, false);

@@ -154,7 +154,7 @@ test('what keeps running refuses a port that is taken before it opens anything',
   await once(taken, 'listening');
   const port = String((taken.address() as AddressInfo).port);
   const config = join(folder, 'tokenctl.yaml');
-  // Nobody listens there: what asks for the database first would say so.
+  // No one listens there: what asks for the database first would say so.
   const nowhere = `postgres://127.0.0.1:1/none`;
   writeFileSync(
     config,

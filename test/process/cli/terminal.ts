@@ -4,7 +4,7 @@ import { WAIT_LIMIT_MS } from '@tokenctl/testing/limits.ts';
 
 const bin = fileURLToPath(new URL('../../../bin/tokenctl.js', import.meta.url));
 
-/** What somebody types, and when. */
+/** What someone types, and when. */
 interface Typing {
   readonly home: string;
   /** Typing starts once this stands on the screen. */
@@ -16,7 +16,7 @@ interface Typing {
   readonly more?: readonly { readonly question: string; readonly answer: string }[];
   /** The file that is standard input; the answers come from the terminal all the same. */
   readonly input?: string;
-  /** More of the environment. There are no colours without an empty NO_COLOR here. */
+  /** More of the environment. There are no colors without an empty NO_COLOR here. */
   readonly env?: Readonly<Record<string, string>>;
 }
 

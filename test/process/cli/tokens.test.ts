@@ -57,7 +57,7 @@ describe('tokens list', () => {
     });
   });
 
-  test('prints a table for people, without colours or cut cells where it is no terminal', async () => {
+  test('prints a table for people, without colors or cut cells where it is no terminal', async () => {
     const { stdout } = await home().run(['tokens', 'list']);
     const [heading, ...rows] = stdout.trimEnd().split('\n');
     expect(heading).toMatch(/^ID +USER +APPLICATION +SCOPE +CREATED +EXPIRES/);
@@ -358,7 +358,9 @@ describe('tokens create', () => {
       [{ token: token.id, how: 'revoked' }],
     ]);
     expect((await run(['tokens', 'list', '--id', id, '--json'])).stdout).toBe('[]\n');
-    expect((await run(['tokens', 'leases', '--end', lease, '--yes'])).stdout).toContain('This lease is over');
+    expect((await run(['tokens', 'leases', '--end', lease, '--yes'])).stdout).toContain(
+      'This lease is no longer open',
+    );
   });
 
   test('is given an end by a sunset, which is taken back for owners by a pattern', async () => {

@@ -215,7 +215,7 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
       'a base without users',
       { base: GROUPS, groups: undefined },
       READER,
-      /lists no users: everybody would be gone/,
+      /lists no users: everyone would be gone/,
       7,
     ],
     [
@@ -234,7 +234,7 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
     ],
     ['a group that is missing', { groups: `cn=stuff,${GROUPS}` }, READER, /cn=stuff,.* does not exist/, 7],
     [
-      'everybody disabled by a wrong filter',
+      'everyone disabled by a wrong filter',
       { disabledFilter: '(uid=*)' },
       READER,
       /external users have left within a day/,
@@ -247,7 +247,7 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
       /would not be encrypted/,
       2,
     ],
-    ['a certificate of somebody else', { caFile: undefined }, READER, /could not be reached \(\w+/, 7],
+    ['a certificate of someone else', { caFile: undefined }, READER, /could not be reached \(\w+/, 7],
   ])('nothing is done after %s', async (_, settings, account, message, code) => {
     const before = await active();
     const run = await homeWith(settings, account).gone('--yes');
@@ -270,7 +270,7 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
     expect(next.stdout).toContain('The directory staff listed');
   });
 
-  test('the job offboarding ends the tokens of who is disabled here, and of nobody else', async () => {
+  test('the job offboarding ends the tokens of who is disabled here, and of no one else', async () => {
     const tokensOf = async (uid: string) => {
       const rows = await db
         .database()

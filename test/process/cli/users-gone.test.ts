@@ -218,9 +218,9 @@ test('an empty, smaller, incomplete or overwhelming answer ends it with nothing 
   const at = await place(people);
   const first = await at.gone('--yes');
   expect(first).toMatchObject({ code: 0 });
-  expect(first.stdout).toContain('By the directory staff, nobody has left. Nothing was changed.');
+  expect(first.stdout).toContain('By the directory staff, no one has left. Nothing was changed.');
   for (const [answer, text] of [
-    [[], /lists no users: everybody would be gone/],
+    [[], /lists no users: everyone would be gone/],
     [people.slice(0, 2), /lists 2 users, and listed 3 within the last day: it is smaller by more than 10 %/],
     [
       people.map(({ id }) => person(id, false)),
@@ -267,7 +267,7 @@ test('a directory whose ids are all others than before ends it with nothing done
   expect(doubt).toMatchObject({ code: 0 });
   expect(doubt.stdout).toContain('matches another entry than before');
   expect(doubt.stdout).toContain('Whether the users in doubt have left is not known');
-  expect(doubt.stdout).not.toContain('nobody has left');
+  expect(doubt.stdout).not.toContain('no one has left');
 });
 
 test('the job ends the access of who is gone, and says by which evidence', async () => {

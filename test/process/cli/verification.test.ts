@@ -15,7 +15,7 @@ async function writeOneEntry(path: string): Promise<void> {
   await log.close();
 }
 
-test('log verify names what others may write, and refuses what everybody may', async () => {
+test('log verify names what others may write, and refuses what everyone may', async () => {
   const folder = temporaryFolder();
   const log = join(folder, 'audit.jsonl');
   await writeOneEntry(log);

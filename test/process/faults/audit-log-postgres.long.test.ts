@@ -167,7 +167,7 @@ describe('a connection that is lost', () => {
 });
 
 describe('a database that keeps an append waiting', () => {
-  test('because somebody holds its lock: fails, and goes on once it is free', async () => {
+  test('because someone holds its lock: fails, and goes on once it is free', async () => {
     await using log = logOn({ timeoutMs: NO_ANSWER_MS });
     await log.append(draft());
     const admin = await openOn(url);

@@ -62,7 +62,7 @@ function truthOf(log: FieldLog, chain: Chain): { readonly must: boolean; readonl
   const must = hostile.length > 0 && differs;
   return {
     must: must && spec.matters,
-    // What cannot be read is named until somebody looks at it.
+    // What cannot be read is named until someone looks at it.
     may: must || isTheirs || (spec.shape === 'withheld' && hostile.length > 0),
   };
 }
@@ -85,7 +85,7 @@ export function differences(
   const { items: all, limits, stream } = asked.investigation;
   const hole = stream.hole ?? null;
   const { wiped } = history.controller;
-  // Nobody may take what is left of a stream for all that was done; and an alarm that is always there says nothing.
+  // No one may take what is left of a stream for all that was done; and an alarm that is always there says nothing.
   if (wiped.length > 0 && hole === null) return ['entries were deleted, and the stream is said to be whole'];
   if (wiped.length === 0 && hole !== null) return [`nothing was deleted, and: ${hole}`];
   // Whose name it was is not known any more: what the stream has not is all that can be said.

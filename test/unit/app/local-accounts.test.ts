@@ -70,7 +70,7 @@ describe.each(DATABASES)('local accounts on %s', (kind) => {
     rmSync(folder, { recursive: true });
   });
 
-  it('stay on while nobody else could log in, and administer', async () => {
+  it('stay on while no one else could log in, and administer', async () => {
     expect((await turnOff()).text).toMatch(/no identity provider is configured/);
     await configure();
     expect((await turnOff()).text).toMatch(/no user has logged in with the current configuration/);

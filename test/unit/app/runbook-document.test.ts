@@ -66,7 +66,7 @@ describe('a runbook for a case', () => {
     );
   });
 
-  it.each(runbooks)('%s names nobody, and no user that a command could run for, without a case', (name) => {
+  it.each(runbooks)('%s names no one, and no user that a command could run for, without a case', (name) => {
     const shown = documentText(runbookDocument(textOf(name), NO_CASE));
     expect(shown).not.toMatch(/\b(?:alice|bob)\b/);
   });

@@ -154,7 +154,7 @@ describe('a search', () => {
     ],
     ['the same page again and again', pages(firstPage), 'target_misbehaved', /same next page twice/],
     [
-      'an answer that nobody asked for',
+      'an answer that no one asked for',
       pages((id) => [entry(id + 7, 'a')]),
       'target_misbehaved',
       /not asked/,

@@ -46,7 +46,7 @@ describe('an account is disabled', () => {
     ['pwdEndTime', '20261301000000Z'],
     ['krbPrincipalExpiration', '2026-06-15'],
     ['loginExpirationTime', '20260615'],
-  ])('or nobody knows: %s "%s" ends the run', (type, value) => {
+  ])('or no one knows: %s "%s" ends the run', (type, value) => {
     expect(() => said(type, value)).toThrow(`${type} of uid=a has an unexpected form`);
   });
 });

@@ -411,7 +411,7 @@ describe('a question for one user', () => {
   });
 
   test.each(NAMED)(
-    'that %s answers with 404 finds nobody, nor does what is no part of an address',
+    'that %s answers with 404 finds no one, nor does what is no part of an address',
     async (name) => {
       const server = await providerServer(() => ({ status: 404 }));
       const asked = ['gone', '..', '.', '', 'a/b'].map((value) => ({ kind: 'id', value }) as const);

@@ -104,7 +104,7 @@ describe('lifting incidents on schedule', () => {
     expect(at.target.values).toEqual(at.before);
   });
 
-  it('warns of what somebody has changed since, and leaves it', async () => {
+  it('warns of what someone has changed since, and leaves it', async () => {
     await using at = await place();
     await at.lockDown({ lasts: HOUR });
     const OAUTH2_PROVIDER = { ...installed.OAUTH2_PROVIDER, ...at.target.values.OAUTH2_PROVIDER };

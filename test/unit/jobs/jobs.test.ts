@@ -26,7 +26,7 @@ import { unusedFiles, unusedServices } from '../../support/unused-files.ts';
 
 const DAY = 86_400_000;
 
-/** A stream that reaches back, in which nobody got another name. */
+/** A stream that reaches back, in which no one got another name. */
 function quietStream(clock: Clock) {
   const extent = {
     enabled: true,
@@ -277,7 +277,7 @@ describe('a guard of the settings', () => {
     expect(made.target.values.AUTH_BASIC_ENABLED).toBe(true);
   });
 
-  it('puts it right, leaves what nobody spoke of, and has nothing to do afterwards', async () => {
+  it('puts it right, leaves what no one spoke of, and has nothing to do afterwards', async () => {
     await using made = await estate(0, 0);
     const before = made.target.values;
     await settingsGuard.run(made.context, { settings, enforce: true });

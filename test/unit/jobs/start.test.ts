@@ -35,7 +35,7 @@ const GUARD = `
     schedule: "* * * * * *"
     parameters: { settings: { ALLOW_OAUTH2_FOR_EXTERNAL_USERS: false } }`;
 
-/** Every token of the estate is older than a day, and nobody uses six in ten of them. */
+/** Every token of the estate is older than a day, and no one uses six in ten of them. */
 const SWEEP = `
   sweep:
     job: revocation-sweep

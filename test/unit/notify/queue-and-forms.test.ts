@@ -37,7 +37,7 @@ function failing(times: number): Notifier & { readonly taken: string[] } {
 }
 
 describe('notices in the background', () => {
-  it('are tried again, in order, while nobody waits', async () => {
+  it('are tried again, in order, while no one waits', async () => {
     const notifier = failing(2);
     const results: string[] = [];
     const queue = new NoticeQueue({ notifier, pauses: [5, 5], onResult: (result) => results.push(result) });
@@ -50,7 +50,7 @@ describe('notices in the background', () => {
     await queue.close();
   });
 
-  it('are given up where nobody ever takes them, and told of', async () => {
+  it('are given up where no one ever takes them, and told of', async () => {
     const errors: unknown[] = [];
     const queue = new NoticeQueue({
       notifier: failing(Number.POSITIVE_INFINITY),
@@ -102,7 +102,7 @@ describe('notices in the background', () => {
     expect(results).toEqual(['abandoned']);
   });
 
-  it('are given up together at the end, after one that nobody takes', async () => {
+  it('are given up together at the end, after one that no one takes', async () => {
     let tried = 0;
     const results: string[] = [];
     const silent: Notifier = {

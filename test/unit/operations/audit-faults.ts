@@ -25,7 +25,7 @@ type Fault = readonly [
   change: (token: SampleToken, now: number) => Partial<SampleToken>,
 ];
 
-/** Users of a kind stand at these positions. Nobody else is of that kind, and no healthy token is theirs. */
+/** Users of a kind stand at these positions. No one else is of that kind, and no healthy token is theirs. */
 export const INACTIVE = 20;
 const EXTERNAL = 21;
 const SUPERUSER = 22;

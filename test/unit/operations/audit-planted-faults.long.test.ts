@@ -17,7 +17,7 @@ import { type FaultyEstate, faultyEstate, INACTIVE } from './audit-faults.ts';
 const TOKENS = inject('auditedTokens');
 const now = new Date();
 
-/** What is healthy here: nobody has too many, and the sample's tokens of applications may outlive them. */
+/** What is healthy here: no one has too many, and the sample's tokens of applications may outlive them. */
 const policy: Policy = policyWith({
   'too-many-per-user': { tokens: TOKENS },
   'application-secret-older-than': { days: 365 },
@@ -63,7 +63,7 @@ async function keysFound(given: Policy = policy): Promise<string[]> {
   for await (const finding of audit.findings) found.push(finding);
   const { tokensRead, notChecked } = audit.summary();
   expect(tokensRead).toBe(TOKENS);
-  // By the service's tables nobody can tell whether it requires PKCE.
+  // By the service's tables no one can tell whether it requires PKCE.
   expect(notChecked.map(({ rule }) => rule)).toEqual(['application-public-without-pkce']);
   return found.map(findingKey).sort();
 }

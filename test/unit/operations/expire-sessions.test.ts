@@ -30,7 +30,7 @@ async function estate() {
 }
 
 describe('planSessionExpiry', () => {
-  test('counts every session by user, those of nobody known included', async () => {
+  test('counts every session by user, those of no one known included', async () => {
     const { target } = await estate();
     expect(await planSessionExpiry({ target })).toEqual({
       selection: 'every session',

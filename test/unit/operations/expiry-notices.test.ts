@@ -22,7 +22,7 @@ class Letterbox implements Notifier {
   send(notice: Notice): Promise<void> {
     const { id } = notice.data['token'] as { id: number };
     if (this.refuses.includes(id))
-      return Promise.reject(new TokenctlError('target_unreachable', 'Nobody there'));
+      return Promise.reject(new TokenctlError('target_unreachable', 'No one there'));
     this.taken.push(notice);
     return Promise.resolve();
   }
@@ -131,7 +131,7 @@ describe('sendNotices', () => {
     all.box.refuses = [2];
     expect(await all.send()).toMatchObject({
       sent: 2,
-      failed: [{ tokenId: 2, threshold: 7, to: 'letterbox', reason: 'Nobody there' }],
+      failed: [{ tokenId: 2, threshold: 7, to: 'letterbox', reason: 'No one there' }],
     });
     all.box.refuses = [];
     expect(await all.send()).toMatchObject({ sent: 1, sentBefore: 2, failed: [] });

@@ -116,7 +116,7 @@ test('a made user is rated by what it may do now, also where no entry made it a 
       {},
     ],
   });
-  // A superuser of before, of whom the actor changed something else, is nobody whom the actor made.
+  // A superuser of before, of whom the actor changed something else, is no one whom the actor made.
   expect((await riskOf('user:14'))?.findings.map(({ rule }) => rule)).not.toContain('superuser-now');
 });
 
@@ -450,7 +450,7 @@ test('what the owner of a stolen token did before it was made is listed apart, a
     ['user:14', 'unknown'],
     ['organization:5', 'unknown'],
   ]);
-  // The owner's colleague is nobody through whom the thief acted, and the owner's value is the one to go back to.
+  // The owner's colleague is no one through whom the thief acted, and the owner's value is the one to go back to.
   expect(found.chain.map(({ user: { username } }) => username)).toEqual(['ivy']);
   expect(found.items.map(({ id }) => id)).not.toContain('user:14');
   const changed = found.items.find(({ id }) => id === 'organization:5');

@@ -181,7 +181,7 @@ describe('mail to owners', () => {
     const later = run(world, box, RULES, { log: failingFrom(world.log, 3) });
     await expect(later).rejects.toMatchObject({ code: 'outcome_unrecorded' });
     expect(box.taken).toHaveLength(1);
-    // Nobody knows whether it was sent: the next run sends it again, with the same id.
+    // No one knows whether it was sent: the next run sends it again, with the same id.
     expect(await run(world, box)).toMatchObject({ sent: 2 });
     expect(new Set(box.taken.map(({ id }) => id)).size).toBe(2);
   });

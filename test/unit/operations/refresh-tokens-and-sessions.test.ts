@@ -18,7 +18,7 @@ const application = { id: 1, name: 'CI' };
 
 /**
  * Alice's personal token 1; her application token 2 with the refresh token 12 beside it, her orphan 13, her
- * revoked 14; bob's token 3 with 15. Two sessions of alice, one of bob, one of nobody known.
+ * revoked 14; bob's token 3 with 15. Two sessions of alice, one of bob, one of no one known.
  */
 async function estate() {
   const at = await databaseFixture(1);
@@ -166,7 +166,7 @@ describe('a plan with refresh tokens and sessions', () => {
     expect((await plan(4)).tokenIds).toHaveLength(3);
   });
 
-  test('asks nobody what the target can do where that is given', async () => {
+  test('asks no one what the target can do where that is given', async () => {
     await using at = await estate();
     const { self } = at.target;
     at.target.describe = () => Promise.reject(new Error('asked twice'));
@@ -268,7 +268,7 @@ describe('revoking with refresh tokens and sessions', () => {
     });
   });
 
-  test('counts what somebody made or orphaned while it worked, and what failed is none of that', async () => {
+  test('counts what someone made or orphaned while it worked, and what failed is none of that', async () => {
     await using at = await estate();
     const { alive, refresh } = at.target;
     at.target.onRevoke = (id) => {
@@ -281,7 +281,7 @@ describe('revoking with refresh tokens and sessions', () => {
         return 'unchanged';
       }
       if (id !== 3) return undefined;
-      // Somebody else deletes an access token alone: its refresh token is an orphan that nobody planned.
+      // Someone else deletes an access token alone: its refresh token is an orphan that no one planned.
       alive.delete(3);
       refresh.rows.set(15, refreshToken({ id: 15, user: bob }));
       return 'unchanged';

@@ -106,7 +106,7 @@ describe('resolveSelection', () => {
       'tokens of deactivated users (gone or ci-left), among members and administrators of the organization Eng, among members and administrators of the team Eng/Ops (no user)',
     ],
     [
-      'a team of nobody: no token, and not those of all',
+      'a team of no one: no token, and not those of all',
       { teams: named('Sales/Ops'), scope: 'write' },
       { none: true },
       'tokens of members and administrators of the team Sales/Ops (no user)',

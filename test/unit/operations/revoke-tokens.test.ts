@@ -119,7 +119,7 @@ describe('revokeTokens', () => {
   test('throws where not one token could be tried', async () => {
     await using at = await fixture(10);
     at.target.onRevoke = () => {
-      throw new TokenctlError('target_unreachable', 'Nobody there');
+      throw new TokenctlError('target_unreachable', 'No one there');
     };
     await expect(at.revokeAll()).rejects.toMatchObject({ code: 'target_unreachable' });
     expect((await at.entries()).at(-1)?.open).toEqual([]);

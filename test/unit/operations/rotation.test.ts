@@ -191,21 +191,21 @@ describe('a rotation', () => {
     expect(at.living()).toEqual([at.inUse()]);
   });
 
-  it('does not replace a value that somebody else wrote, and keeps the old token', async () => {
+  it('does not replace a value that someone else wrote, and keeps the old token', async () => {
     await using at = await place();
     await at.run();
     const first = at.inUse();
     at.at(4);
     const own = at.store.value;
-    at.store.value = new Secret('of somebody else');
+    at.store.value = new Secret('of someone else');
     await expect(at.run()).rejects.toMatchObject({ code: 'store_changed' });
     expect(at.living()).toEqual([first]);
-    // Written by somebody else between the look and the writing.
+    // Written by someone else between the look and the writing.
     at.store.value = own;
     let reads = 0;
     at.store.onRead = () => {
       reads += 1;
-      if (reads === 3) at.store.value = new Secret('of somebody else');
+      if (reads === 3) at.store.value = new Secret('of someone else');
     };
     at.store.onWrite = () => {
       throw storeChanged(at.store.name);

@@ -243,7 +243,7 @@ describe('a sunset', () => {
     await extendLease(at.common, await planExtension(at.log, at.common.description, moved));
     await writeRowEnds(at.common);
     expect(expiries()[2]).toEqual(new Date(now.getTime() + 90 * DAY));
-    // Somebody has ended it earlier meanwhile: that stays.
+    // Someone has ended it earlier meanwhile: that stays.
     const earlier = new Date(now.getTime() + 3 * DAY);
     at.target.alive.set(2, { ...(at.target.alive.get(2) ?? token()), expires: earlier });
     await releaseLeases(at.common, await at.leases());

@@ -192,7 +192,7 @@ describe('traceToken', () => {
     ]);
   });
 
-  test('refuses a token that nobody knows', async () => {
+  test('refuses a token that no one knows', async () => {
     await using all = await world();
     await expect(all.trace(99)).rejects.toMatchObject({ code: 'not_found' });
     all.target.alive.set(98, token({ id: 98, user: null }));

@@ -21,7 +21,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s 
   });
   afterAll(async () => await real.close());
 
-  it('finds nothing in tables that nobody touched', async () => {
+  it('finds nothing in tables that no one touched', async () => {
     const found = await real.investigate('bob');
     expect(found.items.filter(({ entryCount, group }) => entryCount === 0 && group !== 'ways_in')).toEqual(
       [],

@@ -115,7 +115,7 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
     expect(taken.filter((claim) => claim !== null)).toHaveLength(1);
   });
 
-  it('takes a holder whose lease ran out by its word, where nobody was faster', async () => {
+  it('takes a holder whose lease ran out by its word, where no one was faster', async () => {
     const claim = await claimed(newName(), 0);
     expect(await one.end(claim, completed)).toBe(true);
   });

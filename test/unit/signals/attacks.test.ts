@@ -80,7 +80,7 @@ test('keys that a token brings along, or asks for by a path, are not used', asyn
   const [published] = keys;
   const { keys: others } = (await (await fetch(other.jwks)).json()) as { keys: object[] };
   const kid = published?.kid ?? '';
-  // Signed by a key of somebody else, who is a transmitter too.
+  // Signed by a key of someone else, who is a transmitter too.
   const pem = createPublicKey({ key: published as never, format: 'jwk' }).export({
     type: 'spki',
     format: 'pem',

@@ -55,7 +55,7 @@ test('a verification that was not asked for is refused, and one without a state 
   expect(await take(EVENTS.verification, 's-1', { body: {} })).toMatchObject({ state: 'ignored' });
 });
 
-test('where somebody else manages the stream, every state is taken', async () => {
+test('where someone else manages the stream, every state is taken', async () => {
   const found = await take(EVENTS.verification, 's-9', { name: 'unmanaged', body: { state: 'any' } });
   expect(found?.reason).toContain(stateDigest('any'));
 });

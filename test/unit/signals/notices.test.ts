@@ -75,7 +75,7 @@ test('held events are told about once, together, and again only when new ones ca
   expect(got.map(({ data }) => data['subject'])[1]).toContain('1 security event waits');
 });
 
-test('a recipient who does not answer delays nobody, and a refused notice is sent again', async () => {
+test('a recipient who does not answer delays no one, and a refused notice is sent again', async () => {
   const store = await queue();
   const { got, state, named } = recipient();
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -16,7 +16,7 @@ let receiver: RunningReceiver;
 beforeAll(async () => {
   world = await signalWorld({
     program,
-    // Nobody answers in the second context.
+    // No one answers in the second context.
     contexts: '  dead: { url: "http://127.0.0.1:9", token: { file: stream.token } }',
     more: '  usersPerHour: 1000\n  localUsers: act\n  contexts: [database]',
   });

@@ -226,7 +226,7 @@ describe('a pushed event', () => {
     expect(await signal('unknown-type')).toMatchObject({ state: 'held', reason: 'Unknown type of event' });
   });
 
-  test('that is mapped to nothing, or about nobody, is recorded as ignored', async () => {
+  test('that is mapped to nothing, or about no one, is recorded as ignored', async () => {
     for (const [jti, uri, subject] of [
       ['nothing-1', EVENTS.tokenClaims, issSub('uid-keep-robot')],
       ['nothing-2', EVENTS.sessionRevoked, issSub('uid-nobody')],

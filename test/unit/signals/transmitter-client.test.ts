@@ -111,7 +111,7 @@ test.each([
   ['ALL', false],
   ['NONE', true],
 ] as const)(
-  'whether a stream is about nobody at first is known: %s',
+  'whether a stream is about no one at first is known: %s',
   async (defaultSubjects, needsSubjects) => {
     const { stream, connect } = await managed();
     stream.defaultSubjects = defaultSubjects;

@@ -64,10 +64,10 @@ describe('a key in a Secret of Kubernetes', () => {
     expect(Object.keys(cluster.stored(AT) ?? {}).length).toBe(3);
   });
 
-  it('is not written over what somebody else wrote, and keeps another key that was written in between', async () => {
+  it('is not written over what someone else wrote, and keeps another key that was written in between', async () => {
     const { cluster, store } = await place();
     const at = store();
-    cluster.put(AT, { token: 'of somebody else' });
+    cluster.put(AT, { token: 'of someone else' });
     for (const over of [old, null]) {
       await expect(at.write(fresh, over)).rejects.toMatchObject({ code: 'store_changed' });
     }
@@ -84,11 +84,11 @@ describe('a key in a Secret of Kubernetes', () => {
     await at.write(fresh, old);
     expect(cluster.stored(AT)).toEqual({ token: 'the new token', other: 'new' });
     for (const change of [
-      () => cluster.put(AT, { token: 'of somebody else' }),
+      () => cluster.put(AT, { token: 'of someone else' }),
       () => cluster.delete(AT),
       () => {
         cluster.delete(AT);
-        cluster.put(AT, { token: 'of somebody else' });
+        cluster.put(AT, { token: 'of someone else' });
       },
     ]) {
       cluster.put(AT, { token: 'the old token' });
@@ -96,7 +96,7 @@ describe('a key in a Secret of Kubernetes', () => {
       await expect(at.write(fresh, old)).rejects.toMatchObject({ code: 'store_changed' });
       expect(cluster.stored(AT)?.['token']).not.toBe('the new token');
     }
-    // Created by somebody else at the same moment.
+    // Created by someone else at the same moment.
     cluster.delete(AT);
     [meanwhile, times] = [() => cluster.put(AT, { other: 'theirs' }), 1];
     await at.write(fresh, null);
@@ -222,7 +222,7 @@ describe('the way to a cluster', () => {
         .replace('echo', "printf '%s'"),
     );
     expect((await read(() => by({ exec: certificate })))?.reveal()).toBe('the old token');
-    // The certificate of somebody else's authority is not valid.
+    // The certificate of someone else's authority is not valid.
     const stranger = ownCa().issue('stranger', '/CN=deploy');
     const foreign = { 'client-certificate': stranger.certFile, 'client-key': stranger.keyFile };
     await expect(read(() => by(foreign))).rejects.toMatchObject({ code: 'credentials_refused' });

@@ -64,12 +64,12 @@ describe('a file as a store', () => {
     expect((await own.read())?.reveal()).toBe('the new token');
   });
 
-  it('is left as it is where somebody else wrote it', async () => {
-    writeFileSync(join(folder, 'token'), 'of somebody else\n');
+  it('is left as it is where someone else wrote it', async () => {
+    writeFileSync(join(folder, 'token'), 'of someone else\n');
     for (const over of [old, null]) {
       await expect(at().write(fresh, over)).rejects.toMatchObject({ code: 'store_changed' });
     }
-    expect(readFileSync(join(folder, 'token'), 'utf8')).toBe('of somebody else\n');
+    expect(readFileSync(join(folder, 'token'), 'utf8')).toBe('of someone else\n');
     expect(readdirSync(folder)).toEqual(['token']);
   });
 

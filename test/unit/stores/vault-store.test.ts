@@ -50,10 +50,10 @@ describe('a key in Vault', () => {
     expect(vault.stored(PATH)).toEqual({ data: `{"token":"the new token",${beside}}`, version: 3 });
   });
 
-  it('is not written over what somebody else wrote, and keeps another key that was written in between', async () => {
+  it('is not written over what someone else wrote, and keeps another key that was written in between', async () => {
     const { vault, store } = await place();
     const at = store();
-    vault.put(PATH, { token: 'of somebody else' });
+    vault.put(PATH, { token: 'of someone else' });
     for (const over of [old, null]) {
       await expect(at.write(fresh, over)).rejects.toMatchObject({ code: 'store_changed' });
     }
@@ -69,11 +69,11 @@ describe('a key in Vault', () => {
     };
     await at.write(fresh, old);
     expect(JSON.parse(vault.stored(PATH)?.data ?? '')).toEqual({ token: 'the new token', other: 'new' });
-    [value, times] = ['of somebody else', 1];
+    [value, times] = ['of someone else', 1];
     await expect(at.write(old, fresh)).rejects.toMatchObject({ code: 'store_changed' });
     // All the time: that is no other value.
-    [value, times] = ['of somebody else', 99];
-    const error = await failure(at.write(old, new Secret('of somebody else')));
+    [value, times] = ['of someone else', 99];
+    const error = await failure(at.write(old, new Secret('of someone else')));
     expect([error.code, error.text]).toEqual(['target_unreachable', expect.stringContaining('other keys')]);
   });
 

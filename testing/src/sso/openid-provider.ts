@@ -17,7 +17,7 @@ export type Accounts = Readonly<Record<string, Readonly<Record<string, unknown>>
 /** A real OpenID provider (oidc-provider), with a page that asks for the account. */
 export interface OpenIdProvider extends LoopbackServer {
   readonly issuer: string;
-  /** Disables an account: it cannot log in any more. Nobody is told. */
+  /** Disables an account: it cannot log in any more. No one is told. */
   disable(account: string): void;
   /** Sends a client a logout token for an account, by the provider's own code. */
   logOut(clientId: string, account: string, sid?: string): Promise<void>;

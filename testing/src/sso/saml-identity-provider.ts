@@ -110,7 +110,7 @@ export class SamlIdentityProvider {
     };
   }
 
-  /** A right assertion for a request; `null` for one that nobody asked for. */
+  /** A right assertion for a request; `null` for one that no one asked for. */
   parts(
     request: Pick<SamlRequest, 'callback'> & { readonly id: string | null },
     nameId: string,
@@ -142,7 +142,7 @@ export class SamlIdentityProvider {
     return made.context;
   }
 
-  /** The answer with an assertion that nobody signed, in base64. */
+  /** The answer with an assertion that no one signed, in base64. */
   unsigned(parts: AssertionParts): string {
     return Buffer.from(responseXml(parts)).toString('base64');
   }
@@ -206,7 +206,7 @@ function responseXml(parts: AssertionParts): string {
   return `<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="_${randomUUID()}" Version="2.0" IssueInstant="${now}"${to}${answers}>${from}${said}<saml:Assertion ID="${parts.id}" Version="2.0" IssueInstant="${now}"><saml:Issuer>${parts.issuer}</saml:Issuer><saml:Subject><saml:NameID Format="${parts.nameIdFormat}">${parts.nameId}</saml:NameID><saml:SubjectConfirmation Method="urn:oasis:names:tc:SAML:2.0:cm:bearer"><saml:SubjectConfirmationData NotOnOrAfter="${parts.notOnOrAfter.toISOString()}" Recipient="${parts.recipient}"${answers}/></saml:SubjectConfirmation></saml:Subject><saml:Conditions NotBefore="${parts.notBefore.toISOString()}" NotOnOrAfter="${parts.notOnOrAfter.toISOString()}"><saml:AudienceRestriction><saml:Audience>${parts.audience}</saml:Audience></saml:AudienceRestriction></saml:Conditions><saml:AuthnStatement AuthnInstant="${now}" SessionIndex="${parts.id}"${session}><saml:AuthnContext><saml:AuthnContextClassRef>urn:oasis:names:tc:SAML:2.0:ac:classes:unspecified</saml:AuthnContextClassRef></saml:AuthnContext></saml:AuthnStatement>${statement}</saml:Assertion></samlp:Response>`;
 }
 
-/** Signs a message's assertion once more, as somebody who has the key. */
+/** Signs a message's assertion once more, as someone who has the key. */
 export function signAgain(xml: string, { key, certificate }: KeyPair): string {
   return SamlLib.constructSAMLSignature({
     rawSamlMessage: xml,

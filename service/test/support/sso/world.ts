@@ -50,7 +50,7 @@ export async function logInThrough(
   return { browser, stop: await browser.open(back) };
 }
 
-/** Who a browser is logged in as; null for nobody. */
+/** Who a browser is logged in as; null for no one. */
 export async function whoIs(service: Pick<RunningService, 'url'>, browser: Browser): Promise<Body | null> {
   const answer = await browser.open(`${service.url}/api/v2/me/`);
   if (answer.status !== 200) return null;
@@ -58,7 +58,7 @@ export async function whoIs(service: Pick<RunningService, 'url'>, browser: Brows
   return body.results[0] ?? null;
 }
 
-/** That a login ended at the error page, for this reason, and that nobody is logged in. */
+/** That a login ended at the error page, for this reason, and that no one is logged in. */
 export async function expectRefused(
   service: Pick<RunningService, 'url'>,
   { browser, stop }: { browser: Browser; stop: Stop },

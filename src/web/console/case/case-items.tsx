@@ -140,7 +140,7 @@ function ItemList({
   const [shown, setShown] = useState<Shown>('remains');
   const [group, setGroup] = useState('');
   const [text, setText] = useState('');
-  // Nothing is chosen before somebody chose it: the owner's legitimate work looks the same.
+  // Nothing is chosen before someone chose it: the owner's legitimate work looks the same.
   const [fates, setFates] = useState<Fates>(new Map());
   const [receivers, setReceivers] = useState<Receivers>(new Map());
   const [isTried, setTried] = useState(false);

@@ -118,7 +118,7 @@ function heldNames({ scope, values }: CaseRead['incident']): readonly string[] {
   return users.length > 0 ? users : scope.kind === 'users' ? scope.names : [];
 }
 
-/** Of whom a lift decides, in words; null where the lockdown deactivated nobody and took no roles. */
+/** Of whom a lift decides, in words; null where the lockdown deactivated no one and took no roles. */
 function heldUsers(incident: CaseRead['incident']): string | null {
   const { measures } = incident;
   if (!measures.deactivate && measures.stripRoles !== true) return null;
@@ -154,7 +154,7 @@ function setBackText({ incident, unread }: CaseRead): string {
     ...(hasSettings ? ['settings'] : []),
     ...(heldUsers(incident) === null ? [] : ['users as you choose']),
   ];
-  return `It sets back what the lockdown set: ${parts.join(', and ')}.`;
+  return `It restores what the lockdown changed: ${parts.join(', and ')}.`;
 }
 
 /** Says what works again for users who get their access back. */

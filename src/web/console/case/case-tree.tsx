@@ -101,7 +101,7 @@ export function ChainTree({ found, active, onChoose }: TreeProps): ReactNode {
       </div>
       {notDrawn > 0 && (
         <p>
-          {countText(notDrawn, 'more item is', 'more items are')} in the list below only: nobody is recorded
+          {countText(notDrawn, 'more item is', 'more items are')} in the list below only: no one is recorded
           as the author, or there are too many to draw.
         </p>
       )}

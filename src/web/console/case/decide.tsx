@@ -42,7 +42,7 @@ export function Decide(props: {
   readonly rows: readonly Item[];
   readonly fates: Fates;
   readonly receivers: Receivers;
-  /** Whether somebody asked for the plan while something was missing. */
+  /** Whether someone asked for the plan while something was missing. */
   readonly isTried: boolean;
   readonly onTry: (isMissing: boolean) => void;
   readonly onChoose: (items: readonly Item[], fate: Fate) => void;
@@ -69,7 +69,7 @@ export function Decide(props: {
   const acts = ACTS.flatMap(([fate, text]) => (byFate.has(fate) ? [text(idsOf(fate).length)] : []));
   const isOpen = (item: Item) => item.remains && chosenFate(item, fates) === null;
   const open = items.filter(isOpen).length;
-  // What another user may have done is ended only where somebody names it, as on the command line.
+  // What another user may have done is ended only where someone names it, as on the command line.
   const endable = rows.filter(
     (item) => isOpen(item) && !item.takesNaming && fatesOf(item).some(([fate]) => fate === 'end'),
   );

@@ -222,7 +222,7 @@ function Problems({
   return problem !== null && <ProblemAlert problem={problem} />;
 }
 
-/** Whom the form asks for: the owner of a token, or a user; nobody where the incident is about one. Null for what cannot be asked. */
+/** Whom the form asks for: the owner of a token, or a user; no one where the incident is about one. Null for what cannot be asked. */
 function subjectOf({
   token,
   user,
@@ -238,7 +238,7 @@ function subjectOf({
   return user.trim() === '' ? null : { asked: { user }, flag: ` --user ${user}` };
 }
 
-/** What a time is that nobody typed here. */
+/** What a time is that no one typed here. */
 const BEGINNINGS: Readonly<Record<Beginning['is'], string>> = {
   said: '',
   token: 'When the stolen token was made. ',

@@ -25,7 +25,7 @@ type Read = Json<LooseInvestigations>;
 /** How often it is read again while an investigation is under way. */
 const AGAIN_MS = 2_000;
 const SOON_MS = 300;
-/** How far back an investigation begins that nobody chose a time for. */
+/** How far back an investigation begins that no one chose a time for. */
 const WEEK_MS = 7 * 86_400_000;
 const MOST_ROWS = 200;
 

@@ -38,7 +38,7 @@ export function StateLabel({
   );
 }
 
-/** What somebody said of an item, beside what the investigation after it found. */
+/** What someone said of an item, beside what the investigation after it found. */
 export function SeenAgain({ item: { fate, label } }: { readonly item: Item }): ReactNode {
   return fate === 'seen_again' && label.more !== null && <WithTimes text={label.more} />;
 }

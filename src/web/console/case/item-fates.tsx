@@ -116,7 +116,7 @@ export function FateCell({
 }: MarkProps & {
   readonly fates: Fates;
   readonly receivers: Receivers;
-  /** Whether somebody asked for the plan: then what is missing is marked. */
+  /** Whether someone asked for the plan: then what is missing is marked. */
   readonly isTried: boolean;
   readonly onChoose: (fate: Fate | null) => void;
   readonly onReceiver: (to: string) => void;

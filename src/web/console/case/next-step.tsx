@@ -1,4 +1,4 @@
-/** What comes after a change of a case, in its result: the one next step, so that nobody has to look for it. */
+/** What comes after a change of a case, in its result: the one next step, so that no one has to look for it. */
 import { Button } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { useLocation, useNavigate } from 'react-router';

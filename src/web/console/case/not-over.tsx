@@ -1,4 +1,4 @@
-/** What a lockdown did not end, and the next step: said above what is green, until somebody investigated. */
+/** What a lockdown did not end, and the next step: said above what is green, until someone investigated. */
 import { Button } from '@patternfly/react-core';
 import { countText } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
@@ -175,7 +175,7 @@ function StopButton(props: {
   readonly of: string;
   readonly user: string;
   readonly known: Snapshot | undefined;
-  /** The loudest control there is: what it stops works on until somebody uses it. */
+  /** The loudest control there is: what it stops works on until someone uses it. */
   readonly isFirst: boolean;
 }): ReactNode {
   const { place, of, user, known, isFirst } = props;

@@ -28,7 +28,7 @@ export function useInvestigate({ place, incident }: { readonly place: string; re
   });
 }
 
-/** Where an investigation begins for which nobody gave a time: a day before the lockdown. */
+/** Where an investigation begins for which no one gave a time: a day before the lockdown. */
 export function beginningAt(locked: string): Date {
   return new Date(Date.parse(locked) - DAY_MS);
 }

@@ -243,7 +243,7 @@ function BeginButton(props: {
   const { refusal, isReady, isPending, onBegin } = props;
   const { readOnly } = useFacts();
   if (readOnly)
-    return <p className="hint">This console is read only: it shows the plan, and locks nobody down.</p>;
+    return <p className="hint">This console is read only: it shows the plan, and locks no one down.</p>;
   return (
     <div>
       <Button

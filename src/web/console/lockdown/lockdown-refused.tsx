@@ -36,7 +36,7 @@ export function TheftRefused(props: {
         )}
         {PLAIN_WORD.test(user) && (
           <li>
-            For somebody who may:
+            For someone who may:
             <CommandLine command={`tokenctl incident lockdown --${theft.scope} ${user}`} />
           </li>
         )}

@@ -138,7 +138,7 @@ function FactList({ children }: { readonly children: ReactNode }): ReactNode {
   );
 }
 
-/** What a controller needs somebody for, each with the way to it. */
+/** What a controller needs someone for, each with the way to it. */
 export function Needs({ state: { read, sweep, needs } }: { readonly state: ControllerState }): ReactNode {
   if (needs.length > 0) {
     return (

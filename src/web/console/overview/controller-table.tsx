@@ -9,7 +9,7 @@ import { ExpiringLink, Findings, IncidentsText, Needs, SweepText } from './contr
 /** What is critical is a reason to look at the controller, and is named as one. */
 const SEVERE = ['high'] as const;
 
-/** One line a controller, those that need somebody first. */
+/** One line a controller, those that need someone first. */
 export function ControllerTable({ states }: { readonly states: readonly ControllerState[] }): ReactNode {
   return (
     <PlainTable

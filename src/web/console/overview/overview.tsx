@@ -120,7 +120,7 @@ function weightOf({ needs: [first] }: ControllerState): number {
   return first?.weight ?? 0;
 }
 
-/** The answers to the four questions of somebody who opens the page, over all controllers. */
+/** The answers to the four questions of someone who opens the page, over all controllers. */
 function Summary({
   states,
   place,

@@ -297,7 +297,7 @@ function PickButton({
   }
   const { id, user, application } = row;
   const owner = user?.username ?? application?.name;
-  // What nobody owns is no account to lock down.
+  // What no one owns is no account to lock down.
   if (owner === undefined) return <Link to={query('/tokens', { place, text: String(id) })}>Revoke it</Link>;
   const picked = { ...none, token: String(id) };
   return (

@@ -1,4 +1,4 @@
-/** The value of a token that somebody has: whose it is, without the value in an address, a history or a log. */
+/** The value of a token that someone has: whose it is, without the value in an address, a history or a log. */
 import { Button } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -18,7 +18,7 @@ export type OnPick = (picked: Pick) => void;
 const LEAST = 20;
 const RUN = new RegExp(`[A-Za-z0-9]{${LEAST},}`, 'g');
 
-/** Whether a text has a word that nobody would give as a name: letters of both cases, or letters with digits, in one long run. */
+/** Whether a text has a word that no one would give as a name: letters of both cases, or letters with digits, in one long run. */
 export function isLikeValue(text: string): boolean {
   return (text.match(RUN) ?? []).some(
     (word) => [/[a-z]/, /[A-Z]/, /\d/].filter((kind) => kind.test(word)).length > 1,

@@ -170,7 +170,7 @@ export function Tokens(): ReactNode {
 /** Where the browser keeps whether the charts are shown. */
 const CHARTS = 'tokenctl-token-charts';
 
-/** Whether the charts are shown, which are filters as well: not until somebody wants them, since most people come for the list. */
+/** Whether the charts are shown, which are filters as well: not until someone wants them, since most people come for the list. */
 function useCharts(): [boolean, (next: boolean) => void] {
   const [isShown, setShown] = useState(() => localStorage.getItem(CHARTS) === 'shown');
   return [

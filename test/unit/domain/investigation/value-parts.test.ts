@@ -89,7 +89,7 @@ describe('a value that others changed since', () => {
   it('is compared with each change of the actor, not with the values between them', () => {
     const edits = [
       { entry: 1, last: 1, before: 'a: 1', after: 'a: 1\nevil: 1' },
-      // Between them somebody else added `good`, and the actor took its own line out again.
+      // Between them someone else added `good`, and the actor took its own line out again.
       { entry: 3, last: 3, before: 'a: 1\nevil: 1\ngood: 1', after: 'a: 1\ngood: 1' },
     ];
     expect(leftOf('variables', edits, 'a: 1\ngood: 1')).toBe('none');

@@ -108,7 +108,7 @@ describe('sessions of deactivated users', () => {
     expect(await at.lift(incident, { acceptSessions: true })).toMatchObject({ result: 'lifted' });
   });
 
-  test('hold nobody up where the context reaches the cache, or where sessions are in no cache', async () => {
+  test('hold no one up where the context reaches the cache, or where sessions are in no cache', async () => {
     await using at = await incidentFixture('database');
     at.target.logins.live.push(session());
     const { incident } = await at.lockDown({ scope: ALICE, measures });

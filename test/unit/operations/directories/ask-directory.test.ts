@@ -96,7 +96,7 @@ const isHonest = ({ cut, total, paging, replies }: Round) =>
 const SOURCES = Object.entries({ ...PROVIDERS, ...LDAP_DIRECTORIES });
 
 describe.each(SOURCES)('%s', (name, source) => {
-  test('offboards nobody who is active, and misses nobody who left without a word', async () => {
+  test('offboards no one who is active, and misses no one who left without a word', async () => {
     const ask = await asking(source);
     const figures = new Figures();
     const property = fc.asyncProperty(courses, async ({ tie, size, isKnown, rounds }) => {
@@ -168,7 +168,7 @@ test('an answer counts only where the same question finds a user of the list', a
   });
   expect(await verdict('dn')).toMatchObject({
     gone: [],
-    doubtful: [{ why: expect.stringContaining('nobody in the list has a value of the kind') }],
+    doubtful: [{ why: expect.stringContaining('no one in the list has a value of the kind') }],
   });
 });
 

@@ -77,14 +77,14 @@ describe('a user of the controller', () => {
       'left: active is false (account 00u1 of oidc)',
     ],
     [
-      'whose account id somebody else has as a name',
+      'whose account id someone else has as a name',
       user('x', oidc('00u1')),
       [entry('00u1', { logins: ['alice'], disabled: OFF }), entry('2', { logins: ['00u1'] })],
       {},
       'doubt: active is false, but user 2 has the id of the account 00u1 as a name',
     ],
     [
-      'who is there by the account id, whatever name somebody disabled has',
+      'who is there by the account id, whatever name someone disabled has',
       user('x', oidc('00u1')),
       [entry('00u1'), entry('2', { logins: ['00u1'], disabled: OFF })],
       {},
@@ -98,7 +98,7 @@ describe('a user of the controller', () => {
       'there',
     ],
     [
-      'whose name, which is the account id, somebody else has as an address',
+      'whose name, which is the account id, someone else has as an address',
       user('x', oidc('alice@x.org')),
       [
         entry('1', { logins: ['alice@x.org'], disabled: OFF }),
@@ -180,7 +180,7 @@ describe('a user of the controller', () => {
     ],
     ['who matches nobody', user('alice'), [entry('bob')], {}, 'doubt: matches no user of the directory'],
     [
-      'who matches nobody, if that counts',
+      'who matches no one, if that counts',
       user('alice'),
       [entry('bob')],
       { unmatched: true },

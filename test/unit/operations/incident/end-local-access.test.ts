@@ -48,7 +48,7 @@ function notCovered(paths: readonly AccessPath[]) {
 }
 
 describe('a lockdown where users cannot be deactivated', () => {
-  test('sets a password that nobody knows, takes the roles, and tries and reads both again', async () => {
+  test('sets a password that no one knows, takes the roles, and tries and reads both again', async () => {
     await using at = await controller();
     const report = await at.lockDown(at.asked);
     expect(report.result).toBe('locked');

@@ -45,7 +45,7 @@ describe('lifting an incident', () => {
     expect(await at.entries()).toHaveLength(entries);
   });
 
-  test('leaves what somebody has changed since, and who is active again or deactivated before', async () => {
+  test('leaves what someone has changed since, and who is active again or deactivated before', async () => {
     await using at = await incidentFixture('database');
     await at.target.users.setActive(3, false);
     const { incident } = await at.lockDown();

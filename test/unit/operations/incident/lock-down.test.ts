@@ -258,7 +258,7 @@ describe('a lockdown of everything', () => {
 });
 
 describe('a lockdown of a part', () => {
-  test('of a user leaves everybody else as they are', async () => {
+  test('of a user leaves everyone else as they are', async () => {
     await using at = await incidentFixture('database');
     at.target.alive.set(9, token({ id: 9, user: { id: 3, username: 'bob' } }));
     const measures = { ...NO_MEASURE, deactivate: true };
@@ -513,7 +513,7 @@ describe('a lockdown that meets resistance', () => {
 describe('a lockdown of a user who was deleted since', () => {
   const scope = { kind: 'users', names: ['alice', 'bob'] } as const;
 
-  test('can be finished, and says that nobody can tell a deleted user from a renamed one', async () => {
+  test('can be finished, and says that no one can tell a deleted user from a renamed one', async () => {
     await using at = await incidentFixture('database');
     const first = await at.lockDown({ scope, measures: NO_MEASURE });
     at.target.people.splice(

@@ -61,7 +61,7 @@ async function lockEverything(load: IncidentLoad, target: Target, deactivate: bo
   };
 }
 
-test('in the database nobody is accepted after a lockdown, by no way', async () => {
+test('in the database no one is accepted after a lockdown, by no way', async () => {
   const { url, service, load } = await underLoad();
   const target = await openDatabaseTarget({ context: 'test', connection: new Secret(url) });
   onTestFinished(() => target.close());
@@ -76,7 +76,7 @@ test('in the database nobody is accepted after a lockdown, by no way', async () 
   expect((await password.get('/api/v2/me/')).status).toBe(200);
 });
 
-test('over REST nobody but the operator is, with users deactivated', async () => {
+test('over REST no one but the operator is, with users deactivated', async () => {
   const { service, load, operator } = await underLoad();
   const credential = { kind: 'token', token: new Secret(operator) } as const;
   const target = openControllerApi({ context: 'test', address: service.url, credential, verifyTls: true });

@@ -72,7 +72,7 @@ test.each(
   expect(await identified('oidc', String(USERS))).toEqual([`member-${USERS}`]);
   const requests = asked;
   expect(await identified('saml', '7s')).toEqual(['member-7']);
-  // Each is the id of an account of the other provider, or of nobody.
+  // Each is the id of an account of the other provider, or of no one.
   expect(await identified('oidc', '7s')).toEqual([]);
   expect(await identified('oidc', 'stranger')).toEqual([]);
   // The list of all users takes a request for every two hundred.

@@ -89,7 +89,7 @@ describe.each(kinds(LAYOUTS))('sessions in the tables of the %s', (layout) => {
   });
 });
 
-describe('sessions of a gateway that nobody lists', () => {
+describe('sessions of a gateway that no one lists', () => {
   const place = testDatabase('gateway');
 
   const now = new Date('2026-03-04T05:00:00Z');
