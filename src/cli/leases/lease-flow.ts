@@ -127,7 +127,7 @@ export async function leaseChangeFlow(
   const { context } = description;
   const moved = leases.find((lease) => !isLeaseHere(lease, description));
   if (moved !== undefined && moved.target['context'] !== context) throw notHere(moved, description);
-  const none = end === undefined ? `No lease of ${context} is past its end.` : 'This lease is no longer open.';
+  const none = end === undefined ? `No lease of ${context} is past its end.` : 'This lease is not open.';
   return {
     plan:
       leases.length === 0

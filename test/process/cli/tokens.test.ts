@@ -359,7 +359,7 @@ describe('tokens create', () => {
     ]);
     expect((await run(['tokens', 'list', '--id', id, '--json'])).stdout).toBe('[]\n');
     expect((await run(['tokens', 'leases', '--end', lease, '--yes'])).stdout).toContain(
-      'This lease is no longer open',
+      'This lease is not open',
     );
   });
 
