@@ -40,6 +40,7 @@ describe.each(kinds(LAYOUTS))('a role of the database of the %s', (layout) => {
         'sessions',
         'settings',
         'create',
+        'ends',
         'cleanup',
         'applications',
         'users',
@@ -137,6 +138,7 @@ describe.each(kinds(LAYOUTS))('a role of the database of the %s', (layout) => {
       'sessions',
       'settings',
       'create',
+      'ends',
       'cleanup',
       'applications',
       'users',
@@ -149,6 +151,8 @@ describe.each(kinds(LAYOUTS))('a role of the database of the %s', (layout) => {
       { id: ALICE, username: 'alice', organizations: [] },
     ]);
     const { token } = await target.createToken({ scope: 'write', description: '', user: 'alice' });
+    const { id, created, expires: from } = token;
+    expect(await target.ends?.set([{ id, created, from: [from], to: new Date('2027-01-01') }])).toEqual([id]);
     const refreshId = await place.refreshToken(token.id);
     const orphan = await place.refreshToken(null);
     expect(await results(target.revoke([token.id], { withRefreshTokens: true }))).toEqual({
