@@ -77,7 +77,7 @@ export function Dashboard(): ReactNode {
 
 function Resources({ data }: { readonly data: Totals | undefined }): ReactNode {
   return (
-    <Gallery hasGutter minWidths={{ default: '120px' }}>
+    <Gallery hasGutter minWidths={{ default: '120px', md: '30%', lg: '120px' }}>
       {RESOURCES.map(([key, title, path]) => (
         <GalleryItem key={key}>
           <Card isFullHeight isCompact>

@@ -43,19 +43,22 @@ export function auditsTogether(audits: readonly AuditAt[]) {
     })),
     /** How it differs from the baseline, as the command says it; null without one. */
     trend: reads.flatMap(({ trend }) => trend ?? [])[0] ?? null,
-    rules: ruleNames.flatMap((name) => {
-      const found = reads.flatMap(({ rules }) => rules.find(({ rule }) => rule === name) ?? []);
-      const [first] = found;
-      if (first === undefined) return [];
-      return {
-        ...first,
-        count: found.reduce((total, { count }) => total + count, 0),
-        // The version of a controller can make a rule graver.
-        severity: found.map(({ severity }) => severity).sort(worstFirst)[0] ?? first.severity,
-        owners: Counts.of(found.map(({ owners }) => owners)).most(),
-        applications: Counts.of(found.map(({ applications }) => applications)).most(),
-      };
-    }),
+    /** Those that found the most come first. */
+    rules: ruleNames
+      .flatMap((name) => {
+        const found = reads.flatMap(({ rules }) => rules.find(({ rule }) => rule === name) ?? []);
+        const [first] = found;
+        if (first === undefined) return [];
+        return {
+          ...first,
+          count: found.reduce((total, { count }) => total + count, 0),
+          // The version of a controller can make a rule graver.
+          severity: found.map(({ severity }) => severity).sort(worstFirst)[0] ?? first.severity,
+          owners: Counts.of(found.map(({ owners }) => owners)).most(),
+          applications: Counts.of(found.map(({ applications }) => applications)).most(),
+        };
+      })
+      .sort((one, other) => other.count - one.count),
     owners: Counts.of(reads.map(({ owners }) => owners)).most(),
     findings: worstOf(ofEach(({ findings }) => findings)),
   };

@@ -11,6 +11,7 @@ import {
   TextInput,
 } from '@patternfly/react-core';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
+import { Code } from '@tokenctl/common/web/code.tsx';
 import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import type { AuditsTogether } from '../../console/audits-together.ts';
@@ -86,7 +87,7 @@ export function ExceptionDialog({
         {read.data !== undefined && reason.trim() !== '' && (
           <>
             <p className="counts">
-              For the configuration, or for a file of <code>--policy</code> without its first line.
+              For the configuration, or for a file of <Code text="--policy" /> without its first line.
               {exceptions > 0 &&
                 ` The policy has ${numberText(exceptions)} for this rule: add this one to their list.`}
             </p>
