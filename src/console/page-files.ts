@@ -7,7 +7,9 @@ const FOLDERS = ['../web-console/', '../../dist/web-console/'].map((path) => new
 
 /** The addresses of the page's own views: each is the same document, which says of any other address that it has no such page. */
 const VIEWS =
-  '/ /theft /tokens /incidents /case /investigation /audit /log /jobs /operations /plans /help'.split(' ');
+  '/ /theft /tokens /incidents /case /investigation /audit /lifetimes /log /jobs /operations /plans /help'.split(
+    ' ',
+  );
 
 /**
  * Serves the page. Its files hold nothing of a target: only the requests of the page are checked for the cookie and the key.
