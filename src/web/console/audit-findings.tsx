@@ -75,7 +75,10 @@ export function FindingTable(props: {
           {
             title: 'Severity',
             show: ({ place, severity }) => (
-              <Severity severity={severity} to={query('/audit', { place, severity })} />
+              <Severity
+                severity={severity}
+                to={query('/audit', { place: isOfSeveral ? undefined : place, severity })}
+              />
             ),
           },
           ...(isOfSeveral ? [CONTEXT] : []),
