@@ -161,7 +161,7 @@ function Findings(props: {
         {chosen !== undefined && `${countText(chosen.count, findingOf)} of ${chosen.rule}. All rules: `}
         {countText(summary.found, findingOf)} in {countText(summary.tokensRead, 'token')}
         {isOfSeveral && ` of ${numberText(byContext.length)} of ${numberText(readings.length)} controllers`},{' '}
-        <When at={at} none="none read" />.{' '}
+        <When at={at} none="not read yet" />.{' '}
         {summary.excused > 0 && `Suppressed by exceptions: ${numberText(summary.excused)}.`}
       </p>
       <Severities

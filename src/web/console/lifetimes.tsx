@@ -116,11 +116,12 @@ function Sunset({
   readonly place: string | undefined;
 }): ReactNode {
   const ends = weeks.reduce((sum, each) => sum + each.ends, 0);
+  const ended = weeks.reduce((sum, week) => sum + week.ended, 0);
   return (
     <Panel label="Sunset" title="Sunset of permanent tokens">
       {weeks.length === 0 ? (
         <>
-          <p>No sunset. This command plans an end for each personal token that has none:</p>
+          <p>No sunset is recorded. To plan one:</p>
           <OwnCommand words="tokens sunset --dry-run" {...(place !== undefined && { place })} />
         </>
       ) : (
@@ -147,8 +148,7 @@ function Sunset({
             />
           </div>
           <p className="counts">
-            {numberText(weeks.reduce((sum, { ended }) => sum + ended, 0))} of {countText(ends, 'token')} have
-            ended. Used means within the last seven days.
+            {`${numberText(ended)} of ${countText(ends, 'token')} have ended. Used means within the last seven days.`}
           </p>
         </>
       )}
