@@ -64,6 +64,8 @@ export interface Guard {
   readonly saved?: AnyPlan | undefined;
   /** The command that takes --plan and --plan-out; null without one for this. */
   readonly command: 'tokens revoke' | 'incident lockdown' | 'tokens leases' | null;
+  /** Without such a command: what to do instead, as a sentence. */
+  readonly instead?: string;
 }
 
 interface GuardedChange extends Guard {
@@ -137,13 +139,17 @@ export function usersGuard(what: string, users: number | 'all'): Guard {
   return { what, alone: () => users !== 'all' && users <= 1, command: null };
 }
 
-function notApproved({ what, command, flags, alone }: GuardedChange, rule: ApprovalRule): TokenctlError {
+function notApproved(
+  { what, command, flags, alone, instead }: GuardedChange,
+  rule: ApprovalRule,
+): TokenctlError {
   const who = Object.keys(rule.approvers).join(' or ');
   const file = flags.plan ?? 'plan.json';
   const save = flags.plan === undefined ? 'Save the plan with --plan-out plan.json. ' : '';
   const ways = [
     command === null
-      ? 'Do it for one user at a time, or with a plan of `tokenctl tokens revoke` or `incident lockdown`.'
+      ? (instead ??
+        'Do it for one user at a time, or with a plan of `tokenctl tokens revoke` or `incident lockdown`.')
       : `${save}Let ${who} run \`tokenctl plan approve ${file}\`, and apply it: \`tokenctl ${command} --plan ${file}\`.`,
     ...(rule.breakGlass && flags['break-glass'] !== true
       ? ['In an emergency, --break-glass with --reason continues without an approval, and is recorded.']

@@ -192,6 +192,16 @@ export async function sunsetUndoFlow(
     question:
       count === 0 ? null : { act: `take back the end of ${countText(count, 'token')}`, type: String(count) },
     amount: { what: 'token', planned: count },
+    // Otherwise one person could move any end for good, which takes two by `tokens leases --extend`.
+    guard:
+      count === 0
+        ? undefined
+        : {
+            what: `Taking back the end of ${countText(count, 'token')}`,
+            alone: () => false,
+            command: null,
+            instead: 'Move ends one by one, with `tokenctl tokens leases --extend` and --plan-out.',
+          },
     require: () => (leases.some(({ row }) => row !== null) ? requireMayEnd : requireMayChange)(description),
     async act(begin) {
       const change = await begin();

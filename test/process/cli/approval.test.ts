@@ -257,6 +257,9 @@ test('the end of a sunset is moved as another person approved it, once', async (
   const why = ['--reason', 'no permanent tokens', '--break-glass'];
   const sunset = printed(await alice('tokens', 'sunset', '--max-lifetime', '1d', '--yes', ...why));
   const [{ tokens }] = sunset['owners'] as [{ readonly tokens: readonly [number] }];
+  const undo = ['tokens', 'sunset', '--undo', String(sunset['sunset'])];
+  expect(refusal(await alice(...undo, '--yes'))).toEqual(NOT_APPROVED);
+  expect((await at.run([...undo, '--dry-run'])).stderr).toContain('Move ends one by one');
   const extend = ['tokens', 'leases', '--extend', String(tokens[0]), '--for', '90d'];
   expect(refusal(await alice(...extend))).toEqual(NOT_APPROVED);
   const saved = await alice(...extend, '--plan-out', plan, '--ticket', 'SEC-8');
