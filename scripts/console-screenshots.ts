@@ -1,9 +1,11 @@
-// Takes the pictures of the console in docs: the overview and the board of a lockdown, of a real service with a sample estate.
+// Takes the pictures of the console in docs: the overview, a lockdown and the ends of a sunset, of a real service with a sample estate.
 // Run: npm run build && node scripts/console-screenshots.ts. It needs Chromium (CHROMIUM names it).
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { startChromium } from '@tokenctl/testing/chromium.ts';
 import { findChromium } from '@tokenctl/testing/tools.ts';
 import { startDemoService } from '../src/app/service/demo-service.ts';
@@ -12,6 +14,7 @@ import { type TestConsole, testConsole } from '../test/support/console.ts';
 import { configure } from '../test/support/drafts.ts';
 
 const folder = fileURLToPath(new URL('../docs', import.meta.url));
+const program = fileURLToPath(new URL('../bin/tokenctl.js', import.meta.url));
 const chromium = findChromium();
 if (chromium === null) throw new Error('There is no Chromium: CHROMIUM names one');
 const home = mkdtempSync(join(tmpdir(), 'tokenctl-pictures-'));
@@ -39,6 +42,10 @@ contexts:
   production: { url: "${demo.service.url}", username: admin, password: { file: "${home}/password" } }
 `,
   );
+  const env = { PATH: process.env['PATH'], HOME: home };
+  await promisify(execFile)(process.execPath, [program, 'tokens', 'sunset', '--over', '60d', '--yes'], {
+    env,
+  });
   const opened = await testConsole({ home });
   await lockDown(opened);
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
@@ -59,6 +66,10 @@ contexts:
   await page.getByRole('grid', { name: /^Ways in of inc-/ }).waitFor();
   await page.waitForLoadState('networkidle');
   await page.screenshot({ path: join(folder, 'console-lockdown.png') });
+  await page.getByRole('navigation').getByRole('link', { name: 'Token lifetimes' }).click();
+  await page.getByText(/tokens have ended/).waitFor();
+  await page.waitForLoadState('networkidle');
+  await page.screenshot({ path: join(folder, 'console-lifetimes.png') });
   await opened.operations.close();
   await opened.app.close();
 } finally {
