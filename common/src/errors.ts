@@ -1,6 +1,6 @@
 /**
  * The ways in which an operation can fail, as a closed set. Codes say what happened in the domain's
- * terms; exit codes (`cli/errors/exit-codes.ts`) and HTTP statuses (`service/error-handler.ts`) are derived
+ * terms; exit codes (`cli/errors/failure.ts`) and HTTP statuses (`service/error-handler.ts`) are derived
  * from them at the edges and nowhere else.
  */
 export type TokenctlErrorCode =

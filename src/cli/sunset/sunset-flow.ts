@@ -280,7 +280,9 @@ export async function sunsetStatus(runtime: Runtime) {
 /** Lists the ends by weeks, and names on stderr the tokens that end within a week and are in use. */
 export async function sunsetStatusFlow(runtime: Runtime): Promise<Listing<SunsetWeek, SunsetWeek>> {
   const { writeNotice } = await import('../output/streams.ts');
-  const { weeks, inUse } = await sunsetStatus(runtime);
+  const { weeks, inUse, unknownUses } = await sunsetStatus(runtime);
+  if (unknownUses > 0)
+    writeNotice(`Whether ${countText(unknownUses, 'token')} of the sunset are in use is not known.`);
   for (const { token, owner, until } of inUse)
     writeNotice(
       `Still in use: token ${token?.id} of ${owner.username}, which ends on ${until.slice(0, 10)}.`,
