@@ -24,7 +24,7 @@ applications that the users made. What stays possible, as logging in at an ident
 under "Still open".
 
 Turning basic authentication off is refused if this context uses a password, unless --rescue-token names a \
-new file: a token of scope write is created in it first, tried, used for the lockdown, and kept.
+new file: a token with scope write is created in it first, tried, used for the lockdown, and kept.
 
 Where the configuration requires a second person to approve (see tokenctl docs configuration), a lockdown of one user \
 needs no one else. Any other needs a plan (--plan-out) that another person approved with plan approve, or \

@@ -4,7 +4,7 @@ import { requiredArgument } from '../../src/cli/flags/flags.ts';
 export default defineCommand({
   summary: 'Show one run of the audit log',
   description:
-    'Shows who ordered the run, what it did, what it left alive, and its entries. log list has the ids of runs.',
+    'Shows who ordered the run, what it did, what it left active, and its entries. log list has the ids of runs.',
   examples: ['5f0c2a1e', '5f0c2a1e-7d3b-4c55-9a58-0d6f6b1b8a77 --json'],
   args: { run: requiredArgument('The UUID of the run, or how it begins.') },
   async run({ args, flags }) {

@@ -7,7 +7,7 @@ import type { Report } from '../../src/reports/result.ts';
 export default defineCommand({
   summary: 'Turn basic authentication on or off',
   description: `Basic authentication sends a user name and password with each request. Turning it off is \
-refused if this context itself uses a password, unless --rescue-token names a new file: a token of scope \
+refused if this context itself uses a password, unless --rescue-token names a new file: a token with scope \
 write is created in it first, tried, and used for the change. Existing sessions and tokens stay valid.`,
   examples: ['status', 'off --reason "passwords leaked" --ticket SEC-9', 'off --rescue-token ./admin.token'],
   args: {

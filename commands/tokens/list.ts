@@ -8,7 +8,7 @@ export default defineCommand({
 selection; a repeated flag widens it. In names, * stands for any characters and ? for one; put a backslash \
 before them for the character itself.
 
---organization and --team select by the owner: its members and administrators, by roles of their own. Who only administers the organization of a team, or has a role by another team, is not of the team. A team that shares its name is ORGANIZATION/TEAM. --count-by organization or team counts a token for each that its owner is of.
+--organization and --team select by the owner: its members and administrators, through their own roles. Who only administers the organization of a team, or has a role by another team, is not of the team. A team that shares its name is ORGANIZATION/TEAM. --count-by organization or team counts a token for each that its owner is of.
 
 --finding takes every rule about access tokens, and rules about users, \
 applications and days for their tokens (see tokenctl docs policy).

@@ -16,7 +16,7 @@ made it when for which controller, and a digest; no secrets. --plan applies exac
 that was edited, that is of another controller, or in which an id now belongs to another token (exit code \
 2); tokens that are gone are listed.
 
---organization and --team mean the members and administrators at the time of the plan, by roles of their own (see tokens list). They need an account that sees all tokens and users.
+--organization and --team mean the members and administrators at the time of the plan, through their own roles (see tokens list). They need an account that sees all tokens and users.
 
 Where the configuration requires a second person to approve (see tokenctl docs configuration), more tokens than one \
 person may revoke need a plan that another person approved with plan approve. Both are in the audit log.`,

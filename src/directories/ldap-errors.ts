@@ -9,7 +9,7 @@ interface Meaning {
   readonly hint: string;
 }
 
-const EARLY = 'Let the account that reads it search without a limit: the answer is not whole.';
+const EARLY = 'Let the account that reads it search without a limit: the answer is incomplete.';
 const MEANINGS: Readonly<Record<number, Meaning>> = {
   3: { code: 'target_misbehaved', name: 'timeLimitExceeded', hint: EARLY },
   4: { code: 'target_misbehaved', name: 'sizeLimitExceeded', hint: EARLY },

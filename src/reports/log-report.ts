@@ -183,7 +183,7 @@ function actText(account: RunAccount): string {
 const NOTES: Readonly<Record<string, (what: string, incident: string) => string>> = {
   'leases.adopt': (what) => `took ${what} over into a rotation`,
   'leases.sunset': (what) => `gave an end to ${what}`,
-  'leases.release': (what) => `took back ${what}`,
+  'leases.release': (what) => `undid ${what}`,
   'leases.extend': (lease) => `moved the end of ${lease}`,
   'leases.end': (lease) => `noted that ${lease}`,
   'incident.step': (step, incident) => `ticked off ${step} for ${incident}`,

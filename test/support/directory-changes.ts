@@ -42,7 +42,7 @@ export const CASES: readonly (readonly [
   [['deleted', 'restored'], 'stays', 'stays', 'stays'],
 ];
 
-/** Ways in which a list is not whole. */
+/** Ways in which a list is incomplete. */
 const CUTS = ['none', 'ends early', 'begins late', 'leaves out every third'] as const;
 
 /** What a list says how many users there are: those that it shows, all that there are, or those of one page. */

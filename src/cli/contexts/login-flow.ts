@@ -124,7 +124,7 @@ export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson
         document: [
           lines(
             `Logged in to ${description.address} as ${identityText(description)}.`,
-            would`${username === undefined ? 'store the token' : `create a token of scope ${scopeOf(flags)}`} for the context "${outline.name}".`,
+            would`${username === undefined ? 'store the token' : `create a token with scope ${scopeOf(flags)}`} for the context "${outline.name}".`,
           ),
           lines(faint`Dry run. Nothing was changed.`),
         ],

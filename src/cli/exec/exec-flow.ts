@@ -80,7 +80,7 @@ export async function execFlow(request: ExecRequest): Promise<PlannedChange<Ende
   return {
     plan: [
       lines(
-        would`run ${program} with a token of scope ${scope} for ${user}, valid for ${secondsText(seconds)} at most.`,
+        would`run ${program} with a token with scope ${scope} for ${user}, valid for ${secondsText(seconds)} at most.`,
         placeText(description),
         list(
           'Record the end of the token in the audit log, and create it.',
@@ -129,7 +129,7 @@ async function requireMayMake(
       'permission_refused',
       'The token of this context may only read: it can make no token',
       {
-        hint: 'Use a context with a password, or with a token of scope write.',
+        hint: 'Use a context with a password, or with a token with scope write.',
       },
     );
   }

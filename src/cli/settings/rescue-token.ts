@@ -43,7 +43,7 @@ export async function rescueFileFor(options: {
 }
 
 export function rescuePlanLine(file: string, { identity }: TargetDescription): string {
-  return `First, a token of scope write for ${identity.username} goes into ${file}, and is used from then on.`;
+  return `First, a token with scope write for ${identity.username} goes into ${file}, and is used from then on.`;
 }
 
 /**

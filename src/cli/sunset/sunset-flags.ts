@@ -19,7 +19,7 @@ export const sunsetFlags = {
   'max-lifetime': age({ summary: 'Give tokens an end as well that live longer than this (365d).' }),
   weekends: boolean({ summary: 'End tokens on Saturdays and Sundays as well.' }),
   undo: string({
-    summary: 'Take back the ends of this sunset that have not come; with --user, of that user.',
+    summary: 'Undo the ends of this sunset that are still ahead; with --user, those of that user.',
     helpValue: 'SUNSET',
     exclusive: [
       ...Object.keys({ ...selectorFlags, ...findingPolicyFlag }).filter((name) => name !== 'user'),

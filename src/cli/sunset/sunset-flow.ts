@@ -184,20 +184,20 @@ export async function sunsetUndoFlow(
       count === 0
         ? lines(`No end of ${sunset} is left to undo.`)
         : lines(
-            would`take back the end of ${countText(count, 'token')} of ${sunset}.`,
+            would`remove the end of ${countText(count, 'token')} of ${sunset}.`,
             placeText(description),
             'The controller accepts them until they expire there.',
           ),
     ],
     question:
-      count === 0 ? null : { act: `take back the end of ${countText(count, 'token')}`, type: String(count) },
+      count === 0 ? null : { act: `remove the end of ${countText(count, 'token')}`, type: String(count) },
     amount: { what: 'token', planned: count },
     // Otherwise one person could move any end for good, which takes two by `tokens leases --extend`.
     guard:
       count === 0
         ? undefined
         : {
-            what: `Taking back the end of ${countText(count, 'token')}`,
+            what: `Removing the end of ${countText(count, 'token')}`,
             alone: () => false,
             command: null,
             instead: 'Move ends one by one, with `tokenctl tokens leases --extend` and --plan-out.',
@@ -216,7 +216,7 @@ export async function sunsetUndoFlow(
       return (await listedOf(change.target, still)).length;
     },
     ended: (done) => ({
-      document: [lines(`Took back the end of ${countText(done, 'token')}.`)],
+      document: [lines(`Removed the end of ${countText(done, 'token')}.`)],
       amount: { what: 'token', planned: count, done },
       failure:
         done === count

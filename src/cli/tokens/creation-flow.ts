@@ -77,7 +77,7 @@ export async function creationFlow(
   return {
     plan: [
       lines(
-        would`create a token of scope ${scope}${validFor} for ${user} at ${address} and write it to ${output}.`,
+        would`create a token with scope ${scope}${validFor} for ${user} at ${address} and write it to ${output}.`,
         leased,
       ),
     ],

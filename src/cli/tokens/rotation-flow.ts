@@ -87,7 +87,7 @@ export async function rotationFlow(
   const described = old.description === '' ? '' : `, described as "${old.description}"`;
   const validFor = request.lifetime === undefined ? '' : `, valid for ${secondsText(request.lifetime)}`;
   const todo = [
-    `Create a token of scope ${request.scope}${validFor} in ${output}, and check it.`,
+    `Create a token with scope ${request.scope}${validFor} in ${output}, and check it.`,
     ...(grace === 0 ? [] : [`Wait for ${secondsText(grace / 1000)}.`]),
     `Revoke token ${tokenId}.`,
   ];

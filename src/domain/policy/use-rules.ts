@@ -89,7 +89,7 @@ export const writeScope: TokenRule = {
     matters:
       'It can change everything that its owner can change. A token has this scope unless another one is requested.',
     remedy:
-      'Replace it with a token of scope read where that is enough. The rule write-unneeded finds likely candidates.',
+      'Replace it with a token with scope read where that is enough. The rule write-unneeded finds likely candidates.',
     reference: 'RFC 9700, section 2.3: access token privilege restriction',
   },
   prepare: ({ facts }) =>
@@ -111,7 +111,8 @@ export const writeUnneeded: TokenRule<WithDays> = {
     finds:
       'An access token with scope write that is in use, although its owner has changed nothing within the given number of days, according to the activity stream.',
     matters: 'It is only used to read. A stolen copy could change things as well.',
-    remedy: 'Replace it with a token of scope read. Off by default: it requests the activity of every owner.',
+    remedy:
+      'Replace it with a token with scope read. Off by default: it requests the activity of every owner.',
     reference:
       'RFC 9700, section 2.3: access token privilege restriction; NIST SP 800-53 AC-6: least privilege',
     parameters: { days: 'The number of days without a change by the owner. Younger tokens are not checked.' },

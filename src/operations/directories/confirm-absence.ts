@@ -144,7 +144,7 @@ function requireListed(
     if (other === undefined) continue;
     throw new TokenctlError(
       'target_misbehaved',
-      `The directory ${name} lists ${users.size} users without ${username}, but has ${entryText(other)} when it is asked for the ${textOf(question)}: its list is not whole. Nothing was changed`,
+      `The directory ${name} lists ${users.size} users without ${username}, but has ${entryText(other)} when it is asked for the ${textOf(question)}: its list is incomplete. Nothing was changed`,
       {
         hint: 'Check which users the account that reads it may list, its limits and its pages. After a change there in this moment, run it again.',
         details: { userId: id, username, entry: other.id, listed: users.size },

@@ -113,7 +113,7 @@ export function streamHole({
   }
   if (missing === null || missing.missing === 0) return null;
   const { first, last } = missing;
-  const text = `The activity stream is not whole: ${missing.missing} of the ${last - first + 1} numbers of the period have no entry. What they recorded was not read.`;
+  const text = `The activity stream is incomplete: ${missing.missing} of the ${last - first + 1} numbers in this period have no entry. What they recorded was not read.`;
   return { text, isEmptied: false };
 }
 

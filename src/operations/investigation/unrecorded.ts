@@ -21,7 +21,7 @@ export interface WithUnrecorded {
 
 /**
  * Adds what users of the chain made, by the lists of objects, and the activity stream does not have: what no controller records, and
- * what was made while the stream was off or whose entry was deleted. Where the stream is not whole, also what they changed last: a
+ * what was made while the stream was off or whose entry was deleted. Where the stream is incomplete, also what they changed last: a
  * controller saves objects itself as well, which looks like a later change of the same user.
  */
 export async function withUnrecorded(

@@ -26,7 +26,7 @@ export interface Users {
   /** All organizations or teams that the caller sees, by id. Throws `unsupported`, `permission_refused`. */
   groups(kind: GroupKind): Promise<readonly Group[]>;
   /**
-   * The members and administrators of an organization or team by roles of their own, ascending by id: rights that come by a team, or by
+   * The members and administrators of an organization or team through their own roles, ascending by id: rights that come by a team, or by
    * administering the organization of a team, make no one one.
    *
    * @throws TokenctlError `unsupported` where the target does not tell, `permission_refused` where not to this caller.

@@ -86,7 +86,7 @@ function periodText({ since, until, begins, stream, subject, beforeToken }: Inve
   const made =
     beforeToken === undefined
       ? ''
-      : `. The theft began not before ${secondText(beforeToken.madeAt)}, when the token was made`;
+      : `. The theft began no earlier than ${secondText(beforeToken.madeAt)}, when the token was made`;
   const gap =
     stream.oldest !== null && stream.oldest > since
       ? `. The activity stream begins only at ${secondText(stream.oldest)}`

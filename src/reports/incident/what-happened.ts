@@ -80,7 +80,7 @@ const MAX_UNSURE = 5;
 /** The earliest beginning of the theft: no act of the intruder. */
 function stolenText(item: InvestigationItem): string {
   const who = whoText(item);
-  return `A token was stolen. The theft began not before ${secondText(item.first)}, when the token was made: ${who === '' ? '' : `${who} `}${describedSummary(item)}. That is not counted below. By the last investigation, it is ${foundText(item)}.`;
+  return `A token was stolen. The theft began no earlier than ${secondText(item.first)}, when the token was made: ${who === '' ? '' : `${who} `}${describedSummary(item)}. That is not counted below. By the last investigation, it is ${foundText(item)}.`;
 }
 
 /** What an investigation goes by. */

@@ -181,7 +181,7 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left, legi
   ].join(' ');
 }
 
-/** What is said where the stream is not whole, and nothing serious is known to remain; null for anything else. */
+/** What is said where the stream is incomplete, and nothing serious is known to remain; null for anything else. */
 function notReadText(
   { stream: { hole }, madeAt }: Investigation,
   { left, isSaid }: { left: readonly InvestigationItem[]; isSaid: boolean },

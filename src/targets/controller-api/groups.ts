@@ -52,7 +52,7 @@ const assignment = z
   }));
 
 /**
- * The members and administrators of an organization or team by roles of their own, ascending by id. A controller lists the users of
+ * The members and administrators of an organization or team through their own roles, ascending by id. A controller lists the users of
  * its roles, a gateway the assignments, newer controllers both: of those that were given at `role_user_assignments` only these [seen].
  *
  * @throws TokenctlError `unsupported` where the target lists neither, and as requests do.
@@ -112,7 +112,7 @@ async function assigned(api: Api, { kind, id: about }: Pick<Group, 'kind' | 'id'
 function notTold(api: Api, kind: GroupKind, error: unknown): unknown {
   const isAbsent = error instanceof TokenctlError && ['not_found', 'unsupported'].includes(error.code);
   if (!isAbsent) return error;
-  return new TokenctlError('unsupported', `${api.address} does not tell who is of which ${kind}`, {
+  return new TokenctlError('unsupported', `${api.address} does not tell who belongs to which ${kind}`, {
     hint: 'Select by other criteria, or use a database context.',
     cause: error,
   });

@@ -68,7 +68,7 @@ export async function listGroups(connection: Connection, kind: GroupKind): Promi
   return found.map((row) => ({ kind, ...row }));
 }
 
-/** The members and administrators of an organization or team by roles of their own, ascending by id. */
+/** The members and administrators of an organization or team through their own roles, ascending by id. */
 export async function readUsersOfGroup(
   connection: Connection,
   { kind, id }: Pick<Group, 'kind' | 'id'>,
@@ -109,7 +109,7 @@ async function requireReadable(
   if (absent.length > 0) {
     throw new TokenctlError(
       'unsupported',
-      `${connection.address} does not tell who is of which ${kind}: it has no table ${absent.join(', ')}`,
+      `${connection.address} does not tell who belongs to which ${kind}: it has no table ${absent.join(', ')}`,
       { hint: 'Select by other criteria, or use the REST API.' },
     );
   }

@@ -85,7 +85,7 @@ describe('revoke_oauth2_tokens', () => {
   test.each([
     ['revoke_oauth2_tokens', /^Would revoke 2 tokens/],
     ['expire_sessions', /^Would end/],
-    ['create_oauth2_token', /^Would create a token of scope write for/],
+    ['create_oauth2_token', /^Would create a token with scope write for/],
     ['cleanup_tokens', /^(Would delete|Nothing to)/],
   ] as const)('%s only shows what it would do with --dry-run', async (command, text) => {
     const user = await addUser();

@@ -361,7 +361,7 @@ describe('a case in a console', () => {
     expect((await opened.send('/api/plans', plan)).json().text).toMatch(
       /Cleans only what was done since \S+Z?.*, when the stolen token was made\./,
     );
-    expect(report.body).toMatch(/The theft began not before \S+Z, when the token was made: bob created/);
+    expect(report.body).toMatch(/The theft began no earlier than \S+Z, when the token was made: bob created/);
     const apart = (await found()).beforeToken;
     expect(apart).toMatchObject({ count: 1, isWhole: true });
     expect(apart?.items[0]?.summary).toMatch(/^created the user colleague/);

@@ -379,7 +379,7 @@ describe('over REST', () => {
     const dry = await home.run([...lockdown, '--dry-run']);
     expect([dry.code, dry.stdout.split('\n')[0]]).toEqual([
       0,
-      `First, a token of scope write for admin goes into ${file}, and is used from then on.`,
+      `First, a token with scope write for admin goes into ${file}, and is used from then on.`,
     ]);
     const { code, stdout } = await home.run([...lockdown, '--yes', '--json']);
     expect(code).toBe(5);

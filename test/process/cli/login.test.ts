@@ -261,7 +261,7 @@ describe('login', () => {
     test('in a dry run', () =>
       unchanged(async ({ run, login, password }) => {
         const { code, stdout } = await run(login('--password-file', password, '--dry-run'));
-        expect(stdout).toContain('Would create a token of scope write');
+        expect(stdout).toContain('Would create a token with scope write');
         return code;
       }, 0));
 

@@ -116,7 +116,7 @@ export function RescueField(props: {
       <FormHelperText>
         <HelperText>
           <HelperTextItem>
-            This context logs in with a password, which stops working. A token of scope write is created in
+            This context logs in with a password, which stops working. A token with scope write is created in
             this file first, and used for the lockdown.
           </HelperTextItem>
         </HelperText>

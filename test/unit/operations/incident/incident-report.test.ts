@@ -371,7 +371,7 @@ describe('the report of an incident', () => {
       'Listed apart, under "Not the intruder\'s": 2 things from before the theft can have begun.',
     );
     const text = await whole(markdownDocument(parts));
-    expect(text).toContain('The theft began not before 2026-11-20T08:30:00Z, when the token was made');
+    expect(text).toContain('The theft began no earlier than 2026-11-20T08:30:00Z, when the token was made');
     expect(text).not.toContain('beginning of the theft');
     // What was found of another account as well is not taken for the owner's own.
     const eve = investigation({
@@ -396,7 +396,7 @@ describe('the report of an incident', () => {
     const parts = incidentParts(await at.report([found('gone')]), PLACE);
     const happened = await texts(parts, 'What happened');
     expect(happened).toContain(
-      'A token was stolen. The theft began not before 2026-11-20T08:30:00Z, when the token was made: alice created the access token (9). That is not counted below. By the last investigation, it is gone.',
+      'A token was stolen. The theft began no earlier than 2026-11-20T08:30:00Z, when the token was made: alice created the access token (9). That is not counted below. By the last investigation, it is gone.',
     );
     expect(await texts(parts, 'In short')).toContain(
       'acted from 2026-11-20T09:00:00Z to 2026-11-20T09:00:00Z: created 1 object.',
@@ -747,7 +747,7 @@ describe('the report of an incident', () => {
       if (state !== 'gone') expect([state, verdict]).toEqual([state, expect.stringMatching(both)]);
     }
     const gone = foundCopy('gone', later);
-    const hole = 'The activity stream is not whole: 2 of the 9 numbers of the period have no entry.';
+    const hole = 'The activity stream is incomplete: 2 of the 9 numbers in this period have no entry.';
     const partly = { ...gone, stream: { ...gone.stream, hole } };
     const unread = await texts(incidentParts(await at.report([before, partly]), PLACE), 'In short');
     expect(unread).toContain(`Not known. ${hole} In what was read, the investigation of`);
