@@ -14,39 +14,10 @@ import { runbooks } from '../../../src/cli/incident/incident-flags.ts';
 import { openSignalFile } from '../../../src/signals/signal-store.ts';
 import { scimAnswer } from '../../support/directory-providers.ts';
 import { providerServer } from '../../support/provider-server.ts';
+import { argumentsOf, commandsOf, PAGES } from './documented-pages.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 
-const pages = join(import.meta.dirname, '../../../docs');
-const guides = readdirSync(join(pages, 'guides')).map((file) => `guides/${basename(file, '.md')}`);
-
-/**
- * The commands of a page, as they stand there: indented lines that begin with the program's name. Each with the exit
- * code that the paragraph before says it ends with, otherwise 0.
- */
-function commandsOf(name: string): { readonly command: string; readonly says: number }[] {
-  const text = readFileSync(join(pages, `${name}.md`), 'utf8');
-  const paragraphs = text.split('\n\n');
-  return paragraphs.flatMap((paragraph, index) => {
-    const before = paragraphs[index - 1]?.replaceAll('\n', ' ') ?? '';
-    const says = Number(/ends with exit code (\d+)\b[^.]*:$/.exec(before)?.[1] ?? 0);
-    return paragraph
-      .split('\n')
-      .flatMap((line) => /^ {4}tokenctl ([^>]+)/.exec(line)?.[1]?.trim() ?? [])
-      .map((command) => ({ command, says }));
-  });
-}
-
-/** A command's words, quotes taken off, with the ids of this run, and agreed to beforehand where it asks. */
-function argumentsOf(command: string, ids: Readonly<Record<string, string>>): string[] {
-  const words = Array.from(command.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? '');
-  const asks = words.includes('--dry-run')
-    ? false
-    : /^(incident (clean|lockdown|lift)|users offboard|tokens (revoke|create)|applications rotate|signals (release|dismiss))|--revoke/.test(
-        command,
-      );
-  const final = command.startsWith('incident clean') ? ['--irreversible'] : [];
-  return [...words.map((word) => ids[word] ?? word), ...(asks ? ['--yes', ...final] : [])];
-}
+const guides = readdirSync(join(PAGES, 'guides')).map((file) => `guides/${basename(file, '.md')}`);
 
 /**
  * A service on PostgreSQL with the users and the application that runbooks name, a token of alice that leaked,
