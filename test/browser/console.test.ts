@@ -112,7 +112,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await whole.waitFor();
     // A text that is cut off is shown whole where it is tapped.
     const wide = page.viewportSize() ?? { width: 1280, height: 900 };
-    await page.setViewportSize({ width: 900, height: 800 });
+    await page.setViewportSize({ width: 800, height: 800 });
     const cells = page.locator('td[title]');
     const cutOff = await cells.evaluateAll((all) =>
       all.findIndex(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth),
