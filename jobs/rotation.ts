@@ -36,7 +36,7 @@ export const rotation = defineJob({
             .string()
             .regex(
               /^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/,
-              'cannot name a consumer: use lower-case letters, digits and dashes',
+              'cannot name a consumer: use lowercase letters, digits and dashes',
             ),
           consumer,
         )

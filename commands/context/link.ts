@@ -3,7 +3,7 @@ import { requiredArgument } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: "Name the context of a controller's database",
-  description: `Writes into the configuration file which context is the database of a context over REST. Reports \
+  description: `Records in the configuration file which database context belongs to a REST context. Reports \
 name it in the commands that end refresh tokens and sessions, and runbooks are filled in with both. Both \
 contexts are asked which installation they are: two different ones are not linked.`,
   examples: ['production production-db'],

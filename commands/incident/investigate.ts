@@ -13,7 +13,7 @@ The activity stream names users, not tokens: with --token and --application, eve
 did is included.
 
 At a platform gateway, it reads the activity stream of the gateway, and who made or changed authenticators, \
-applications and role assignments last, which that stream does not have. What was done at the controller \
+applications and role assignments last, which that stream does not have. What was done on the controller \
 behind it is recorded there.`,
   examples: [
     '--user alice --since 2026-11-20T08:00:00Z',

@@ -5,7 +5,7 @@ export default defineCommand({
   summary: 'Contain an incident',
   description: `Closes the ways in that this context can close, and records how to undo it. The steps run in \
 this order: turn off basic authentication and tokens for external users; deactivate users; save a snapshot \
-(a file of mode 0600 in the state directory, its SHA-256 in the audit log); revoke refresh tokens and access \
+(a file with mode 0600 in the state directory, its SHA-256 in the audit log); revoke refresh tokens and access \
 tokens and end sessions until none remain; shorten the lifetimes of new tokens; check which ways in \
 are closed. The report says which are open, and which this context cannot check. The plan is shown first; \
 confirm by typing the name of the one user or application, or else the number of access tokens. With --yes \

@@ -3,7 +3,7 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 
 export default defineCommand({
   summary: 'Create the key of an approver',
-  description: `Writes a private key (Ed25519) to a new file of mode 0600, and prints the public key for the \
+  description: `Writes a private key (Ed25519) to a new file with mode 0600, and prints the public key for the \
 configuration (approval.approvers, see tokenctl docs configuration). Each approver makes a key and keeps it to \
 themselves.`,
   examples: ['--name bob --output approver.key'],

@@ -20,7 +20,7 @@ Requests for other names are refused with 421. With --behind-proxy, X-Forwarded 
 addresses are trusted.
 
 Jobs run in a sandbox, which needs bubblewrap and user namespaces: without the service's environment, data and \
-network. --jobs-network lets them reach hosts, and everything else that this machine reaches. Where no sandbox \
+network. --jobs-network lets jobs reach hosts and anything else that this machine can reach. Where no sandbox \
 can be made, jobs end in error unless --jobs-as-service runs them as the service.
 
 The service runs until it receives a signal and prints nothing with --json.`,

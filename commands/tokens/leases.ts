@@ -8,7 +8,7 @@ export default defineCommand({
   summary: 'List, extend or end the leases of tokens',
   description: `A lease is an end that tokenctl gives a token which the controller itself would accept for longer: tokens create --for and exec make \
 them. It is in the audit log. The job lease-end revokes the token then; without the job, --due does. A lease is of the controller, \
-whatever context it was made in. --extend changes nothing at the controller, but for the row of a token that a sunset over a database wrote; where the configuration requires approvals, the lease of a sunset is \
+whatever context it was made in. --extend changes nothing on the controller, but for the row of a token that a sunset over a database wrote; where the configuration requires approvals, the lease of a sunset is \
 extended with a plan that a second person approves (--plan-out, plan approve, --plan). See tokenctl docs short-lived-tokens.`,
   exitCodes: 'Exit code 5: some tokens were not revoked, or that could not be verified.',
   examples: [

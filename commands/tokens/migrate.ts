@@ -7,10 +7,10 @@ import type { Result } from '../../src/reports/result.ts';
 export default defineCommand({
   summary: "Replace a controller's tokens by those of its gateway",
   description: `From version 2.7 of the platform on, only its gateway issues tokens, by the vendor's documentation: those of a controller stop. This \
-lists the living tokens of the controller, whether each owner has an account at the gateway (by the platform's id of the user where both show \
+lists the living tokens of the controller, whether each owner has an account on the gateway (by the platform's id of the user where both show \
 it, otherwise by name), which applications have no twin there, and what was used within --used-within. --dry-run changes nothing.
 
-With --store or --output-dir, makes a token at the gateway for each personal token that is in use, with the same scope, and puts its value \
+With --store or --output-dir, makes a token on the gateway for each personal token that is in use, with the same scope, and puts its value \
 there; {consumer} in the place of a store is migrated-CONTROLLER-ID: the beginning of the controller's INSTALL_UUID, and the id of the old token. That needs a database context of the gateway. The old \
 tokens stay. The audit log has which token took the place of which: run it again to go on, with the same store.
 

@@ -9,7 +9,7 @@ export default defineCommand({
 --for makes one, and over a database also an earlier expiry in its row, so that the controller refuses it then. The ends are spread over --over: all tokens of an owner end on one day, those that are not used come first, and none \
 end on a weekend. Exceptions of the policy rule never-expires are left. Mails to owners (tokens notify-owners, the job owner-notices) name \
 the day. The job lease-end revokes the tokens then; until that day, --undo takes the end back, with the old expiry, and tokens leases --extend moves it. Over REST, \
-nothing changes at the controller before. tokens leases --sunset counts what is left by weeks, and names what is still in use.`,
+nothing changes on the controller before. tokens leases --sunset counts what is left by weeks, and names what is still in use.`,
   exitCodes: 'Exit code 130: interrupted; run it again to go on.',
   examples: [
     '--dry-run',

@@ -7,7 +7,7 @@ export default defineCommand({
   description: `Ends all access of a user: deactivates the account if your account may do so, revokes access \
 tokens, and ends sessions. Over a database connection it revokes refresh tokens and deletes authorization \
 codes as well. Then it reads again which ways in are closed, and says which ones this context cannot check. \
-It shows what the user has first; confirm by typing the user's name. It refuses to offboard the user that it \
+First it shows what the user has; to confirm, type the user's name. It refuses to offboard the user that it \
 logs in as. Running it again is safe.
 
 A controller does not deactivate users over its REST API: there, --reset-password, --strip-roles and \

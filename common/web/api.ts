@@ -59,7 +59,7 @@ export async function callApi<T>(path: string, options: RequestOptions = {}): Pr
   } catch (error) {
     if (!isCsrfRefusal(error)) throw error;
   }
-  // Sets the cookie, at the service and at a controller.
+  // Sets the cookie, at the service and on a controller.
   await send('/api/', {});
   return send<T>(path, options).catch((error: unknown) => {
     if (!isCsrfRefusal(error)) throw error;

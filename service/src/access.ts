@@ -170,7 +170,7 @@ export type SharedType = Exclude<ResourceWithRoles, 'organization' | 'team'>;
 const of = (organization: readonly RoleName[], ...own: RoleName[]): Giving => ({ own, organization });
 
 /**
- * By which roles a user has one on an object, as at the controller, beside its organization's admins and
+ * By which roles a user has one on an object, as on the controller, beside its organization's admins and
  * auditors.
  */
 export const GIVING: Readonly<Record<SharedType, Readonly<Partial<Record<RoleName, Giving>>>>> = {

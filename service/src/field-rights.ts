@@ -22,7 +22,7 @@ interface FieldRule {
   readonly refuses: (change: FieldChange) => RequestFailure | null;
 }
 
-/** The scope write includes read, as at the controller. */
+/** The scope write includes read, as on the controller. */
 const mayWrite = (scope: unknown) => allowsWriting({ scope: String(scope) });
 
 const isOther = ({ caller }: FieldChange) => !caller.is_superuser;

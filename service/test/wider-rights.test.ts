@@ -140,7 +140,7 @@ describe('rights that do not lead to higher ones', () => {
     expect((await b.boss.client.post(`${b.path}users/`, { id: user.id })).status).toBe(204);
   });
 
-  it('a user without any role is adopted, as at the controller', async () => {
+  it('a user without any role is adopted, as on the controller', async () => {
     const [a, user] = [await organization(), await person()];
     expect((await a.boss.client.post(`${a.path}users/`, { id: user.id })).status).toBe(204);
     expect((await a.boss.client.patch(`/api/v2/users/${user.id}/`, { password: 'new' })).status).toBe(200);

@@ -231,7 +231,7 @@ function LocalAccounts(): ReactNode {
     <>
       {isNone && (
         <ListItem>
-          The login page offers no identity provider. Without another one, such as LDAP at a controller, no
+          The login page offers no identity provider. Without another one, such as LDAP on a controller, no
           one can log in afterwards.
         </ListItem>
       )}

@@ -54,7 +54,7 @@ export interface LogExportOptions {
   /** An address or a file; the caller's own output where not given. */
   readonly to?: string | undefined;
   readonly caFile?: string | undefined;
-  /** A file of mode 0600 with a token for the sink. */
+  /** A file with mode 0600 with a token for the sink. */
   readonly tokenFile?: string | undefined;
   readonly cursor?: string | undefined;
 }

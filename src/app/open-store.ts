@@ -78,6 +78,6 @@ function vaultLogin(login: Extract<StoreSettings, { kind: 'vault' }>['login'], e
     return { mount, credentials: () => ({ role_id: roleId, secret_id: readSecret(secretId, environment) }) };
   }
   const { role, jwt, mount } = login.kubernetes;
-  // Kubernetes lets others read it in the pod: it is no file of mode 0600.
+  // Kubernetes lets others read it in the pod: it is no file with mode 0600.
   return { mount, credentials: () => ({ role, jwt: readNamedFile(jwt.file).trim() }) };
 }

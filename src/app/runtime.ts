@@ -83,7 +83,7 @@ interface Place {
   readonly progress: ShowProgress;
 }
 
-/** The files that configure webhooks, each of mode 0600. */
+/** The files that configure webhooks, each with mode 0600. */
 interface WebhookFiles {
   /** One file per webhook, with its URL. */
   readonly addresses: readonly string[];

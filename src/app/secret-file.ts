@@ -29,7 +29,7 @@ export interface ReservedFile {
 const ROOM = Buffer.alloc(4096, '\n');
 
 /**
- * Creates a file of mode 0600 before its secret is created, with room for it on the disk, so that a new token
+ * Creates a file with mode 0600 before its secret is created, with room for it on the disk, so that a new token
  * always has a place to be stored. Throws `usage` if the file exists or cannot be created.
  */
 export function reserveSecretFile(path: string): ReservedFile {
@@ -96,7 +96,7 @@ export async function intoSecretFile<Made>(
   return made;
 }
 
-/** Writes a secret to a new file of mode 0600. Throws `usage` if it exists or cannot be written. */
+/** Writes a secret to a new file with mode 0600. Throws `usage` if it exists or cannot be written. */
 export function writeSecretFile(path: string, secret: Secret): void {
   const file = reserveSecretFile(path);
   try {

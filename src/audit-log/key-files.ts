@@ -13,7 +13,7 @@ const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_NOFOLLOW } = c
 const OTHERS_ACCESS = 0o077;
 
 /**
- * Keeps the private key of a log in a file of mode 0600, and all public keys, one per line, in a file of the
+ * Keeps the private key of a log in a file with mode 0600, and all public keys, one per line, in a file of the
  * same name plus `.pub`.
  */
 export function openKeyFiles(path: string): LogKeys {

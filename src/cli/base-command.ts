@@ -21,7 +21,7 @@ const globalFlags = {
   ...inGroup('GLOBAL', {
     context: string({ summary: 'The context to use. Default: the current one.', helpValue: 'NAME' }),
     'database-file': string({
-      summary: 'Use the database whose URL is in this file of mode 0600.',
+      summary: 'Use the database whose URL is in this file with mode 0600.',
       helpValue: 'FILE',
       exclusive: ['context'],
     }),

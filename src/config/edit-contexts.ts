@@ -238,7 +238,7 @@ function requireUnused({ contexts, jobs }: Configuration, names: readonly string
 }
 
 /**
- * Edits the configuration file, which keeps its mode; a new one is of mode 0600, or that of the machine 0644:
+ * Edits the configuration file, which keeps its mode; a new one is with mode 0600, or that of the machine 0644:
  * its service is another user, and secrets are in files of their own.
  * @throws TokenctlError `configuration` if it cannot be read or written
  */

@@ -60,7 +60,7 @@ function jobSchema(kinds: readonly JobKind[]) {
 export function jobsSchema(kinds: readonly JobKind[]) {
   return z.lazy(() =>
     z.record(
-      z.string().regex(jobNamePattern, 'cannot name a job: use lower-case letters, digits and dashes'),
+      z.string().regex(jobNamePattern, 'cannot name a job: use lowercase letters, digits and dashes'),
       jobSchema(kinds),
     ),
   );

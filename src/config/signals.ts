@@ -47,7 +47,7 @@ const actions = z
 
 const transmitterName = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'cannot name a transmitter: use lower-case letters, digits and dashes');
+  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'cannot name a transmitter: use lowercase letters, digits and dashes');
 
 /** An address whose answers are trusted: https, or on this machine. */
 const trustedUrl = z.string().superRefine((text, { addIssue }) => {

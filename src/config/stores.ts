@@ -28,7 +28,7 @@ const objectName = z
   .string()
   .refine(
     (text) => /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(text.replace(CONSUMER, 'x')),
-    'is not a name in Kubernetes: use lower-case letters, digits, dots and dashes',
+    'is not a valid Kubernetes name: use lowercase letters, digits, dots and dashes',
   );
 
 const key = z

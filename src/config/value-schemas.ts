@@ -57,7 +57,7 @@ export const secretReference = z
   .union([inFile, env], { error: 'names where the secret is: { file: PATH } or { env: VARIABLE }' })
   .describe('Where a secret is kept. The configuration never holds the secret itself.');
 
-/** Where a secret is kept: a file of mode 0600, or a variable of the environment. */
+/** Where a secret is kept: a file with mode 0600, or a variable of the environment. */
 export type SecretReference = z.output<typeof secretReference>;
 
 const POSTGRES_URL = /^postgres(ql)?:\/\//i;

@@ -96,7 +96,7 @@ export const WRITE_ENDS = 'leases.write';
 /** The operation that renews the token of a consumer. */
 export const ROTATE = 'tokens.rotate';
 
-/** The operation that makes tokens at a gateway in the place of a controller's. */
+/** The operation that makes tokens on a gateway in the place of a controller's. */
 export const MIGRATE = 'tokens.migrate';
 
 /** The operations whose entries record leases. */

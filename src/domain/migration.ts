@@ -3,7 +3,7 @@ import type { Application, ApplicationReference, Token, User, UserReference } fr
 /** By what an account of a gateway was found: the platform's id of the user, which both have, or the same name. */
 type MatchedBy = 'resource_id' | 'name';
 
-/** The account at the gateway that a user of the controller has there. */
+/** The account on the gateway that a user of the controller has there. */
 export interface MatchedAccount {
   readonly account: UserReference;
   readonly by: MatchedBy;
@@ -18,7 +18,7 @@ export interface SideUsers {
 }
 
 /**
- * Finds the accounts of a controller's users at a gateway: by the platform's id where both have the same,
+ * Finds the accounts of a controller's users on a gateway: by the platform's id where both have the same,
  * otherwise by name. An account that is someone else's by its id is no one's by its name.
  * @returns By the id of the controller's user; who has no account is missing.
  */
@@ -55,7 +55,7 @@ export interface PlacedApplication extends Pick<Application, 'id' | 'name'> {
   readonly organization: string | null | undefined;
 }
 
-/** An application of the controller, and the one that takes its place at the gateway. */
+/** An application of the controller, and the one that takes its place on the gateway. */
 export interface ApplicationTwin extends PlacedApplication {
   readonly twin: ApplicationReference | null;
   /** By what it was found; null without one. */
@@ -84,7 +84,7 @@ export function matchApplications(
 
 /**
  * What is to be done about a token that stops: `new_token`: its owner needs one of the gateway. `migrated`: that was made. `no_account`: its
- * owner has none at the gateway. `inactive`: its owner is deactivated, here or there. `unused`: it was not used lately. `application`: its
+ * owner has none on the gateway. `inactive`: its owner is deactivated, here or there. `unused`: it was not used lately. `application`: its
  * client has to log in at the twin of its application. `no_application`: there is no twin.
  */
 export const NEXT_STEPS = [
@@ -104,7 +104,7 @@ export interface StoppingToken
   extends Pick<Token, 'id' | 'user' | 'application' | 'scope' | 'description' | 'created' | 'expires'> {
   /** A day where only that is known; null for never; undefined where it is not known. */
   readonly lastUsed: Date | null | undefined;
-  /** Its owner's account at the gateway; null without one. */
+  /** Its owner's account on the gateway; null without one. */
   readonly account: UserReference | null;
   readonly matchedBy: MatchedBy | null;
   readonly next: NextStep;
@@ -114,7 +114,7 @@ export interface StoppingToken
 
 /** What tells what is to be done about a token. */
 interface Facts {
-  /** The owner at the controller; undefined where that is gone. */
+  /** The owner on the controller; undefined where that is gone. */
   readonly owner: User | undefined;
   readonly account: MatchedAccount | undefined;
   /** Whether its application has a twin. */

@@ -104,7 +104,7 @@ Runs the acceptance tests of tokenctl against a test installation of a controlle
   npm run test:acceptance -- FILE --list          say which these are, and change nothing
   npm run test:acceptance -- FILE --suite NAME    run only this suite; may be repeated
 
-FILE describes the installation. Secrets stay in files of mode 0600 or in environment variables. An example:
+FILE describes the installation. Secrets stay in files with mode 0600 or in environment variables. An example:
 
   rest:                                    # a context for the REST API, as in tokenctl.yaml
     url: https://awx-test.example.org

@@ -31,7 +31,7 @@ const KINDS: readonly { readonly path: string; readonly field: string; readonly 
   { path: 'organizations/', field: 'name', ofController: false },
 ];
 
-/** Makes a user with a password of its own; at a controller a member of the run's organization, whose applications it may use. */
+/** Makes a user with a password of its own; on a controller a member of the run's organization, whose applications it may use. */
 export async function makeUser(it: Installation, own: string, fields: object = {}): Promise<Account> {
   const [name, password] = [it.name(own), it.keep(newPassword())];
   const body = { username: name, password, email: `${own}@tokenctl-acceptance.invalid`, ...fields };
@@ -143,7 +143,7 @@ interface Before {
   readonly active: readonly number[];
 }
 
-/** The settings that lockdowns change, at a controller and at a gateway. */
+/** The settings that lockdowns change, on a controller and on a gateway. */
 export const AUTHENTICATION = [
   ...['AUTH_BASIC_ENABLED', 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS', 'OAUTH2_PROVIDER'],
   'gateway_basic_auth_enabled',

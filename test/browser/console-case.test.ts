@@ -260,7 +260,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await page.getByLabel('Why others decide').fill('their hosts are in it');
     await takePictures(page, 'console-case-hand-over');
     await bar.getByRole('button', { name: 'Keep 1 as legitimate, reassign 1…' }).click();
-    // Nothing changes at the controller: one key is enough.
+    // Nothing changes on the controller: one key is enough.
     await page.locator('button:focus', { hasText: 'Keep 1 as legitimate, reassign 1' }).waitFor();
     await page.keyboard.press('Enter');
     await page

@@ -13,7 +13,7 @@ import { Gateway } from './gateway.ts';
 /**
  * A platform: a gateway, and behind it a controller with users and tokens of its own, as after an upgrade. A
  * proxy before both passes on what is under `/api/controller/`, as a gateway does. For the administrator's
- * gateway tokens it vouches at the controller; other credentials it hands through, so that the controller's
+ * gateway tokens it vouches on the controller; other credentials it hands through, so that the controller's
  * own tokens go on working. It vouches with a session of the controller's administrator, for a gateway's own
  * way of vouching is no token that is listed or revoked either, and goes on without Basic authentication.
  */

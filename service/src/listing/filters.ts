@@ -112,7 +112,8 @@ function filterOf(filter: Extract<FilterName, { readonly field: Field }>, name: 
   const { field, lookup, many, negated } = filter;
   const read = readLookup({ field, lookup, name, value });
   if (many === undefined) return { ...filter, words: [[read]] };
-  if (read.expression !== null) throw badRequest(`${name}: regular expressions do not reach into ${name}.`);
+  if (read.expression !== null)
+    throw badRequest(`${name}: regular expressions are not supported inside ${name}.`);
   if (lookup !== 'isnull' || !isTrue(value)) return { ...filter, words: [[read]] };
   // Null is what has no related object: not one with a value.
   const exists = readLookup({ field, lookup, name, value: 'false' });

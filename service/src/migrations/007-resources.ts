@@ -2,7 +2,7 @@ import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
  * Variables of inventories, and the links of activity entries to the resources that users can now change. As
- * at the controller an entry keeps no link to a deleted resource.
+ * on the controller an entry keeps no link to a deleted resource.
  */
 export const resources: Migration = {
   number: 7,

@@ -2,7 +2,7 @@ import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
  * Teams of organizations, in the controller's table with the columns that something reads, and their roles.
- * As at the controller, each role of an organization or a team has an id of its own.
+ * As on the controller, each role of an organization or a team has an id of its own.
  */
 export const teams: Migration = {
   number: 8,

@@ -2,7 +2,7 @@ import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
  * The roles of objects that users and teams can have, beside those of organizations and teams that have
- * columns and tables of their own. Each object gets its roles when it is made. As at the controller, each
+ * columns and tables of their own. Each object gets its roles when it is made. As on the controller, each
  * role has an id.
  */
 export const objectRoles: Migration = {

@@ -101,7 +101,7 @@ function valuesProblem(root: unknown): string | null {
   return problemOf(root, 1);
 }
 
-const NOT_JSON = 'Only values of JSON are allowed: put dates and binary values into quotes.';
+const NOT_JSON = 'Only JSON values are allowed: put quotes around dates and binary values.';
 
 /** The text of variables, in the controller's form of JSON: with spaces, on one line. */
 export function writeVariables(variables: Variables): string {

@@ -201,7 +201,7 @@ function newPassword(given: string, settings: Settings, problems: Problems): str
   const counted: readonly [string, number, number][] = [
     ['characters', given.length, settings.LOCAL_PASSWORD_MIN_LENGTH],
     ['digits', given.replace(/\D/g, '').length, settings.LOCAL_PASSWORD_MIN_DIGITS],
-    ['upper-case letters', given.replace(/\P{Lu}/gu, '').length, settings.LOCAL_PASSWORD_MIN_UPPER],
+    ['uppercase letters', given.replace(/\P{Lu}/gu, '').length, settings.LOCAL_PASSWORD_MIN_UPPER],
     ['special characters', given.replace(/[\p{L}\p{N}]/gu, '').length, settings.LOCAL_PASSWORD_MIN_SPECIAL],
   ];
   const short = counted.filter(([, has, needs]) => has < needs);

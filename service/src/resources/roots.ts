@@ -66,10 +66,10 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
         time_zone: 'UTC',
         version: service.version,
         eula: '',
-        // Not at the controller, whose users learn it from their first token.
+        // Not on the controller, whose users learn it from their first token.
         access_token_expire_seconds: (await currentSettings(service.database)).OAUTH2_PROVIDER
           .ACCESS_TOKEN_EXPIRE_SECONDS,
-        // As at the controller: not for users who could not create a project either.
+        // As on the controller: not for users who could not create a project either.
         ...((canSeeEverything(caller.user) || caller.user.admin_of.length > 0) &&
           (await freeFolders(service))),
       }),

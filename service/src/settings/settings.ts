@@ -98,7 +98,7 @@ const DEFINITIONS: readonly SettingDefinition[] = [
   ...definitions('authentication', {
     LOCAL_PASSWORD_MIN_LENGTH: minimum('characters'),
     LOCAL_PASSWORD_MIN_DIGITS: minimum('digits'),
-    LOCAL_PASSWORD_MIN_UPPER: minimum('upper-case letters'),
+    LOCAL_PASSWORD_MIN_UPPER: minimum('uppercase letters'),
     LOCAL_PASSWORD_MIN_SPECIAL: minimum('special characters'),
   }),
   ...definitions('system', {

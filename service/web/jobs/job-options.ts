@@ -25,7 +25,7 @@ const FIELDS: Readonly<Record<keyof JobOptions, Omit<FormField, 'name'>>> = {
     help: 'A mapping in YAML or JSON. Texts are not evaluated as templates.',
   },
   job_tags: { label: 'Job tags', help: 'Only tasks with one of these tags, separated by commas.' },
-  skip_tags: { label: 'Skip tags', maxLength: 1024, help: 'No tasks with one of these tags.' },
+  skip_tags: { label: 'Skip tags', maxLength: 1024, help: 'No tasks that have any of these tags.' },
   start_at_task: { label: 'Start at task', maxLength: 1024 },
   verbosity: {
     label: 'Verbosity',

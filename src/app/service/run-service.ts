@@ -160,7 +160,7 @@ function withoutPassword(url: string): Secret {
   }
   if (!URL.canParse(url) || new URL(url).password !== '') {
     throw new TokenctlError('usage', 'A database URL with a password does not belong on the command line', {
-      hint: `Put it into a file of mode 0600 and give --database-file, or into ${DATABASE}.`,
+      hint: `Put it into a file with mode 0600 and give --database-file, or into ${DATABASE}.`,
     });
   }
   return new Secret(url);

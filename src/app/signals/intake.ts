@@ -113,7 +113,7 @@ export class Intake implements SignalIntake {
     const isOurs = (digest: string) => expected.some((each) => each.state === digest);
     const isManaged = settings.transmitters[name]?.management !== undefined;
     if (kind === 'verification' && isManaged && state !== undefined && !isOurs(stateDigest(state)))
-      throw new SignalRefusal('invalid_state', 'No verification with this state was asked for');
+      throw new SignalRefusal('invalid_state', 'No verification was requested with this state');
     return null;
   }
 

@@ -27,7 +27,7 @@ export const proofFlags = {
     helpValue: 'FILE',
   }),
   output: string({
-    summary: 'Write the proof to this new file of mode 0600. Default: stdout.',
+    summary: 'Write the proof to this new file with mode 0600. Default: stdout.',
     helpValue: 'FILE',
   }),
   ...replaceFlag,
@@ -60,7 +60,7 @@ export const reportFlags = {
     summary: 'The format of the report. Default: markdown.',
   }),
   output: string({
-    summary: 'Write the report to this new file of mode 0600. Default: stdout.',
+    summary: 'Write the report to this new file with mode 0600. Default: stdout.',
     helpValue: 'FILE',
   }),
   ...replaceFlag,

@@ -19,7 +19,7 @@ export interface ChangeRequest<Flags extends PlanFlags = PlanFlags> {
 export interface Question {
   /** The action as a phrase: `revoke 12 tokens`. */
   readonly act: string;
-  /** The answer to type, which requires reading the plan; empty where a click is enough, since nothing changes at the controller. */
+  /** The answer to type, which requires reading the plan; empty where a click is enough, since nothing changes on the controller. */
   readonly type: string;
   /** The name of the one object that is deleted, which is typed then. */
   readonly object?: string;

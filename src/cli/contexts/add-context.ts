@@ -149,7 +149,7 @@ const SOURCES = ['file', 'env', 'stdin'] as const;
 
 /**
  * Reads a credential: a reference to a file or an environment variable, or the credential itself from stdin or a prompt,
- * which is then stored in a file of mode 0600.
+ * which is then stored in a file with mode 0600.
  *
  * @throws TokenctlError `usage` without a credential or with several, `configuration` for a file that others can read
  */

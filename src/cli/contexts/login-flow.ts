@@ -72,7 +72,7 @@ export interface LoginRequest {
 const TYPED = 'TOKENCTL_LOGIN';
 
 /**
- * Logs in at a controller with a password, makes a token, stores it, tries it, and makes a context of it the current one. With
+ * Logs in to a controller with a password, makes a token, stores it, tries it, and makes a context of it the current one. With
  * `--browser`, the user makes the token. Nothing is kept of the password, and nothing is written before the controller has
  * accepted it. A second login at the same address replaces the token of the context, revokes the one that the earlier login made,
  * and leaves its other settings. Before a token is used, the configuration has its id: whatever is interrupted, the next login ends it.

@@ -35,7 +35,7 @@ export const changeFlags = {
 
 /** For reports that are written to a file. */
 export const replaceFlag = {
-  replace: boolean({ summary: 'Replace the file of --output if it exists.', dependsOn: ['output'] }),
+  replace: boolean({ summary: 'Overwrite the --output file if it exists.', dependsOn: ['output'] }),
 };
 
 /** For changes that the configuration may leave to two persons. */
@@ -132,7 +132,7 @@ export const serviceDatabaseFlags = inGroup('DATABASE', {
     exclusive: ['database-file'],
     helpValue: 'URL',
   }),
-  'database-file': string({ summary: 'A file of mode 0600 with a postgres:// URL.', helpValue: 'FILE' }),
+  'database-file': string({ summary: 'A file with mode 0600 with a postgres:// URL.', helpValue: 'FILE' }),
 });
 
 /** For commands that print a list. */

@@ -191,7 +191,7 @@ export const incidentReportFlags = {
     summary: 'The format; svg is the picture alone. Default: markdown.',
     exclusive: ['json'],
   }),
-  output: string({ summary: 'Write the report to this new file of mode 0600.', helpValue: 'FILE' }),
+  output: string({ summary: 'Write the report to this new file with mode 0600.', helpValue: 'FILE' }),
   ...replaceFlag,
 };
 

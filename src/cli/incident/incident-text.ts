@@ -67,7 +67,7 @@ export async function endText(
     job === null
       ? 'No job of this configuration lifts it. Lift it then with:'
       : job.dryRun
-        ? `The job ${job.name} is a dry run, which lifts nothing. Lift it then with:`
+        ? `The job ${job.name} is a dry run and lifts nothing. When the time comes, lift the lockdown with:`
         : `The job ${job.name} lifts it at ${timeText(job.at)} if a scheduler runs it (tokenctl jobs start). Otherwise:`;
   return { text: `${ends} ${text}`, commands };
 }

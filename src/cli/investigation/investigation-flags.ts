@@ -29,7 +29,7 @@ export const investigateFlags = {
   }),
   until: moment({ summary: 'End at this date, or this long ago. Default: now.' }),
   out: string({
-    summary: 'Save the investigation to this new file of mode 0600, for incident clean --from.',
+    summary: 'Save the investigation to this new file with mode 0600, for incident clean --from.',
     helpValue: 'FILE',
   }),
   all: boolean({

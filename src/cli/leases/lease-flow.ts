@@ -228,7 +228,7 @@ async function savedExtensionFlow(
   });
 }
 
-/** Changes nothing at the controller, so that no one is asked. That of a sunset is a decision of two persons where they are required. */
+/** Changes nothing on the controller, so that no one is asked. That of a sunset is a decision of two persons where they are required. */
 async function extensionFlow(
   { runtime, flags }: ChangeRequest<LeaseFlags>,
   { lease, saved }: { readonly lease: Lease; readonly saved?: SavedExtension },

@@ -20,7 +20,7 @@ export const migrationFlags = {
   }),
   'output-dir': string({
     summary:
-      'Put each into a file of mode 0600 in this directory: migrated-CONTROLLER-ID, by the id of the old token.',
+      'Put each into a file with mode 0600 in this directory: migrated-CONTROLLER-ID, by the id of the old token.',
     helpValue: 'DIR',
   }),
   finish: boolean({

@@ -32,7 +32,7 @@ const DAY_MS = 86_400_000;
 const USED_WITHIN_MS = 90 * DAY_MS;
 
 /**
- * Plans new tokens at a gateway for those of a controller that are in use.
+ * Plans new tokens on a gateway for those of a controller that are in use.
  *
  * @throws TokenctlError as {@link openSides}; `not_found` for a store, `usage` for a folder.
  */

@@ -10,11 +10,11 @@ import { placeText } from '../change/plan-text.ts';
 const STEPS: Readonly<Record<NextStep, string>> = {
   new_token: 'in use, need a token of the gateway',
   migrated: 'have one already, which tokenctl made',
-  no_account: 'in use, of owners without an account at the gateway',
+  no_account: 'in use, of owners without an account on the gateway',
   inactive: 'of owners who are deactivated, here or there',
   unused: 'not in use',
-  application: 'of applications: their clients have to log in at the gateway',
-  no_application: 'of applications without one of this name and organization at the gateway',
+  application: 'of applications: their clients have to log in on the gateway',
+  no_application: 'of applications without one of this name and organization on the gateway',
 };
 
 /** How many names and tokens a plan shows. */
@@ -47,7 +47,7 @@ export function migrationDocument(
     lines(
       needing.length === 0
         ? `No token of ${from.context} needs a new one.`
-        : would`make ${countText(needing.length, 'token')} at ${to.context} for those in use of ${from.context}${place === '' ? '' : `, each into ${place}`}:`,
+        : would`make ${countText(needing.length, 'token')} on ${to.context} to replace those in use on ${from.context}${place === '' ? '' : `, each into ${place}`}:`,
       placeText(from),
       placeText(to),
       `By the documentation of 2.7, ${countText(tokens.length, 'living token')} of ${from.context} stop with it. In use: since ${dayText(usedSince)}.`,

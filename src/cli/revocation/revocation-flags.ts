@@ -127,7 +127,7 @@ export type CleanupFlags = FlagsOf<typeof cleanupFlags>;
 /** The flags of `plan approve`. */
 export const approveFlags = {
   'key-file': string({
-    summary: 'The file of mode 0600 with your private key. Default: approval.key of the configuration.',
+    summary: 'The file with mode 0600 with your private key. Default: approval.key of the configuration.',
     helpValue: 'FILE',
   }),
   'valid-for': age({ summary: 'For how long the approval is valid. Default: as long as is allowed.' }),

@@ -249,7 +249,7 @@ async function sunsetLeases(runtime: Runtime, sunset: string | undefined): Promi
     (lease) => lease.sunset !== null && (sunset === undefined || lease.sunset === sunset),
   );
   if (found.length > 0 || sunset === undefined) return found;
-  throw new TokenctlError('not_found', `There is no sunset ${sunset} at this controller`, {
+  throw new TokenctlError('not_found', `There is no sunset ${sunset} on this controller`, {
     hint: 'List the ends with `tokenctl tokens leases --sunset`.',
   });
 }

@@ -34,7 +34,7 @@ export const auditFlags = {
     summary: 'Show when tokens were last used, also over REST (the day, for up to 10,000 tokens).',
   }),
   output: string({
-    summary: 'Write the report to this new file of mode 0600, and print a summary.',
+    summary: 'Write the report to this new file with mode 0600, and print a summary.',
     helpValue: 'FILE',
   }),
   ...replaceFlag,
@@ -74,13 +74,13 @@ export const noticeFlags = {
     multipleNonGreedy: true,
   }),
   'webhook-file': string({
-    summary: 'Post to the URL in this file of mode 0600. Can be repeated.',
+    summary: 'Post to the URL in this file with mode 0600. Can be repeated.',
     multiple: true,
     multipleNonGreedy: true,
     helpValue: 'FILE',
   }),
   'webhook-secret-file': string({
-    summary: 'Sign the messages with the secret in this file of mode 0600.',
+    summary: 'Sign the messages with the secret in this file with mode 0600.',
     helpValue: 'FILE',
     dependsOn: ['webhook-file'],
   }),

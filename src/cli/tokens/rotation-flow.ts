@@ -70,7 +70,7 @@ export async function rotationFlow(
   const { grace = 0 } = flags;
   if (tokenId === undefined || flags.output === undefined) {
     throw new TokenctlError('usage', `Missing ${tokenId === undefined ? 'argument: ID' : 'flag: --output'}`, {
-      hint: 'Name the token and a new file: `tokenctl tokens rotate ID --output FILE`. A consumer of a job needs only --consumer.',
+      hint: "Name the token and a new file: `tokenctl tokens rotate ID --output FILE`. To rotate the token of a job's consumer, use --consumer alone.",
     });
   }
   const rotation: RotationRequest = { ...given, tokenId };

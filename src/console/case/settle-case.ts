@@ -50,7 +50,7 @@ const SAID: Readonly<Record<MarkKind, (to: string | undefined) => string>> = {
   handed_over: (to) => `reassigned to ${to ?? 'others'}: tell them`,
 };
 
-/** What a plan says of them; nothing of it changes anything at the controller. */
+/** What a plan says of them; nothing of it changes anything on the controller. */
 const TITLES: Readonly<Record<MarkKind, (decision: Decision) => string>> = {
   legitimate: ({ reason }) => `Kept as legitimate, because "${reason}":`,
   by_hand: ({ reason }) => `Marked as resolved manually ("${reason}"), which is not checked:`,

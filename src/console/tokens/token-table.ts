@@ -179,7 +179,7 @@ export class TokenTable {
     if (reading !== undefined) {
       const { place, tokens } = reading;
       throw new TokenctlError('usage', `Not all tokens of ${place} are read yet: ${tokens.length} so far`, {
-        hint: 'Plan again when the page says that all are read.',
+        hint: 'Make the plan again once the page says that all tokens are loaded.',
       });
     }
     const found = await this.#matching(filter, this.#now(filter.places));

@@ -197,7 +197,7 @@ function settingCleaning(item: InvestigationItem): Cleaning {
     return manual(
       change.hidden
         ? 'Its value is secret: the activity stream does not have the value before.'
-        : 'It had its default before, which neither the activity stream nor this context has.',
+        : 'Before, it had its default value, which neither the activity stream nor this context has.',
     );
   }
   return restoring(item, '/api/v2/settings/all/');
@@ -341,7 +341,7 @@ function restoreRemedy(
     return { kind: 'manual', text: `Reset it with ${clean}: it had its default before.` };
   }
   if (printable.some(([, value]) => isShortened(value))) {
-    return { kind: 'manual', text: `Restore it with ${clean}: the values are not printed whole.` };
+    return { kind: 'manual', text: `Restore it with ${clean}: the values are not shown in full here.` };
   }
   const calls = [
     ...(printable.length === 0 ? [] : [`PATCH ${path} ${JSON.stringify(Object.fromEntries(printable))}`]),

@@ -189,7 +189,7 @@ const RULES: readonly RiskRule[] = [
     'unrated-field',
     'high',
     (item) => verdictsOf(item).includes(null),
-    'This version of tokenctl does not know what a field that was changed decides.',
+    'A field was changed whose effect this version of tokenctl does not know.',
   ],
   [
     'unrecorded-change',

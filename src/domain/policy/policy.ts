@@ -120,7 +120,7 @@ export function requireUsable(rule: RuleName, policy: Policy): void {
   if (ruleOf(rule).appliesTo !== 'tokens') {
     throw new TokenctlError(
       'usage',
-      `The rule ${rule} does not apply to single tokens, so it cannot select any`,
+      `The rule ${rule} does not apply to individual tokens, so it cannot select any`,
       { hint: `Run tokenctl tokens audit --explain ${rule} for its remedy.` },
     );
   }

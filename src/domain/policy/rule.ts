@@ -205,7 +205,7 @@ export interface PolicySettings {
   readonly AUTH_BASIC_ENABLED: boolean;
   readonly ALLOW_OAUTH2_FOR_EXTERNAL_USERS: boolean | null;
   readonly SESSION_COOKIE_AGE: number;
-  /** How many sessions a user has at most; -1 for any number. Null at a gateway, which counts in another way. */
+  /** How many sessions a user has at most; -1 for any number. Null on a gateway, which counts in another way. */
   readonly SESSIONS_PER_USER: number | null;
   /** Beside the newest: a gateway's limit. */
   readonly MAX_EXTRA_SESSIONS_PER_USER?: number | null;

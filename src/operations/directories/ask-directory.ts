@@ -40,7 +40,7 @@ export async function askDirectory(options: {
   if (most !== null && users.size * 100 < most * (100 - rules.stopBelowPercent)) {
     throw new TokenctlError(
       'plan_too_large',
-      `The directory ${name} lists ${users.size} users, and listed ${most} within the last day: it is smaller by more than ${rules.stopBelowPercent} %`,
+      `The directory ${name} lists ${users.size} users, down more than ${rules.stopBelowPercent} % from ${most} within the last day`,
       {
         hint: 'Check that its answer is complete. If it is, raise `stopBelowPercent` of the directory for one run.',
         details: { listed: users.size, before: most, stopBelowPercent: rules.stopBelowPercent },

@@ -366,7 +366,7 @@ function judgeMissing({ tie, accounts }: Match, { unmatched, bases }: MatchRules
   // The id of an account may be the provider's; an LDAP name, and the name that a gateway keeps for LDAP, change with the entry.
   if (accounts.length > 0 && tie !== null && bases === undefined)
     return { basis: tie, evidence: MISSING, proof: 'id' };
-  return { why: tie === null || bases === undefined ? 'matches no user of the directory' : renamable(tie) };
+  return { why: tie === null || bases === undefined ? 'matches no user in the directory' : renamable(tie) };
 }
 
 function renamable(tie: string): string {

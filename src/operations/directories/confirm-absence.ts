@@ -114,7 +114,7 @@ async function answersTo(
     if ('found' in known && known.found.some(isControl)) return answer;
     return 'why' in known
       ? known
-      : { why: `the directory does not find ${textOf(control)} either, whom it lists` };
+      : { why: `the directory lists ${textOf(control)}, but does not find that user when asked` };
   };
 }
 

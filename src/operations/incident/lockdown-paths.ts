@@ -102,7 +102,7 @@ function passwords({ capabilities, credential, context }: TargetDescription): Ac
   return openPath('login', how, {
     remedy: capabilities.deactivateUsers
       ? 'Add --deactivate, or change the passwords.'
-      : `${isRole ? `Grant the rights to deactivate users that \`tokenctl context check --context ${shellWord(context)}\` lists and add --deactivate` : 'Use --deactivate with a database context'}, or change the passwords (at the identity provider for external accounts).`,
+      : `${isRole ? `To deactivate users, grant the rights that \`tokenctl context check --context ${shellWord(context)}\` lists, and add --deactivate` : 'Use --deactivate with a database context'}, or change the passwords (at the identity provider for external accounts).`,
   });
 }
 
@@ -121,7 +121,7 @@ export function localPathsLeft(
   if (external.length > 0) {
     const how = `From an identity provider, which may give roles again at the next login: ${names(external)}. A controller 24.6.1 does not change the password of such an account over its REST API, and accepts one that it has.`;
     const remedy =
-      'Disable the accounts at the identity provider, and deactivate the users with a database context.';
+      'Disable the accounts at the identity provider, and use a database context to deactivate the users.';
     paths.push(openPath('external_accounts', how, { remedy }));
   }
   for (const { id, name, othersTokens } of applicationsKept) {
@@ -150,7 +150,7 @@ function usersKept(kept: readonly string[]): AccessPath {
 
 /**
  * The other components of a platform: a database shows one. Over the REST API, a command covers those that there are. Tried with a
- * controller 24.6.1 behind a gateway: it logs in its user with the name that the gateway states, deactivated at the controller or
+ * controller 24.6.1 behind a gateway: it logs in its user with the name that the gateway states, deactivated on the controller or
  * not, and creates that user if necessary.
  */
 export function otherComponents({
@@ -162,7 +162,7 @@ export function otherComponents({
     dialect === 'controller'
       ? uncheckedPath(
           'gateway',
-          'If this controller is behind one, it lets in users who are active at the gateway, deactivated here or not. This was not checked.',
+          'If this controller is behind one, it lets in users who are active on the gateway, deactivated here or not. This was not checked.',
           { remedy: 'If there is one, run the same command in a context of the gateway as well.' },
         )
       : uncheckedPath(

@@ -6,7 +6,7 @@ import type { AuditLog, LogVerification } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
 
 /**
- * What runs of tokenctl did at a controller, whatever incident they belong to, of which investigations have
+ * What runs of tokenctl did on a controller, whatever incident they belong to, of which investigations have
  * entries without an actor: the same act on the same object, at that time. None by a log whose chain does not
  * hold: who can write it can add what an intruder did. Reads the log only where there are such entries.
  * @throws TokenctlError `log_broken` at a line that is no entry, `audit_unavailable`.

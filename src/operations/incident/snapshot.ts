@@ -4,7 +4,7 @@ import { unreadSessions } from '../access/cached-sessions.ts';
 import type { Change, OperationRun, StepReport, StepResult } from '../journal/operation-run.ts';
 import type { KnownSettings } from '../scope/known-settings.ts';
 
-/** A file that is being written, of mode 0600. */
+/** A file that is being written, with mode 0600. */
 export interface SnapshotFile {
   /** Where it will be. */
   readonly path: string;

@@ -117,6 +117,6 @@ function componentsLimit({ description: { components, context } }: ReadEvidence)
   const where = isListed
     ? ` Investigate it with --context ${context.replace(/\/gateway$/, '')}/controller.`
     : '';
-  const text = `Not included: what was done at the controller behind the gateway (templates, jobs, credentials), which keeps an activity stream of its own.${where}`;
+  const text = `Not included: what was done on the controller behind the gateway (templates, jobs, credentials), which keeps an activity stream of its own.${where}`;
   return limit('not_listed', text);
 }

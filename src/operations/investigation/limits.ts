@@ -321,7 +321,7 @@ function beforeText({ items, isWhole }: BeforeToken): string {
 
 /** The kinds of whose objects the entries could not be listed. */
 export function unreadSinceLimit(kinds: ReadEvidence['unreadSince']): EvidenceLimit | false {
-  const text = `Not checked: who else changed these since: ${kinds.map(nounsOf).join(', ')}. The target refused to list the entries about them.`;
+  const text = `Not checked: whether anyone else changed the ${kinds.map(nounsOf).join(', ')} since then. The target refused to list the entries about them.`;
   return kinds.length > 0 && limit('not_listed', text);
 }
 

@@ -151,7 +151,7 @@ async function tokenSubject(
   });
 }
 
-/** The owner of a token as a gateway records it, whose token endpoint writes in the name of another user; null at a controller. */
+/** The owner of a token as a gateway records it, whose token endpoint writes in the name of another user; null on a controller. */
 async function recordedOwner(
   evidence: Evidence,
   { user }: Readonly<Record<string, unknown>>,

@@ -133,7 +133,7 @@ export function requireLease(leases: readonly Lease[], id: string): Lease {
   const names = near.slice(0, 5).map((each) => each.id);
   throw new TokenctlError(
     'not_found',
-    near.length > 1 ? `${id} is of several leases: ${names.join(', ')}` : `No lease ${id} at this controller`,
+    near.length > 1 ? `${id} is of several leases: ${names.join(', ')}` : `No lease ${id} on this controller`,
     { hint: 'List them with `tokenctl tokens leases --all`.', details: { kind: 'lease', names: [id] } },
   );
 }

@@ -32,7 +32,7 @@ export interface MigrationReport extends RunEnd {
   readonly leftovers: readonly EndedLease[];
 }
 
-/** Tokens to make at a gateway, in whose change this is. */
+/** Tokens to make on a gateway, in whose change this is. */
 interface MigrationOptions extends Change {
   /** Of the plan, those that need a new token. */
   readonly tokens: readonly StoppingToken[];
@@ -61,7 +61,7 @@ function consumerOf({ id }: Pick<StoppingToken, 'id'>, { installUuid, address }:
 const UNDELIVERED_S = 3600;
 
 /**
- * Makes a token at the gateway for each of these of the controller: identified there, written to its place and read back. The old ones stay as
+ * Makes a token on the gateway for each of these of the controller: identified there, written to its place and read back. The old ones stay as
  * they are. Until its value is delivered, a new token has a lease. One that cannot be made or delivered keeps no other from it.
  *
  * @throws TokenctlError `busy` while another process migrates tokens to this gateway, and as the audit log.

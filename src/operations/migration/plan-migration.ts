@@ -26,7 +26,7 @@ export interface MigrationPlan {
   readonly applications: readonly ApplicationTwin[];
   /** How many tokens need what. */
   readonly counts: Readonly<Record<NextStep, number>>;
-  /** Owners of living tokens without an account at the gateway. */
+  /** Owners of living tokens without an account on the gateway. */
   readonly withoutAccount: readonly string[];
   /** What could not be read, as sentences without a full stop. */
   readonly unknown: readonly string[];
@@ -64,7 +64,7 @@ export function requireSides(from: TargetDescription, to: TargetDescription): vo
 }
 
 /**
- * Lists the living tokens of a controller, with the account of each owner at the gateway, and what is to be done about each. Reads only.
+ * Lists the living tokens of a controller, with the account of each owner on the gateway, and what is to be done about each. Reads only.
  *
  * @throws TokenctlError as {@link requireSides}, and as the targets.
  */

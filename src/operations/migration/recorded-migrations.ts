@@ -30,7 +30,7 @@ export interface OldToken {
 }
 
 /**
- * Reads which tokens of a controller have a new one at a gateway whose value was delivered.
+ * Reads which tokens of a controller have a new one on a gateway whose value was delivered.
  *
  * @throws TokenctlError as the log.
  */

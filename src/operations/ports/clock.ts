@@ -40,7 +40,7 @@ export function controllerClock(machine: Clock, { clock }: ComparedClock): Clock
 }
 
 /**
- * An instant that has not passed at the controller: the end of a period that is to have everything up to now.
+ * An instant that has not passed on the controller: the end of a period that is to have everything up to now.
  * @param clock As of {@link controllerClock}, which may be behind by twice what is uncertain.
  */
 export function endOfNow(clock: Clock, compared: ComparedClock): Date {

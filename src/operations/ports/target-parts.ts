@@ -293,7 +293,7 @@ export type SessionSelector = { readonly userIds: readonly number[] } | { readon
 export interface AuthenticationSettings extends PolicySettings {
   /**
    * How many sessions a user of a gateway has at most beside the newest; -1 for any number. Earlier gateways name it SESSIONS_PER_USER,
-   * and mean the same; the first have neither. Null at a controller.
+   * and mean the same; the first have neither. Null on a controller.
    */
   readonly MAX_EXTRA_SESSIONS_PER_USER: number | null;
   readonly DISABLE_LOCAL_AUTH: boolean | null;

@@ -157,7 +157,7 @@ const OWNERS_AT_ONCE = 50;
 
 /**
  * Records the ends of a plan, some owners at a time: from then on the tokens have leases. Where the target stores ends, they are written
- * into the rows after that; over REST nothing is changed at the controller.
+ * into the rows after that; over REST nothing is changed on the controller.
  *
  * @param onRecorded Called from time to time, with how many tokens have an end by now.
  * @returns How many tokens got one: fewer than planned where the signal stopped it, or another sunset was faster.

@@ -115,7 +115,7 @@ function about({ incident, address, madeAt, found, runs }: IncidentReport): Part
   );
 }
 
-/** Who made a run: the user of the operating system, behind sudo too, and the account at the controller. */
+/** Who made a run: the user of the operating system, behind sudo too, and the account on the controller. */
 function whoText({ user = 'unknown', sudo_user: behind, host, as }: Readonly<Record<string, string>>) {
   const person = behind === undefined ? user : `${behind} (as ${user})`;
   return `${person}${host === undefined ? '' : ` on ${host}`}${as === undefined ? '' : `, as ${as} there`}`;

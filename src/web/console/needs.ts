@@ -39,7 +39,7 @@ export function sweepOf({ jobs }: JobsRead, places: readonly string[]): Sweep | 
   );
 }
 
-/** The reasons to look at a controller, from what is known of it by now. */
+/** The reasons to look on a controller, from what is known of it by now. */
 export function needsOf(read: ControllerRead, sweep: Sweep | null | undefined): readonly Need[] {
   const { place, context, incidents, audit } = read;
   const { value, problem } = context;

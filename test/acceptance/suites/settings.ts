@@ -9,7 +9,7 @@ import { asUser, makeUser, settingsPath, withSettings } from '../own-objects.ts'
 import { expectStatus } from '../requests.ts';
 import type { AcceptanceSuite } from '../scene.ts';
 
-/** What switches Basic authentication: at a controller, and at a gateway. */
+/** What switches Basic authentication: on a controller, and on a gateway. */
 const BASIC = ['AUTH_BASIC_ENABLED', 'gateway_basic_auth_enabled'];
 const LIFETIMES = ['OAUTH2_PROVIDER'];
 /** All workers of a controller have read changed settings again by then. */

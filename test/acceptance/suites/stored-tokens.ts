@@ -50,7 +50,7 @@ export const storedTokens: AcceptanceSuite = {
         const home = homeOf(it, { current: 'db' });
         const { body } = await home.json<{ tokensInClear?: boolean; warnings: string[] }>('context', 'check');
         const isSaid = body.tokensInClear === true || body.warnings.some((each) => /in clear/.test(each));
-        // A controller stores them in clear: only at a gateway this is a finding.
+        // A controller stores them in clear: only on a gateway this is a finding.
         if (it.isGateway) assert.equal(isSaid, isInClear);
         return isInClear ? 'Tokens are stored in clear here.' : 'Tokens are stored as hashes here.';
       },

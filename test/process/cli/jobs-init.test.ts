@@ -51,7 +51,7 @@ describe('jobs init', () => {
 
   test.each([
     [['--rules', 'unused-fro'], 2, 'Did you mean "unused-for"?'],
-    [['--rules', 'basic-auth-on'], 2, 'does not apply to single tokens'],
+    [['--rules', 'basic-auth-on'], 2, 'does not apply to individual tokens'],
     [['--schedule', '25:00'], 2, 'Invalid schedule'],
     [['--time-zone', 'Mars/Olympus'], 2, 'Mars/Olympus'],
     [['--context', 'tset'], 2, 'Did you mean "test"?'],

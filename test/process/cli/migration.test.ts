@@ -8,7 +8,7 @@ import { RecordedGateway } from '../../support/recorded-gateway.ts';
 import { tokenctl } from './program.ts';
 
 test.runIf(REAL_PEERS.includes('awx-24.6.1') && REAL_PEERS.includes('gateway'))(
-  'tokens of a controller are planned, made at the gateway, and revoked once the new ones are used',
+  'tokens of a controller are planned, made on the gateway, and revoked once the new ones are used',
   async () => {
     const controller = await loadRealTables('awx-24.6.1');
     const gateway = await loadRealTables('gateway');
@@ -40,7 +40,7 @@ test.runIf(REAL_PEERS.includes('awx-24.6.1') && REAL_PEERS.includes('gateway'))(
       'id,user,application,scope,created,expires,last_used,account',
     );
     const text = await run('--dry-run');
-    expect(text.stdout).toContain('Would make 2 tokens at new for those in use of old');
+    expect(text.stdout).toContain('Would make 2 tokens on new to replace those in use on old');
     expect(text.stdout).toContain('Without an account: eve');
     expect(text.stderr).toBe('');
 

@@ -26,7 +26,7 @@ async function makeTokens(description: string): Promise<void> {
   }
 }
 
-/** Makes that many tokens of the administrator at the controller. */
+/** Makes that many tokens of the administrator on the controller. */
 async function fillController(count: number): Promise<void> {
   await platform.controller.database.execute(
     `INSERT INTO main_oauth2accesstoken (token, user_id, scope, description, created, modified, expires)

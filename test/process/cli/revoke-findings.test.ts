@@ -37,7 +37,7 @@ test('has nothing to do where the rule finds nothing among the selected tokens',
 
 test.each([
   ['a rule that is none', ['--finding', 'never-usd'], 'did you mean "never-used"?'],
-  ['a rule about settings', ['--finding', 'basic-auth-on'], 'does not apply to single tokens'],
+  ['a rule about settings', ['--finding', 'basic-auth-on'], 'does not apply to individual tokens'],
   ['a rule that the policy does not apply', ['--finding', 'write-unneeded'], 'is not enabled in the policy'],
   ['a policy without a finding', ['--all', '--policy', 'policy.yaml'], '--finding'],
 ])('refuses %s', async (_, flags, message) => {

@@ -92,14 +92,14 @@ test.each(NAMES)('a name has no color, wherever it is printed: %s', (name) => {
 
 test('lines are broken at spaces, deeper than their text, and never within a command', () => {
   const text = [
-    '  done       Turned basic authentication off at the controller.',
+    '  done       Turned basic authentication off on the controller.',
     '    Run `awx-manage revoke_oauth2_tokens --user alice --all` on the server.',
     'To lift it: tokenctl incident lift inc-1a2b3c4d --context east --yes',
     'Error: tokenctl signs in as admin with a password.',
   ].join('\n');
   expect(onScreen(text, { width: 40 }).split('\n')).toEqual([
     '  done       Turned basic authentication',
-    '             off at the controller.',
+    '             off on the controller.',
     '    Run',
     '      `awx-manage revoke_oauth2_tokens --user alice --all`',
     '      on the server.',

@@ -72,7 +72,7 @@ async function turned(runtime: ReturnType<typeof createRuntime>, setting: Switch
   return [documentText(asked[0]?.plan ?? []), preview, done];
 }
 
-test('turning basic authentication off at a gateway says whom that keeps out, before and after', async () => {
+test('turning basic authentication off on a gateway says whom that keeps out, before and after', async () => {
   await using at = await estate('gateway');
   for (const runtime of [at.api(), at.database()]) {
     const texts = await turned(runtime, basicAuthentication, false);
@@ -82,7 +82,7 @@ test('turning basic authentication off at a gateway says whom that keeps out, be
   expect(other.join()).not.toContain('local accounts');
 });
 
-test('at a controller it keeps no one out', { tags: ['long'] }, async () => {
+test('on a controller it keeps no one out', { tags: ['long'] }, async () => {
   await using at = await estate('controller');
   for (const runtime of [at.api(), at.database()]) {
     const texts = await turned(runtime, basicAuthentication, false);

@@ -221,7 +221,7 @@ test('an empty, smaller, incomplete or overwhelming answer ends it with nothing 
   expect(first.stdout).toContain('By the directory staff, no one has left. Nothing was changed.');
   for (const [answer, text] of [
     [[], /lists no users: everyone would be gone/],
-    [people.slice(0, 2), /lists 2 users, and listed 3 within the last day: it is smaller by more than 10 %/],
+    [people.slice(0, 2), /lists 2 users, down more than 10 % from 3 within the last day/],
     [
       people.map(({ id }) => person(id, false)),
       /3 of \d+ external users have left within a day, more than 10 %/,

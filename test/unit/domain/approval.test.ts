@@ -82,7 +82,7 @@ describe('an approval', () => {
     expect(() => open('')).toThrow('not the approval of a plan');
   });
 
-  test('is of another person than the maker: by name, by user, and by account at the controller', () => {
+  test('is of another person than the maker: by name, by user, and by account on the controller', () => {
     expect(() => sign({ signer: alice })).toThrow('The plan was made by its approver, alice');
     expect(() => sign({ actor: { user: 'Alice', host: 'ops9' } })).toThrow('bob (user alice)');
     const made = (by: Record<string, string>) => ({ ...plan, made: { ...plan.made, by } });

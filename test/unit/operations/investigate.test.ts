@@ -412,7 +412,7 @@ test('a relation that the controller refuses is not read, and ends nothing', asy
     ['credential_input_source:4', 'there'],
   ]);
   expect(limits.map(({ text }) => text)).toContain(
-    'Not checked: who else changed these since: credential input sources. The target refused to list the entries about them.',
+    'Not checked: whether anyone else changed the credential input sources since then. The target refused to list the entries about them.',
   );
 });
 

@@ -47,8 +47,8 @@ describeEach(
   beforeEach(async () => {
     old = await loadRealTables('awx-24.6.1');
     fresh = await loadRealTables(peer);
-    // alice has another name at the gateway, and someone else has hers. Her tokens and eve's are in use;
-    // robot has at the controller the name that she has at the gateway.
+    // alice has another name on the gateway, and someone else has hers. Her tokens and eve's are in use;
+    // robot has on the controller the name that she has on the gateway.
     await fresh.database.script(`
         UPDATE aap_gateway_api_user SET username = 'alicia' WHERE username = 'alice';
         UPDATE aap_gateway_api_user SET username = 'alice' WHERE username = 'erin';`);

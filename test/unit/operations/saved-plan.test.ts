@@ -110,7 +110,7 @@ describe('a saved plan', () => {
     expect(await at.entries()).toEqual([]);
   });
 
-  test('is refused at another controller, and where refresh tokens cannot be revoked', async () => {
+  test('is refused on another controller, and where refresh tokens cannot be revoked', async () => {
     await using at = await incidentFixture('database');
     const file = await saved(at);
     const elsewhere = { ...file, target: { context: 'west', address: 'https://west.example.org' } };

@@ -70,7 +70,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s 
       ...{ id: 'credential_input_source:1', state: 'there' },
     });
     expect(found.limits.map(({ text }) => text).join(' ')).toMatch(
-      /who else changed these since: .*credential input sources/,
+      /whether anyone else changed the .*credential input sources/,
     );
     await evidence.close();
   });

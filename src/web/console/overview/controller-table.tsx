@@ -6,7 +6,7 @@ import { query } from '../api.ts';
 import type { ControllerState } from '../needs.ts';
 import { ExpiringLink, Findings, IncidentsText, Needs, SweepText } from './controller-card.tsx';
 
-/** What is critical is a reason to look at the controller, and is named as one. */
+/** What is critical is a reason to look on the controller, and is named as one. */
 const SEVERE = ['high'] as const;
 
 /** One line a controller, those that need someone first. */

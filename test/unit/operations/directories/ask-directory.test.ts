@@ -164,7 +164,7 @@ test('an answer counts only where the same question finds a user of the list', a
     );
   expect(await verdict('email')).toMatchObject({
     gone: [],
-    doubtful: [{ why: expect.stringContaining('does not find mail address a@example.org either') }],
+    doubtful: [{ why: expect.stringContaining('the directory lists mail address a@example.org, but does not find') }],
   });
   expect(await verdict('dn')).toMatchObject({
     gone: [],

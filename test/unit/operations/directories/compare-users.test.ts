@@ -119,7 +119,7 @@ describe('a user of the controller', () => {
       user('kim'),
       [entry('1', { logins: ['\u212aim'], disabled: OFF })],
       {},
-      'doubt: matches no user of the directory',
+      'doubt: matches no user in the directory',
     ],
     [
       'who is there with accents written in another way, where a missing user is gone',
@@ -178,7 +178,7 @@ describe('a user of the controller', () => {
       {},
       'doubt: matches 2 disabled users by login name alice',
     ],
-    ['who matches nobody', user('alice'), [entry('bob')], {}, 'doubt: matches no user of the directory'],
+    ['who matches nobody', user('alice'), [entry('bob')], {}, 'doubt: matches no user in the directory'],
     [
       'who matches no one, if that counts',
       user('alice'),

@@ -373,7 +373,7 @@ test('a method that a component rejects is unsupported', async () => {
   await target.close();
 });
 
-describe('a gateway’s token at the controller behind it', () => {
+describe('a gateway’s token on the controller behind it', () => {
   const administrator = { id: 7, username: 'admin', is_superuser: true };
   const ofController = {
     ...{ id: 5, user: 7, scope: 'write', created: '2026-01-01T00:00:00Z', expires: '3026-01-01T00:00:00Z' },

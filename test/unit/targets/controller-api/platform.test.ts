@@ -11,7 +11,7 @@ const password = {
   password: new Secret(ADMIN.password),
 } as const;
 
-describe('a platform with tokens at its gateway and at the controller behind it', () => {
+describe('a platform with tokens at its gateway and on the controller behind it', () => {
   let platform: Platform;
   let gateway: Target;
   let controller: Target;
@@ -91,7 +91,7 @@ describe('a platform with tokens at its gateway and at the controller behind it'
     expect(await through.ownTokenIds()).toEqual([]);
   });
 
-  test('accepts a controller’s token only at the controller', async () => {
+  test('accepts a controller’s token only on the controller', async () => {
     const credential = { kind: 'token', token: ofController.value };
     await expect(signedIn(undefined, credential).describe()).rejects.toMatchObject({
       code: 'credentials_refused',
