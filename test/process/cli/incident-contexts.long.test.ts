@@ -95,7 +95,7 @@ describe('incidents of several contexts in one audit log', () => {
     [
       'a dry run',
       'jobs: { lift: { job: incident-lift, contexts: [north], dryRun: true } }\n',
-      /The job lift@north is a dry run, which lifts nothing\./,
+      /The job lift@north is a dry run and lifts nothing\./,
     ],
     [
       'a job',
