@@ -44,6 +44,10 @@ describe.skipIf(chromium === null)('from a theft to the report', () => {
   it('leads from each step to the next one', async () => {
     await page.getByRole('link', { name: 'A token was stolen: start here' }).click();
     await page.getByRole('searchbox').fill('bob');
+    await button('Choose bob, token not known').click();
+    await page.getByText(/^Else from one day before the lockdown/).waitFor();
+    await button('Choose another').click();
+    await page.getByRole('searchbox').fill('bob');
     await page.getByRole('row', { name: /write/ }).getByRole('button').first().click();
     await page.getByText(/^Plan: deactivates bob, ends \d+ access tokens?$/).waitFor();
     // From when it counts is said before it does.

@@ -57,7 +57,12 @@ function WhoFields({
   );
 }
 
-/** When a theft began. What was done is told from then on, and with a stolen token never from before it was made. */
+const DAY_MS = 86_400_000;
+
+/**
+ * When a theft began. What was done is told from then on, and with a stolen token never from before it was made; from a
+ * day before the lockdown on where no time is given.
+ */
 function SinceField(props: {
   readonly since: string;
   /** When the stolen token was made; null where it is not known. */
@@ -66,6 +71,7 @@ function SinceField(props: {
 }): ReactNode {
   const { since, made, onChange } = props;
   const isBefore = made !== null && new Date(since).getTime() < Date.parse(made);
+  const isYoung = made !== null && Date.parse(made) > Date.now() - DAY_MS;
   return (
     <FormGroup label="Start of the incident, if known" fieldId="theft-since">
       <TextInput
@@ -76,7 +82,7 @@ function SinceField(props: {
         aria-describedby="theft-since-from"
         onChange={(_event, value) => onChange(value)}
       />
-      {made !== null && (since === '' || isBefore) && (
+      {(since === '' || isBefore) && (
         <FormHelperText id="theft-since-from">
           <HelperText>
             <HelperTextItem variant={isBefore ? 'warning' : 'default'}>
@@ -85,10 +91,12 @@ function SinceField(props: {
                   Counted from <When at={made} />, when the token was made. If more than the token was stolen,
                   choose the user without it.
                 </>
-              ) : (
+              ) : isYoung ? (
                 <>
                   Else from <When at={made} />, when the token was made.
                 </>
+              ) : (
+                'Else from one day before the lockdown: what was done earlier is not listed.'
               )}
             </HelperTextItem>
           </HelperText>
