@@ -104,7 +104,14 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     // A step leads to its stage, and opens it.
     await page.getByRole('link', { name: 'Lockdown', exact: true }).click();
     await section('Lockdown').getByText('Access tokens', { exact: true }).waitFor();
-    await expect.poll(async () => (await section('Lockdown').boundingBox())?.y ?? 0).toBeLessThan(900);
+    // Its title is below the steps, which stay.
+    const edges = async () => {
+      const steps = await page.locator('.case-steps').boundingBox();
+      const title = await section('Lockdown').getByRole('heading').first().boundingBox();
+      return { steps: (steps?.y ?? 0) + (steps?.height ?? 0), title: title?.y ?? 0 };
+    };
+    await expect.poll(async () => (await edges()).title).toBeLessThan(900);
+    expect((await edges()).title).toBeGreaterThan((await edges()).steps);
     // One stage is shown; the steps above it stay.
     expect(await section('Investigation').count()).toBe(0);
     const step = page.getByRole('link', { name: 'Report', exact: true });
