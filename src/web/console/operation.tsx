@@ -52,6 +52,16 @@ export function OperationDialog({
     // What had the focus is gone with the stage: the keyboard goes on in the dialog.
     if (document.activeElement === document.body) document.getElementById(BODY)?.focus();
   }, [state, queries]);
+  useEffect(
+    () => () => {
+      // The button that led here may be gone with its form or its rows: the keyboard goes on in the page.
+      requestAnimationFrame(() => {
+        if (document.activeElement === document.body)
+          document.querySelector('main')?.focus({ preventScroll: true });
+      });
+    },
+    [],
+  );
   const title = operation === null ? 'A change' : titleOf(operation);
   return (
     <Modal isOpen variant="large" onClose={onClose} aria-labelledby="operation-title">
