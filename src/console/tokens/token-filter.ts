@@ -21,6 +21,8 @@ export const filterSchema = z.object({
   place: listed,
   /** Words, of which each is part of the owner's name, of the application's or of the description, or the token's id. */
   text: z.string().max(200).optional(),
+  /** One token. */
+  id: z.coerce.number().int().positive().optional(),
   /** Names, or patterns with `*` and `?`. */
   user: listed,
   /** Of which the owner is a member or an administrator: names, or patterns. */
@@ -90,6 +92,7 @@ export function matcher(
   const add = (isWanted: boolean, test: (token: Token) => boolean) => {
     if (isWanted) tests.push(test);
   };
+  add(filter.id !== undefined, ({ id }) => id === filter.id);
   add(words.length > 0, (token) => words.every((word) => hasText(token, word)));
   add(users !== undefined, ({ user }) => user !== null && matchesAny(user.username, users ?? []));
   add(

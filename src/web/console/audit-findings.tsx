@@ -1,5 +1,5 @@
 /** The findings of an audit as a list, and what their rule is about. */
-import { Button, ExpandableSection } from '@patternfly/react-core';
+import { Button } from '@patternfly/react-core';
 import { type Column, PlainTable } from '@tokenctl/common/web/table.tsx';
 import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
@@ -22,7 +22,7 @@ export function AboutRule({
   const [isProposing, setProposing] = useState(false);
   return (
     <>
-      <ExpandableSection toggleText="About this rule" isIndented>
+      <section aria-label="About this rule">
         <p>{finds}</p>
         <p>{matters}</p>
         <p>{remedy}</p>
@@ -32,7 +32,7 @@ export function AboutRule({
           </p>
         )}
         <OwnCommand words={`tokens audit --rule ${rule} --list`} place={place ?? places.join(',')} />
-      </ExpandableSection>
+      </section>
       {count > 0 && (
         <Button variant="link" onClick={() => setProposing(true)}>
           Write an exception…
@@ -90,7 +90,7 @@ export function FindingTable(props: {
               tokenId === null ? (
                 subject
               ) : (
-                <Link className="whole" to={query('/tokens', { place, text: tokenId })}>
+                <Link className="whole" to={query('/tokens', { place, id: tokenId })}>
                   token {tokenId}
                 </Link>
               ),

@@ -174,6 +174,7 @@ function Findings(props: {
           {trend}
         </p>
       )}
+      {chosen !== undefined && <AboutRule key={chosen.rule} read={chosen} place={place} />}
       <div className="charts wide">
         <Bars
           title="By rule"
@@ -182,7 +183,7 @@ function Findings(props: {
           onChoose={(index) => onRule(found[index]?.rule === rule ? null : (found[index]?.rule ?? null))}
         />
         <Bars
-          title={chosen === undefined ? 'By owner' : `By owner, of ${chosen.rule}`}
+          title={`By owner${chosen !== undefined ? `, of ${chosen.rule}` : severity === null ? '' : ', of all severities'}`}
           unit="findings"
           bars={(chosen?.owners ?? owners).slice(0, 10).map(({ name, count }) => ({
             label: name,
@@ -226,7 +227,6 @@ function Findings(props: {
           Rule: {rule}
         </Label>
       )}
-      {chosen !== undefined && <AboutRule key={chosen.rule} read={chosen} place={place} />}
       {shown.length === 0 ? (
         <p>
           {rule === null || chosen !== undefined

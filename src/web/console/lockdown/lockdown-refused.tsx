@@ -23,10 +23,8 @@ export function TheftRefused(props: {
       <ul className="plain">
         {theft.token !== null && (
           <li>
-            <Link to={query('/tokens', { place, text: String(theft.token) })}>
-              Revoke token {theft.token}
-            </Link>
-            , if it is your own.
+            <Link to={query('/tokens', { place, id: String(theft.token) })}>Revoke token {theft.token}</Link>,
+            if it is your own.
           </li>
         )}
         {theft.scope === 'user' && (

@@ -298,7 +298,7 @@ function PickButton({
   const { id, user, application } = row;
   const owner = user?.username ?? application?.name;
   // What no one owns is no account to lock down.
-  if (owner === undefined) return <Link to={query('/tokens', { place, text: String(id) })}>Revoke it</Link>;
+  if (owner === undefined) return <Link to={query('/tokens', { place, id: String(id) })}>Revoke it</Link>;
   const picked = { ...none, token: String(id) };
   return (
     <Button

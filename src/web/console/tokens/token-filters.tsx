@@ -22,6 +22,7 @@ export type Change = (changes: Readonly<Record<string, string | null>>) => void;
 const NAMES: Readonly<Record<string, string>> = {
   place: 'Context',
   text: 'Text',
+  id: 'Token',
   user: 'Owner',
   organization: 'Organization',
   team: 'Team',

@@ -127,7 +127,7 @@ function Owners({
             Choose {user}
           </Button>
         ) : (
-          isOne && <Link to={query('/tokens', { place: where, text: String(id) })}>Revoke it</Link>
+          isOne && <Link to={query('/tokens', { place: where, id: String(id) })}>Revoke it</Link>
         )}
       </p>
     );
