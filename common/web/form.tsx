@@ -25,6 +25,7 @@ import {
   isRequired,
   missingValues,
 } from './form-fields.ts';
+import { useNotify } from './notices.tsx';
 import { useApi } from './queries.ts';
 import { useWait } from './states.tsx';
 import { unbroken } from './times.tsx';
@@ -55,6 +56,7 @@ export function ApiForm(props: FormProps): ReactNode {
   const [error, setError] = useState<ApiError | null>(null);
   const [isBusy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
+  const notify = useNotify();
   const wait = useWait(error);
   useEffect(() => {
     if (error !== null) showProblem(form.current);
@@ -70,6 +72,7 @@ export function ApiForm(props: FormProps): ReactNode {
   }, []);
 
   async function submit(): Promise<void> {
+    notify(null);
     const missing = missingValues(fields, values);
     if (missing !== null) return setError(missing);
     setBusy(true);

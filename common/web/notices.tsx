@@ -3,7 +3,8 @@ import { createContext, type ReactNode, useCallback, useContext, useState } from
 import { useLater } from './later.ts';
 import type { Notice } from './notice.tsx';
 
-type Notify = (text: string, variant?: Notice['variant']) => void;
+/** Without a text, the messages of success go: something else is tried. */
+type Notify = (text: string | null, variant?: Notice['variant']) => void;
 
 const Context = createContext<Notify>(() => undefined);
 
@@ -20,7 +21,11 @@ export function Notices({ children }: { children: ReactNode }): ReactNode {
   const part = useLater(shownNotice, notices.length > 0);
   const remove = (id: number) => setNotices((before) => before.filter((each) => each.id !== id));
   const notify = useCallback<Notify>((text, variant = 'success') => {
-    setNotices((before) => [...before, { id: (before.at(-1)?.id ?? 0) + 1, text, variant }]);
+    setNotices((before) =>
+      text === null
+        ? before.filter((each) => each.variant !== 'success')
+        : [...before, { id: (before.at(-1)?.id ?? 0) + 1, text, variant }],
+    );
   }, []);
   return (
     <Context value={notify}>

@@ -117,6 +117,14 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.getByRole('heading', { level: 2, name: 'Sessions' }).waitFor();
       expect(await isInSight('Save')).toBe(true);
       expect(await barriers(page, 'minor')).toEqual([]);
+      // What was saved before is not said beside what was refused.
+      await page.locator('[name=SESSION_COOKIE_AGE]').fill('1700');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('Saved the settings.').waitFor();
+      await page.locator('[name=SESSION_COOKIE_AGE]').fill('some');
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      await page.getByText('A valid integer is required.').waitFor();
+      expect(await page.getByText('Saved the settings.').count()).toBe(0);
     }));
 
   it('shows tokens by their expiry, and revokes all that match a filter', async () => {
