@@ -146,13 +146,13 @@ function DeleteDialog<T>({
       <ModalHeader title={`${verb} ${what}?`} titleIconVariant="warning" labelId="delete-title" />
       <ModalBody>
         {problem !== null && <Alert isInline variant="danger" title={problem} component="p" />}
+        {deletion.consequence !== undefined && <p>{deletion.consequence}</p>}
         <List>
           {left.slice(0, MAX_NAMED).map((row) => (
             <ListItem key={deletion.path(row)}>{deletion.describe(row)}</ListItem>
           ))}
           {left.length > MAX_NAMED && <ListItem>and {left.length - MAX_NAMED} more</ListItem>}
         </List>
-        {deletion.consequence !== undefined && <p>{deletion.consequence}</p>}
         {isBusy && left.length > 1 && (
           <p role="status">
             {numberText(done)} of {numberText(left.length)} done
