@@ -318,7 +318,7 @@ function expiryFields({ expires }: FormValues): readonly FormField[] {
       label: 'Expires',
       kind: 'select',
       choices: EXPIRY_CHOICES,
-      help: 'A token that ends soon is worth little to an attacker. It cannot be later than the settings say.',
+      help: 'A token that ends soon is worth little to an attacker. The default lifetime is the limit.',
     },
     ...(expires === ON_DAY
       ? [{ name: 'date', label: 'Last day', kind: 'date', required: true } as const]
@@ -329,10 +329,10 @@ function expiryFields({ expires }: FormValues): readonly FormField[] {
 const ON_DAY = 'day';
 
 const EXPIRY_CHOICES = [
-  ['', 'As the settings say'],
-  ['1', 'In one hour'],
+  ['', 'Default lifetime'],
+  ['1', 'In 1 hour'],
   ['8', 'In 8 hours'],
-  ['24', 'In one day'],
+  ['24', 'In 1 day'],
   ['168', 'In 7 days'],
   ['720', 'In 30 days'],
   ['2160', 'In 90 days'],
@@ -367,8 +367,15 @@ function Lifetime(): ReactNode {
   const expires = new Date(Date.now() + seconds * 1000).toISOString();
   return (
     <p>
-      By the settings, it expires: {isNever(expires) ? 'never' : <Time value={expires} />}. An administrator
-      can change the lifetime of new tokens in the{' '}
+      By default, a new token{' '}
+      {isNever(expires) ? (
+        'never expires'
+      ) : (
+        <>
+          expires <Time value={expires} />
+        </>
+      )}
+      . An administrator can change the lifetime of new tokens in the{' '}
       {seesEverything(me) ? <Link to="/settings/authentication">settings</Link> : 'settings'}.
     </p>
   );

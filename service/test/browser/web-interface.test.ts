@@ -176,7 +176,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.getByText('Revoked 23 tokens.').waitFor();
       expect((await admin.get('/api/v2/tokens/?description__icontains=batch')).json.count).toBe(0);
       await page.goto(`${service.url}/users/1/tokens/add`);
-      await page.getByText('Expires: never').waitFor();
+      await page.getByText('By default, a new token never expires.').waitFor();
     });
   });
 
