@@ -164,7 +164,9 @@ test('an answer counts only where the same question finds a user of the list', a
     );
   expect(await verdict('email')).toMatchObject({
     gone: [],
-    doubtful: [{ why: expect.stringContaining('the directory lists mail address a@example.org, but does not find') }],
+    doubtful: [
+      { why: expect.stringContaining('the directory lists mail address a@example.org, but does not find') },
+    ],
   });
   expect(await verdict('dn')).toMatchObject({
     gone: [],
