@@ -111,8 +111,8 @@ export async function turnBasicOffAndOn(page: Page, site: Site): Promise<void> {
   await waitForStatus(use, 401);
   await basic.check();
   await save();
-  await page.getByText('Saved the settings.').nth(1).waitFor();
   await waitForStatus(use, 200);
+  await page.getByText('Saved the settings.').waitFor();
 }
 
 /** Has the demo job template ask for a limit, and launches it with one. */
