@@ -151,7 +151,7 @@ try {
   for (const count of [100, 10_000]) {
     const mixed = join(folder, `mixed-${count}.jsonl`);
     await writeLog(mixed, count, mixedDraftAt);
-    // A small log many times a turn: one is over in less than a millisecond.
+    // A small log is read many times a turn: one pass takes less than a millisecond.
     const passes = sized(20_000 / count, 1);
     const { entries, verify } = await measureInTurn(sized(25, 1), {
       async entries() {
