@@ -66,7 +66,9 @@ export async function schemaResult(root: string, command: string): Promise<Repor
     .map((file) => basename(file, '.json'));
   const name = command.trim().split(/\s+/).join('-');
   if (!names.includes(name)) {
-    throw notThere(`No schema of "${command}"`, nearestName(name, names), `The schemas are in ${folder}.`);
+    const hint =
+      names.length === 0 ? 'In a checkout, `npm run build` makes them.' : `The schemas are in ${folder}.`;
+    throw notThere(`No schema of "${command}"`, nearestName(name, names), hint);
   }
   const text = await readFile(join(folder, `${name}.json`), 'utf8');
   return report({ json: JSON.parse(text) as never, text: () => text, verbatim: true });

@@ -1,5 +1,6 @@
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { expect, test } from 'vitest';
 import { docsResult, schemaResult } from '../../../src/cli/output/pages.ts';
 import { noScreen } from '../../../src/reports/tables/text.ts';
@@ -36,6 +37,11 @@ test('the schema of a command is printed as it is, and a typo gets the nearest n
   await expect(schemaResult(ROOT, 'tokens lits')).rejects.toMatchObject({
     code: 'usage',
     hint: 'Did you mean "tokens-list"?',
+  });
+  await using checkout = await temporaryFolder();
+  mkdirSync(join(checkout.path, 'docs/schemas'), { recursive: true });
+  await expect(schemaResult(checkout.path, 'tokens list')).rejects.toMatchObject({
+    hint: 'In a checkout, `npm run build` makes them.',
   });
 });
 
