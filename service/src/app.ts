@@ -114,7 +114,7 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
 
 /** Logs one line per request, without query string and headers, which may hold secrets. */
 function logRequests(app: FastifyInstance): void {
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     request.log.info(
       {
         method: request.method,
@@ -127,12 +127,13 @@ function logRequests(app: FastifyInstance): void {
       },
       'answered',
     );
+    done();
   });
 }
 
 /** Adds the headers of section 5.1 of the specification and the security headers to every response. */
 function addCommonHeaders(app: FastifyInstance): void {
-  app.addHook('onSend', async (request, reply) => {
+  app.addHook('onSend', (request, reply, _payload, done) => {
     reply.headers({
       'X-API-Request-Id': request.id,
       [PRODUCT_HEADER]: SERVICE_PRODUCT,
@@ -146,6 +147,7 @@ function addCommonHeaders(app: FastifyInstance): void {
       'Referrer-Policy': 'same-origin',
     });
     if (reply.getHeader('Cache-Control') === undefined) reply.header('Cache-Control', 'no-store');
+    done();
   });
 }
 
@@ -154,13 +156,14 @@ function addCommonHeaders(app: FastifyInstance): void {
  * if ALLOW_METRICS_FOR_ANONYMOUS_USERS is on.
  */
 function serveMetrics(app: FastifyInstance, service: ServiceContext): void {
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     service.metrics.answered({
       method: request.method,
       route: routePattern(request.routeOptions.url),
       status: reply.statusCode,
       milliseconds: reply.elapsedTime,
     });
+    done();
   });
   const summary = 'What the service counts about itself, for Prometheus';
   const controllerPath = '/api/v2/metrics/';

@@ -87,10 +87,11 @@ export function serveEndpoint(app: FastifyInstance, service: ServiceContext, end
     method: METHODS,
     url: endpoint.path,
     config: { endpoint },
-    onRequest: async (request, reply) => {
+    onRequest: (request, reply, done) => {
       reply.header('Allow', allow);
       requireAcceptable(request);
       if (endpoint.formats !== 'own') requireFormat(request);
+      done();
     },
     handler: async (request, reply) => {
       const caller = await authenticate(service, request, reply);
@@ -150,13 +151,13 @@ export function servePublic(
  * ignores trailing slashes; routes without one do not take it.
  */
 export function redirectToSlash(app: FastifyInstance): void {
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const { url: route = '' } = request.routeOptions;
     const { path, query } = parseTarget(request.url);
-    if (route === '' || route.endsWith('/') === path.endsWith('/')) return;
+    if (route === '' || route.endsWith('/') === path.endsWith('/')) return done();
     if (path.endsWith('/')) return reply.callNotFound();
     const location = `${path}/${query === '' ? '' : `?${query}`}`;
-    return reply.code(301).header('Location', location).type('text/html; charset=utf-8').send('');
+    reply.code(301).header('Location', location).type('text/html; charset=utf-8').send('');
   });
 }
 
@@ -187,7 +188,9 @@ function requireAcceptable(request: FastifyRequest): void {
 
 /** Refuses a `format` that the controller has not either. `api` is its page for browsers; here it is JSON. */
 function requireFormat(request: FastifyRequest): void {
-  const format = lastValue(new URLSearchParams(parseTarget(request.url).query), 'format');
+  const { query } = parseTarget(request.url);
+  if (query === '') return;
+  const format = lastValue(new URLSearchParams(query), 'format');
   if (format !== null && !['', 'json', 'api'].includes(format)) throw notFound();
 }
 
@@ -209,7 +212,7 @@ const QUERY = '?format=json';
  */
 function carryFormat(body: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
   const { query } = parseTarget(request.url);
-  if (new URLSearchParams(query).get('format') !== 'json' || !isRecord(body)) return body;
+  if (query === '' || new URLSearchParams(query).get('format') !== 'json' || !isRecord(body)) return body;
   const location = reply.getHeader('Location');
   if (location !== undefined) reply.header('Location', `${location}${QUERY}`);
   const { results } = body;

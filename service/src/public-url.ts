@@ -31,11 +31,19 @@ export function publicOrigin(text: string): string {
  */
 export function setIssuer(app: FastifyInstance, publicUrl: string | null): void {
   app.decorateRequest('issuer', '');
-  app.addHook('onRequest', async (request) => {
+  // Most requests name the same host as the one before.
+  let last:
+    | { readonly name: string; readonly origin: string | undefined; readonly known: boolean }
+    | undefined;
+  app.addHook('onRequest', (request, _reply, done) => {
     if (hostHeaders(request) > 1) throw badRequest('The request has more than one Host header.');
-    const requested = requestedUrl(request);
-    request.issuer = publicUrl ?? requested?.origin ?? '';
-    if (requested !== null && isKnown(requested, publicUrl)) return;
+    const name = `${request.protocol}://${request.host}`;
+    if (last?.name !== name) {
+      const requested = requestedUrl(request);
+      last = { name, origin: requested?.origin, known: requested !== null && isKnown(requested, publicUrl) };
+    }
+    request.issuer = publicUrl ?? last.origin ?? '';
+    if (last.known) return done();
     throw new RequestFailure(421, {
       detail:
         publicUrl === null

@@ -20,11 +20,11 @@ export function parametersProblem(what: string, text: string, separator: '&' | '
 
 /** Refuses requests with too many query parameters or cookies, before any other hook reads them. */
 export function limitParameters(app: FastifyInstance): void {
-  app.addHook('onRequest', async ({ url, headers: { cookie = '' } }) => {
+  app.addHook('onRequest', ({ url, headers: { cookie = '' } }, _reply, done) => {
     const problem =
       parametersProblem('The query string', parseTarget(url).query) ??
       parametersProblem('The Cookie header', cookie, ';');
-    if (problem !== null) throw badRequest(problem);
+    done(problem === null ? undefined : badRequest(problem));
   });
 }
 
@@ -138,8 +138,9 @@ declare module 'fastify' {
 /** Sets the network of each request before any other hook. */
 export function setClientNetworks(app: FastifyInstance): void {
   app.decorateRequest('network', '');
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     // Missing from the types: the address of a closed connection is undefined.
     request.network = clientNetwork(request.ip ?? 'gone');
+    done();
   });
 }

@@ -8,7 +8,7 @@ import type { Attempt } from '../limits/limits.ts';
 import { outsideTurn } from '../limits/request-shares.ts';
 import { parseTarget } from '../request.ts';
 import { currentSettings } from '../settings/settings.ts';
-import { type BearerRecord, touchLastUsed } from '../store/tokens.ts';
+import { touchLastUsed } from '../store/tokens.ts';
 import { findUserByName, type UserRecord } from '../store/users.ts';
 import { knownDevice } from './device-cookie.ts';
 import { hashToken, verifyPassword } from './secret-hashes.ts';
@@ -45,7 +45,8 @@ export async function authenticate(
   reply: FastifyReply,
 ): Promise<Caller | null> {
   const { authorization } = request.headers;
-  if (new URLSearchParams(parseTarget(request.url).query).has('access_token')) {
+  const { query } = parseTarget(request.url);
+  if (query !== '' && new URLSearchParams(query).has('access_token')) {
     throw badRequest('A token in the query string is not accepted: send it in the Authorization header.');
   }
   const bearer = await findBearer(service, authorization);
@@ -95,14 +96,13 @@ async function findBearer(service: ServiceContext, authorization: string | undef
   const presented = authorization === undefined ? null : BEARER.exec(authorization);
   if (presented === null) return null;
   const bearer = await service.lookups.bearers.find(hashToken(presented[1] ?? ''));
-  if (bearer !== null) await recordUse(service, bearer, service.now());
-  return bearer;
-}
-
-async function recordUse(service: ServiceContext, bearer: BearerRecord, at: Date): Promise<void> {
+  if (bearer === null) return null;
+  const at = service.now();
   const unless = new Date(at.getTime() - LAST_USED_INTERVAL_MS);
-  if (bearer.last_used !== null && bearer.last_used > unless) return;
-  await touchLastUsed(service.database, { tokenId: bearer.token_id, at, unless });
+  if (bearer.last_used === null || bearer.last_used <= unless) {
+    await touchLastUsed(service.database, { tokenId: bearer.token_id, at, unless });
+  }
+  return bearer;
 }
 
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;

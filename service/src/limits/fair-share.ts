@@ -60,15 +60,22 @@ export class FairShare {
 
   /** Waits for a turn of a user; returns what ends it. Throws as {@link run}. */
   async enter(user: User, left: AbortSignal): Promise<() => void> {
+    left.throwIfAborted();
+    const end = this.enterAtOnce(user);
+    if (end !== null) return end;
     const hasWaited = await this.#turn(user, left);
     // Those that waited begin one by one: what arrived meanwhile is read in between.
     if (hasWaited) await setImmediate();
-    return () => {
-      this.#running.set(user, (this.#running.get(user) ?? 1) - 1);
-      if (this.#running.get(user) === 0) this.#running.delete(user);
-      this.#total -= 1;
-      this.#next();
-    };
+    return () => this.#end(user);
+  }
+
+  /** Begins a turn of a user that need not wait, and returns what ends it; null if it has to. Throws RequestFailure 503 once stopped. */
+  enterAtOnce(user: User): (() => void) | null {
+    this.#stopped.signal.throwIfAborted();
+    // Others wait for a share of their own, or for one of all: neither holds up a user with one left.
+    if (this.#waiting.has(user) || !this.#hasRoom(user)) return null;
+    this.#take(user);
+    return () => this.#end(user);
   }
 
   /** Refuses what is waiting and all later work, and aborts what is running. */
@@ -80,15 +87,7 @@ export class FairShare {
 
   /** Whether it had to wait. */
   async #turn(user: User, signal: AbortSignal): Promise<boolean> {
-    this.#stopped.signal.throwIfAborted();
-    signal.throwIfAborted();
-    const waitingBefore = this.#waiting.get(user);
-    // Others wait for a share of their own, or for one of all: neither holds up a user with one left.
-    if (waitingBefore === undefined && this.#hasRoom(user)) {
-      this.#take(user);
-      return false;
-    }
-    const queue = waitingBefore ?? new Set();
+    const queue = this.#waiting.get(user) ?? new Set();
     if (queue.size >= MAX_WAITING) throw tooManyRequests('Too many of your requests are waiting.', 1);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiting: Waiting = {
@@ -115,6 +114,13 @@ export class FairShare {
       clearTimeout(timeout);
       signal.removeEventListener('abort', leave);
     }
+  }
+
+  #end(user: User): void {
+    this.#running.set(user, (this.#running.get(user) ?? 1) - 1);
+    if (this.#running.get(user) === 0) this.#running.delete(user);
+    this.#total -= 1;
+    this.#next();
   }
 
   #hasRoom(user: User): boolean {

@@ -159,18 +159,18 @@ export function limitRefusedRequests(app: FastifyInstance, clock: () => number):
   const limited: ReadonlySet<string> = new Set(LIMITED.map((name) => `/api/o/${name}`));
   const refusals = new Buckets(REFUSALS, clock);
   app.decorateRequest('provenClient', '');
-  app.addHook('onSend', async (request, reply, payload) => {
+  app.addHook('onSend', (request, reply, payload, done) => {
     const isRefusal = [400, 401, 403].includes(reply.statusCode);
-    if (!isRefusal || !limited.has(request.routeOptions.url ?? '')) return payload;
+    if (!isRefusal || !limited.has(request.routeOptions.url ?? '')) return done(null, payload);
     const key = request.provenClient === '' ? request.network : `client ${request.provenClient}`;
     const wait = refusals.wait(key);
     if (wait === 0) {
       refusals.take(key);
-      return payload;
+      return done(null, payload);
     }
     const { status, headers, body } = tooManyRequests('Too many rejected requests.', wait);
     reply.code(status).headers(headers).type('application/json; charset=utf-8');
-    return JSON.stringify(body);
+    done(null, JSON.stringify(body));
   });
 }
 

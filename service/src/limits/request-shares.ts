@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RequestPayload } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import { RequestFailure, tooManyRequests } from '../failure.ts';
 import { clientLeft, type FairShare } from './fair-share.ts';
@@ -39,25 +39,32 @@ export function shareRequests(
   app.decorateRequest('turn', null);
   app.decorateRequest('provenUser', null);
   app.decorateRequest('credentials', null);
-  app.addHook('preParsing', async (request, reply, payload) => {
-    const sender = owners.senderOf(request);
-    const left = signalOf(reply);
-    const body = hasBody(request) ? await bodies.receive(request, payload, { sender, left }) : null;
+  const wait = async (turn: Turn, request: FastifyRequest, payload: RequestPayload) => {
+    const body = hasBody(request) ? await bodies.receive(request, payload, turn) : null;
     try {
-      const turn = new Turn(service.shares.requests, sender, left);
       await turn.begin();
-      request.turn = turn;
-      reply.raw.once('close', () => turn.abandon());
     } finally {
-      if (body !== null) bodies.forget(sender, body.length);
+      if (body !== null) bodies.forget(turn.sender, body.length);
     }
     return body === null
       ? payload
       : Object.assign(Readable.from([body]), { receivedEncodedLength: body.length });
+  };
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    const turn = new Turn(service.shares.requests, owners.senderOf(request), reply);
+    const begun = (body: RequestPayload) => {
+      request.turn = turn;
+      reply.raw.once('close', () => turn.abandon());
+      done(null, body);
+    };
+    // Most requests have no body and need not wait: they create neither a promise nor a signal.
+    if (!hasBody(request) && turn.beginAtOnce()) begun(payload);
+    else wait(turn, request, payload).then(begun, done);
   });
-  app.addHook('onSend', async (request, reply) => {
+  app.addHook('onSend', (request, reply, _payload, done) => {
     request.turn?.end();
     owners.learn(request, reply.statusCode);
+    done();
   });
 }
 
@@ -96,20 +103,33 @@ export function signalOf(reply: FastifyReply): AbortSignal {
 
 /** The turn of a request in the share of its sender. */
 class Turn {
+  readonly sender: string;
   readonly #share: FairShare;
-  readonly #sender: string;
-  readonly #left: AbortSignal;
+  readonly #reply: FastifyReply;
+  #left: AbortSignal | undefined;
   #end: (() => void) | null = null;
 
-  constructor(share: FairShare, sender: string, left: AbortSignal) {
+  constructor(share: FairShare, sender: string, reply: FastifyReply) {
     this.#share = share;
-    this.#sender = sender;
-    this.#left = left;
+    this.sender = sender;
+    this.#reply = reply;
+  }
+
+  /** Aborted when the client leaves. */
+  get left(): AbortSignal {
+    this.#left ??= signalOf(this.#reply);
+    return this.#left;
+  }
+
+  /** Begins the turn if it need not wait; whether it did. */
+  beginAtOnce(): boolean {
+    if (!this.#reply.raw.destroyed) this.#end ??= this.#share.enterAtOnce(this.sender);
+    return this.#end !== null;
   }
 
   /** Waits for the turn. Throws RequestFailure 429, or that the client left. */
   async begin(): Promise<void> {
-    this.#end ??= await this.#share.enter(this.#sender, this.#left);
+    if (!this.beginAtOnce()) this.#end = await this.#share.enter(this.sender, this.left);
   }
 
   end(): void {
