@@ -50,9 +50,11 @@ export function serveTokenEndpoint(app: FastifyInstance, service: ServiceContext
   serveFormEndpoint(app, { name: 'token' }, async (request) => {
     const parameters = endpointParameters(request);
     const known = knownGrant(parameters);
-    const client = await authenticateClient(service, request, parameters);
+    const [client, settings] = await Promise.all([
+      authenticateClient(service, request, parameters),
+      service.lookups.settings(),
+    ]);
     requirePermission(client, known);
-    const settings = await service.lookups.settings();
     // Others on the network of a client, such as its proxy's, do not slow down its users.
     const network = request.provenClient === '' ? request.network : `client ${request.provenClient}`;
     return known.grant({ service, request, settings, client, parameters, network });
