@@ -20,6 +20,8 @@ import { snapshotFiles } from '../snapshot-file.ts';
 const LEASE_MS = 30_000;
 /** Signals claimed together: those about one user are carried out once. */
 const CLAIM_LIMIT = 1_000;
+/** Subjects whose signals are carried out at the same time: while one waits for a disk, others act. */
+const CONCURRENCY = 3;
 /** How long targets stay open without work, in milliseconds: their credentials may be replaced. */
 const IDLE_MS = 60_000;
 /** A connection for the receiver and one for the worker, with some to spare. */
@@ -119,41 +121,55 @@ export class SignalDesk {
   }
 
   async #workOn(claims: readonly SignalClaim[]): Promise<number> {
-    const { store, log, signal } = this.#options;
+    const { store, log } = this.#options;
     const unfinished = new Set(claims);
     const renewal = setInterval(() => {
       store
         .renew([...unfinished], LEASE_MS)
         .catch((error: unknown) => log.warn({ err: error }, 'leases not renewed'));
     }, LEASE_MS / 3);
-    let ended = 0;
-    try {
-      for (const group of Map.groupBy(claims, ({ signal: each }) => signalGroup(each)).values()) {
-        // Told to end: their leases expire, or the next start takes them.
-        const outcome = signal.aborted
-          ? { state: 'waiting' as const, reason: null, retryAt: machineClock.now() }
-          : await this.#process(group);
-        const settled = new Set(await store.settle(group, outcome, machineClock.now()));
-        for (const claim of group) {
-          unfinished.delete(claim);
-          const { id, transmitter, kinds } = claim.signal;
-          const recorded = settled.has(claim);
-          log.info(
-            { id: id.slice(0, 12), transmitter, kinds, recorded, ...outcome },
-            `signal ${outcome.state}`,
-          );
+    let [ended, retried] = [0, false];
+    const subjects = Map.groupBy(claims, ({ signal: { subject } }) => JSON.stringify(subject)).values();
+    const worker = async () => {
+      for (const ofSubject of subjects) {
+        for (const group of Map.groupBy(ofSubject, ({ signal: each }) => signalGroup(each)).values()) {
+          const { state, settled } = await this.#settle(group, unfinished);
+          if (state === 'waiting') retried = true;
+          else ended += settled;
         }
-        if (outcome.state !== 'waiting') ended += settled.size;
       }
+    };
+    try {
+      const results = await Promise.allSettled(Array.from({ length: CONCURRENCY }, worker));
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
     } finally {
       clearInterval(renewal);
+      // What could not be opened is opened again the next time; no other subject uses it now.
+      if (retried) await this.#closePlaces();
     }
     return ended;
   }
 
-  async #process(group: readonly SignalClaim[]): Promise<SignalOutcome> {
+  /** Carries out signals that are the same but for their ids; what became of them, and of how many the queue took it. */
+  async #settle(group: readonly SignalClaim[], unfinished: Set<SignalClaim>) {
+    const { store, log, signal } = this.#options;
+    // Told to end: their leases expire, or the next start takes them.
+    const outcome: SignalOutcome = signal.aborted
+      ? { state: 'waiting', reason: null, retryAt: machineClock.now() }
+      : await this.#process(group);
+    const settled = new Set(await store.settle(group, outcome, machineClock.now()));
+    for (const claim of group) {
+      unfinished.delete(claim);
+      const { id, transmitter, kinds } = claim.signal;
+      const recorded = settled.has(claim);
+      log.info({ id: id.slice(0, 12), transmitter, kinds, recorded, ...outcome }, `signal ${outcome.state}`);
+    }
+    return { state: outcome.state, settled: settled.size };
+  }
+
+  #process(group: readonly SignalClaim[]): Promise<SignalOutcome> {
     const { environment, store, log } = this.#options;
-    const outcome = await processSignals(group, {
+    return processSignals(group, {
       ...{ store, clock: machineClock, limits: this.#settings },
       places: () => this.#withPlaces(async (places) => places),
       rulesOf: (name) => this.#rulesOf(name),
@@ -163,8 +179,6 @@ export class SignalDesk {
       log.error({ err: error, id: group[0]?.signal.id }, 'internal error');
       return { state: 'held', reason: 'An internal error; the log of the receiver has it' };
     });
-    if (outcome.state === 'waiting') await this.#closePlaces();
-    return outcome;
   }
 
   /**
