@@ -18,6 +18,8 @@ export class Schedule {
   readonly #cron: CronTime;
   readonly #wallClock: WallClock;
   readonly #everyHour: boolean;
+  /** The last answer of {@link next}: until that tick it stays the same, and a scheduler asks every few seconds. */
+  #known = { after: Number.POSITIVE_INFINITY, tick: Number.NEGATIVE_INFINITY };
 
   /** @throws TokenctlError `configuration` for an invalid expression or time zone. */
   constructor({ expression, timeZone }: ScheduleOptions) {
@@ -26,7 +28,7 @@ export class Schedule {
     } catch (cause) {
       throw invalid({ expression, timeZone }, cause);
     }
-    this.#wallClock = new WallClock(timeZone);
+    this.#wallClock = WallClock.in(timeZone);
     this.#everyHour = this.#cron.toJSON()[2] === '*';
     try {
       this.next(new Date());
@@ -38,7 +40,11 @@ export class Schedule {
   /** The first tick after an instant. */
   next(after: Date): Date {
     const instant = after.getTime();
-    return new Date(this.#everyHour ? this.#nextElapsed(instant) : this.#nextOnTheWall(instant));
+    if (instant < this.#known.after || instant >= this.#known.tick) {
+      const tick = this.#everyHour ? this.#nextElapsed(instant) : this.#nextOnTheWall(instant);
+      this.#known = { after: instant, tick };
+    }
+    return new Date(this.#known.tick);
   }
 
   /**
@@ -101,10 +107,18 @@ const DAY_MS = 86_400_000;
 
 /** The wall clock of a time zone. A reading is its local time, in milliseconds as if it were UTC. */
 class WallClock {
+  /** One for all jobs of a time zone: each takes a hundred kilobytes. */
+  static readonly #known = new Map<string, WallClock>();
   readonly #format: Intl.DateTimeFormat;
 
   /** @throws RangeError for an unknown time zone. */
-  constructor(timeZone: string) {
+  static in(timeZone: string): WallClock {
+    const clock = WallClock.#known.get(timeZone) ?? new WallClock(timeZone);
+    WallClock.#known.set(timeZone, clock);
+    return clock;
+  }
+
+  private constructor(timeZone: string) {
     this.#format = new Intl.DateTimeFormat('en-u-ca-iso8601-hc-h23', {
       timeZone,
       year: 'numeric',
