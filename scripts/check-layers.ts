@@ -32,14 +32,24 @@ const INPUT_AND_OUTPUT = [
 
 /** What of the shared package has no input or output: everything may use it. */
 const SHARED = ['common/src', 'common/src/signals'];
-const ADAPTERS = ['targets', 'directories', 'stores', 'audit-log', 'scheduler', 'notify', 'signals'].map(
-  (name) => `src/${name}`,
-);
-const ADAPTER: Layer = { uses: ['src/operations', 'src/domain', 'common/src/db', 'common/src/network'] };
+const ADAPTERS = [
+  'targets',
+  'directories',
+  'stores',
+  'audit-log',
+  'scheduler',
+  'notify',
+  'signals',
+  'broker',
+].map((name) => `src/${name}`);
+const ADAPTER: Layer = {
+  uses: ['src/http', 'src/operations', 'src/domain', 'common/src/db', 'common/src/network'],
+};
 const COMPOSITION = [
   'src/reports',
   'jobs',
   ...ADAPTERS,
+  'src/http',
   'common/src/db',
   'common/src/network',
   'common/src/security-events',
@@ -90,6 +100,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/scheduler': ADAPTER,
   'src/notify': ADAPTER,
   'src/signals': { uses: [...ADAPTER.uses, 'common/src/security-events'] },
+  'src/broker': { uses: [...ADAPTER.uses, 'common/src/security-events'] },
+  'src/http': { uses: ['common/src/network'] },
   'src/operations': { uses: ['src/domain'], without: INPUT_AND_OUTPUT },
   'src/config': { uses: ['src/domain'] },
   'src/domain': { uses: [], without: INPUT_AND_OUTPUT },

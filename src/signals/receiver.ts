@@ -2,15 +2,10 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Secret } from '@tokenctl/common/secret.ts';
 import { KeysUnavailable, SignalRefusal } from '@tokenctl/common/signals/signal-refusal.ts';
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import {
-  isTrustedProxy,
-  limitRequests,
-  RETRY_AFTER_S,
-  RefusedRequests,
-  serverLimits,
-} from './request-limits.ts';
+import { isType, type ListenAddress, listen, newListener, tooMany } from '../http/listener.ts';
+import { RETRY_AFTER_S, type RefusedRequests } from '../http/request-limits.ts';
 
 /** What a call of /global-token-revocation came to. */
 export type RevocationAnswer = 'accepted' | 'unknown_user' | 'held' | 'not_acted_on';
@@ -36,16 +31,7 @@ interface ReceiverOptions {
   readonly isReady: () => Promise<boolean>;
 }
 
-interface ReceiverAddress {
-  readonly host: string;
-  readonly port: number;
-  /** A socket that the service manager has opened, instead of host and port. */
-  readonly fd?: number | undefined;
-}
-
 const BODY_LIMIT = 128 * 1024;
-/** How long an answer of /readyz is given again, in milliseconds: whoever reaches the port may ask. */
-const READY_AGE_MS = 1_000;
 
 /**
  * Serves pushed security events (RFC 8935) at `/signals/NAME`, Global Token Revocation at `/global-token-revocation`,
@@ -56,74 +42,27 @@ const READY_AGE_MS = 1_000;
  */
 export async function startReceiver(
   options: ReceiverOptions,
-  { host, port, fd }: ReceiverAddress,
+  address: ListenAddress,
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
-  const app = fastify({
+  const { app, refused } = newListener({
     bodyLimit: BODY_LIMIT,
-    ...serverLimits,
-    trustProxy: isTrustedProxy,
-    forceCloseConnections: 'idle',
-    routerOptions: { maxParamLength: 100 },
+    types: ['application/secevent+jwt', 'application/json', 'application/x-www-form-urlencoded'],
+    log: options.log,
+    refuse: refuseRequest,
+    isReady: options.isReady,
   });
-  limitRequests(app, (reply, status, text) => refuse(reply, status, 'access_denied', text));
-  const refused = new RefusedRequests();
-  // What is not signed is verified even where a network is blocked: valid events may come from behind the same proxy. Of the
-  // others, nothing is logged then, and no more said.
-  app.addHook('onResponse', async (request, reply) => {
-    if (reply.statusCode in COUNTED) refused.count(request);
-  });
-  app.removeAllContentTypeParsers();
-  for (const type of ['application/secevent+jwt', 'application/json', 'application/x-www-form-urlencoded'])
-    app.addContentTypeParser(type, { parseAs: 'string' }, (_request, body, done) => done(null, body));
-  app.setErrorHandler((error: { statusCode?: number }, request, reply) => {
-    const status = error.statusCode ?? 500;
-    if (status >= 500) options.log.error({ err: error, path: request.routeOptions.url }, 'internal error');
-    const known: Readonly<Record<number, string>> = {
-      413: 'The request is too large',
-      415: 'The content type is not supported',
-    };
-    return refuse(
-      reply,
-      status,
-      'invalid_request',
-      known[status] ?? (status < 500 ? 'The request is invalid' : 'Internal error'),
-    );
-  });
-  app.setNotFoundHandler((_request, reply) =>
-    refuse(reply, 404, 'invalid_request', 'There is nothing at this address'),
-  );
   servePushed(app, { ...options, refused });
   serveRevocation(app, { ...options, refused });
   serveLogout(app, { ...options, refused });
-  app.get('/healthz', async (_request, reply) => reply.send({ status: 'ok' }));
-  let looked = { at: Number.NEGATIVE_INFINITY, ready: Promise.resolve(false) };
-  app.get('/readyz', async (_request, reply) => {
-    const now = performance.now();
-    if (now - looked.at > READY_AGE_MS) looked = { at: now, ready: options.isReady() };
-    const ready = await looked.ready;
-    return reply.code(ready ? 200 : 503).send({ ready });
-  });
-  try {
-    const url = await (fd === undefined ? app.listen({ host, port }) : app.listen({ fd } as never));
-    return { url, close: () => app.close() };
-  } catch (cause) {
-    await app.close();
-    throw receiverFailure({ host, port, fd }, cause);
-  }
+  return await listen(app, address);
 }
 
-/** The error of an address at which {@link startReceiver} cannot listen. */
-export function receiverFailure({ host, port, fd }: ReceiverAddress, cause: unknown): TokenctlError {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error';
-  const where = fd === undefined ? `${host}:${port}` : `socket ${fd}`;
-  return new TokenctlError('usage', `Cannot listen on ${where}: ${code}`, {
-    hint: 'Choose another port with signals.port.',
-    cause,
-  });
+/** Whoever exceeds a limit is refused access; any other request is invalid. */
+function refuseRequest(reply: FastifyReply, status: number, description: string): FastifyReply {
+  return refuse(reply, status, LIMITED.has(status) ? 'access_denied' : 'invalid_request', description);
 }
 
-/** The statuses of requests that someone sends who is not known here. */
-const COUNTED: Readonly<Record<number, true>> = { 400: true, 401: true, 413: true, 415: true };
+const LIMITED: ReadonlySet<number> = new Set([429, 503]);
 
 interface RouteOptions extends ReceiverOptions {
   readonly refused: RefusedRequests;
@@ -141,7 +80,7 @@ function servePushed(app: FastifyInstance, { intake, pushers, log, refused, onRe
       if (token !== null && isSame(bearerOf(request), token)) return refused.exempt(request);
       // Its signature says whose it is.
       if (token === null) return;
-      if (refused.blocks(request)) return tooMany(reply);
+      if (refused.blocks(request)) return tooMany(reply, refuseRequest);
       // RFC 8935, section 2.4, has a code for this; the status lets a proxy and an operator see it as well.
       reply.header('WWW-Authenticate', 'Bearer');
       const description = 'The authorization header is not that of the stream';
@@ -168,7 +107,7 @@ function serveRevocation(app: FastifyInstance, { intake, log, refused }: RouteOp
   app.post('/global-token-revocation', {
     async onRequest(request, reply) {
       if (bearerOf(request) !== null) return;
-      if (refused.blocks(request)) return tooMany(reply);
+      if (refused.blocks(request)) return tooMany(reply, refuseRequest);
       reply.header('WWW-Authenticate', 'Bearer');
       return refuse(reply, 401, 'authentication_failed', 'The request has no bearer token');
     },
@@ -225,7 +164,7 @@ async function answering(
     return await answer();
   } catch (error) {
     const isAnonymous = error instanceof SignalRefusal || error instanceof KeysUnavailable;
-    if (isAnonymous && refused.blocks(request)) return tooMany(reply);
+    if (isAnonymous && refused.blocks(request)) return tooMany(reply, refuseRequest);
     if (error instanceof SignalRefusal) {
       const status = error.code === 'authentication_failed' ? 401 : 400;
       log.warn({ code: error.code, reason: error.message }, `refused: ${what}`);
@@ -241,11 +180,6 @@ async function answering(
   }
 }
 
-function tooMany(reply: FastifyReply): FastifyReply {
-  reply.header('Retry-After', String(RETRY_AFTER_S));
-  return refuse(reply, 429, 'access_denied', 'Too many requests of this address were refused');
-}
-
 function refuse(reply: FastifyReply, status: number, err: string, description: string): FastifyReply {
   // The members of RFC 8935, and those of OAuth 2.0 (RFC 6749), which the other two kinds of callers read.
   const body = { err, description, error: err, error_description: description };
@@ -258,10 +192,6 @@ function parsed(body: unknown): unknown {
   } catch {
     return null;
   }
-}
-
-function isType(request: FastifyRequest, type: string): boolean {
-  return request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() === type;
 }
 
 function bearerOf({ headers: { authorization = '' } }: FastifyRequest): string | null {

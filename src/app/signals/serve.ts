@@ -1,15 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { LOG_LINES } from '@tokenctl/common/log-lines.ts';
-import { tryListening } from '@tokenctl/common/network/try-listening.ts';
 import { requireKeysIn, TransmitterKeys } from '@tokenctl/common/security-events/transmitter-keys.ts';
 import { pino } from 'pino';
 import { loadConfiguration } from '../../config/configuration.ts';
-import type { Environment } from '../../config/paths.ts';
 import { readSecret } from '../../config/secrets.ts';
+import { requireFree, socketOf } from '../../http/listener.ts';
 import type { AuditLog } from '../../operations/ports/audit-log.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
-import { receiverFailure, startReceiver } from '../../signals/receiver.ts';
+import { startReceiver } from '../../signals/receiver.ts';
 import { openNotifier } from '../jobs/job-events.ts';
 import { jobKinds } from '../jobs/job-kinds.ts';
 import type { StartOptions } from '../jobs/start.ts';
@@ -34,8 +33,6 @@ const FIND_MS = 5_000;
 /** How often ended signals are deleted, in milliseconds. */
 const FORGET_EVERY_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-/** The first socket that systemd passes on (sd_listen_fds(3)). */
-const FIRST_SOCKET = 3;
 
 /**
  * Receives security events until SIGTERM or SIGINT, and carries them out. Returns once the work in flight is recorded.
@@ -59,11 +56,11 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
     .map(([name, recipient]) => ({ name, notifier: openNotifier(recipient, environment) }));
   for (const { jwks } of Object.values(settings.transmitters))
     if (typeof jwks !== 'string') await requireKeysIn(jwks.file);
-  const address = { host: settings.address, port: settings.port, fd: socketOf(environment) };
-  if (address.fd === undefined)
-    await tryListening(address).catch((cause: unknown) => {
-      throw receiverFailure(address, cause);
-    });
+  const address = {
+    ...{ host: settings.address, port: settings.port, fd: socketOf(environment) },
+    setting: 'signals.port',
+  };
+  await requireFree(address);
   const store = await (options.openQueue ?? openQueue)(settings, environment);
   const wake = { up: Promise.withResolvers<void>() };
   const { withLog = (log) => log } = options;
@@ -151,10 +148,4 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
 
 function names(transmitters: readonly string[]): string {
   return transmitters.length === 0 ? 'no transmitter' : transmitters.join(', ');
-}
-
-/** The socket that systemd opened for this process, if it did. */
-function socketOf(environment: Environment): number | undefined {
-  const { LISTEN_PID: pid, LISTEN_FDS: count } = environment;
-  return Number(pid) === process.pid && Number(count) >= 1 ? FIRST_SOCKET : undefined;
 }

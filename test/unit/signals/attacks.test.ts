@@ -5,7 +5,7 @@ import { until } from '@tokenctl/testing/until.ts';
 import { stopClocks } from '@tokenctl/testing/virtual-clock.ts';
 import type { FastifyRequest } from 'fastify';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { RefusedRequests } from '../../../src/signals/request-limits.ts';
+import { RefusedRequests } from '../../../src/http/request-limits.ts';
 import {
   type RunningReceiver,
   receiverProgram,
