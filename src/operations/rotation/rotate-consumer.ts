@@ -4,9 +4,9 @@ import { fingerprintOf, type Lease, ROTATE } from '../../domain/leases.ts';
 import { type Consumer, type RotationState, rotationState } from '../../domain/rotation.ts';
 import { requireRestCreates } from '../../domain/token-request.ts';
 import { type Change, OperationRun } from '../journal/operation-run.ts';
-import { readIncidentHistories } from '../journal/recorded-incidents.ts';
 import { extendLease, isLeaseHere, type LeaseReader } from '../journal/recorded-leases.ts';
 import { endLeases, isThere, leftLeases } from '../leases/end-leases.ts';
+import { requireNotLockedDown } from '../leases/locked-down.ts';
 import { type LimitedToken, makeLimitedToken } from '../leases/make-limited-token.ts';
 import type { SecretStore } from '../ports/secret-store.ts';
 import type { TargetDescription } from '../ports/target.ts';
@@ -164,31 +164,9 @@ async function work(
   return { result: 'rotated', token: made.token.id, revoked };
 }
 
-/**
- * Makes no token for an account that is locked down: who locked it down meant this program as well.
- *
- * @throws TokenctlError `not_approved`
- */
-async function requireNotLockedDown({ consumer, description, log }: RotationOptions): Promise<void> {
-  const owner = consumer.user ?? description.identity.username;
-  const histories = await readIncidentHistories(log);
-  const found = histories
-    .ofController(description)
-    .flatMap(({ open }) => open)
-    .find(({ scope }) => scope.kind === 'all' || (scope.kind === 'users' && scope.names.includes(owner)));
-  if (found === undefined) return;
-  throw new TokenctlError(
-    'not_approved',
-    `${owner} is locked down (${found.id}): ${consumer.name} gets no new token`,
-    {
-      hint: `Lift it first: tokenctl incident lift ${found.id}`,
-    },
-  );
-}
-
 /** Makes a token and sees that the controller takes it. */
 async function make(options: RotationOptions): Promise<LimitedToken> {
-  await requireNotLockedDown(options);
+  await requireNotLockedDown(options, { owner: options.consumer.user, what: options.consumer.name });
   const { consumer, store: _store, leases: _leases, ...change } = options;
   const { user, scope, lifetime, name } = consumer;
   const isRole = change.description.credential === 'database_role';
