@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { describe, expect, it } from 'vitest';
 import { incidentLift } from '../../../jobs/incident-lift.ts';
-import { cachedAuditLog } from '../../../src/app/jobs/start.ts';
+import { cachedAuditLog } from '../../../src/app/cached-log.ts';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { incidentOperations } from '../../../src/domain/incident/incident.ts';
 import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
