@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Secret } from '@tokenctl/common/secret.ts';
+import { originIn, type TokenOrigin } from './broker/rules.ts';
 import { controllerTime } from './clock-difference.ts';
 import type { IncidentEntry } from './incident/incident.ts';
-import { hasExpired } from './policy/rule.ts';
-import type { Token, UserReference } from './token.ts';
 
 /** What made the token of a lease. */
-export type LeaseReason = 'exec' | 'create' | 'rotation' | 'sunset' | 'migration';
+export type LeaseReason = 'exec' | 'create' | 'rotation' | 'sunset' | 'migration' | 'broker';
 
 /** What the intent of a creation says of the end that tokenctl gives the token. */
 export interface LeaseOrder {
@@ -16,6 +15,8 @@ export interface LeaseOrder {
   readonly seconds: number;
   /** Which consumer the token is made for, in a rotation. */
   readonly consumer?: string | undefined;
+  /** Which identity the token is made for, by a broker. */
+  readonly origin?: TokenOrigin | undefined;
 }
 
 /** The token of a lease, as the outcome of its creation states it. Instants are RFC 3339, by the clock of the controller. */
@@ -37,6 +38,8 @@ export interface Lease {
   readonly why: LeaseReason;
   /** The consumer whose tokens are rotated; null outside of a rotation. */
   readonly consumer: string | null;
+  /** The identity that a broker made it for; null for others. */
+  readonly origin: TokenOrigin | null;
   /** The sunset that it is of; null for others. */
   readonly sunset: string | null;
   /** Whether the consumer can read the token in its store: false where it was not written, or that is not known. */
@@ -144,6 +147,11 @@ export class LeaseBook {
     );
   }
 
+  /** Keeps only those that may have a living token. */
+  forgetEnded(): void {
+    for (const [id, lease] of this.#leases) if (!isOpen(lease)) this.#leases.delete(id);
+  }
+
   add(entry: IncidentEntry): void {
     switch (entry.operation) {
       case 'tokens.create':
@@ -247,14 +255,20 @@ export function isRowDue({ row, state }: Pick<Lease, 'row' | 'state'>): boolean 
 }
 
 function orderIn(data: IncidentEntry['data']): LeaseOrder | null {
-  const { id, why, seconds, consumer } = Object(data['lease']);
+  const { id, why, seconds, consumer, origin } = Object(data['lease']);
   const isOrder = typeof id === 'string' && REASONS.has(why) && typeof seconds === 'number';
   return isOrder && seconds > 0
-    ? { id, why, seconds, ...(typeof consumer === 'string' && { consumer }) }
+    ? { id, why, seconds, ...(typeof consumer === 'string' && { consumer }), origin: originIn(origin) }
     : null;
 }
 
-const REASONS: ReadonlySet<unknown> = new Set<LeaseReason>(['exec', 'create', 'rotation', 'migration']);
+const REASONS = new Set<unknown>([
+  'exec',
+  'create',
+  'rotation',
+  'migration',
+  'broker',
+] satisfies LeaseReason[]);
 
 /** What a token that existed before is taken over with. */
 export interface Adoption {
@@ -273,7 +287,7 @@ function adoptedIn(entry: IncidentEntry): Lease | null {
   if (typeof id !== 'string' || typeof consumer !== 'string' || !isTime(token?.created)) return null;
   return {
     ...{ id, consumer, token, run, target, why: 'rotation', by: actor, state: 'open', isStored: true },
-    ...{ sunset: null, loggedAt: entry.at, row: null },
+    ...{ sunset: null, origin: null, loggedAt: entry.at, row: null },
     ...{ owner: owner ?? { id: null, username: '' }, scope: scope ?? '' },
     ...{ begun: token.created, until: token.expires, ended: null, failure: null },
   };
@@ -298,7 +312,14 @@ function sunsetIn(entry: IncidentEntry): readonly Lease[] {
     if (!Number.isSafeInteger(token.id) || !isTime(token.created) || !isTime(token.expires)) return [];
     return [
       {
-        ...{ id: `${sunset}-${token.id}`, why: 'sunset' as const, consumer: null, sunset, isStored: false },
+        ...{
+          id: `${sunset}-${token.id}`,
+          why: 'sunset' as const,
+          consumer: null,
+          origin: null,
+          sunset,
+          isStored: false,
+        },
         ...{ state: 'open' as const, token, owner, scope, until, begun: entry.at, loggedAt: entry.at },
         ...{ run, by: actor, target, ended: null, failure: null },
         row: row === true ? { ends: [until], isWritten: false } : null,
@@ -320,12 +341,13 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 /** What an intent begins: without a user, it is the caller's. */
-function openingOf(entry: IncidentEntry, { id, why, seconds, consumer }: LeaseOrder): Lease {
+function openingOf(entry: IncidentEntry, { id, why, seconds, consumer, origin }: LeaseOrder): Lease {
   const { data, actor, target, run, at } = entry;
   const begun = controllerTime(entry);
   const username = typeof data['user'] === 'string' ? data['user'] : (actor['as'] ?? '');
   return {
-    ...{ id, why, consumer: consumer ?? null, run, by: actor, target, begun: begun.toISOString() },
+    ...{ id, why, consumer: consumer ?? null, origin: origin ?? null, run, by: actor, target },
+    begun: begun.toISOString(),
     ...{ state: 'making', token: null, isStored: false, sunset: null, loggedAt: at, row: null },
     owner: { id: null, username },
     scope: String(data['scope'] ?? ''),
@@ -386,44 +408,12 @@ export function isLeaseDue(lease: Lease, now: Date): boolean {
   return state === 'unknown' || (state === 'open' && Date.parse(until) <= now.getTime());
 }
 
-/** Two clocks state the creation of a token: a REST API to the microsecond, a database to the millisecond. */
-const SAME_MS = 1000;
-
-/** What tells which token a lease is of. */
-export interface LeaseSubject {
-  readonly token: Omit<LeasedToken, 'expires'> | null;
-  readonly owner: Pick<Lease['owner'], 'id'>;
-}
-
-/** Whether a listed token is that of a lease, and not another one with its number, as after a database was restored. */
-export function isTokenOf(
-  { token, owner }: LeaseSubject,
-  listed: Pick<Token, 'id' | 'created' | 'fingerprint'> & { readonly user: UserReference | null },
-): boolean {
-  if (token === null || listed.id !== token.id) return false;
-  const areKnown = token.fingerprint !== null && listed.fingerprint !== null;
-  if (areKnown && token.fingerprint !== listed.fingerprint) return false;
-  const isSameOwner = owner.id === null || listed.user === null || listed.user.id === owner.id;
-  return isSameOwner && Math.abs(listed.created.getTime() - Date.parse(token.created)) < SAME_MS;
-}
-
 /** How far the clock by which an end was asked for may be off, in milliseconds. */
 const CLOCK_MS = 5000;
 
 /** Whether the target itself ends a token when it was asked to, so that no lease has to. */
 export function endsByItself(token: Pick<LeasedToken, 'expires'>, until: string): boolean {
   return Date.parse(token.expires) <= Date.parse(until) + CLOCK_MS;
-}
-
-/** When a token ends, and by what: its stored expiry, or a lease that ends before that. */
-export function endOf(
-  { expires }: Pick<Token, 'expires'>,
-  lease: Pick<Lease, 'until'> | undefined,
-): { readonly at: Date; readonly by: 'stored' | 'lease' } {
-  const until = lease === undefined ? null : new Date(lease.until);
-  return until !== null && !hasExpired({ expires }, until)
-    ? { at: until, by: 'lease' }
-    : { at: expires, by: 'stored' };
 }
 
 /** The fingerprint of a token's value, as of `Token.fingerprint`: the first 12 hex digits of its SHA-256. */

@@ -1,7 +1,7 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { fullName, type GroupKind } from '../../domain/groups.ts';
-import { endOf, isTokenOf } from '../../domain/leases.ts';
+import { endOf, isTokenOf } from '../../domain/leased-token.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
 import { Rows } from '../../domain/rows.ts';
 import type { Selection } from '../../domain/selector.ts';

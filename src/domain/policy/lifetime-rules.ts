@@ -1,5 +1,5 @@
 import { NEVER_DAYS } from '@tokenctl/common/token-terms.ts';
-import { isTokenOf } from '../leases.ts';
+import { isTokenOf } from '../leased-token.ts';
 import { besideExpiry, refreshTokenState, type Token } from '../token.ts';
 import type { Condition } from './condition.ts';
 import {

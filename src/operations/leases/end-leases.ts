@@ -1,5 +1,6 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
-import { END_LEASE, isTokenOf, type Lease, type LeaseEnding, markPattern } from '../../domain/leases.ts';
+import { isTokenOf } from '../../domain/leased-token.ts';
+import { END_LEASE, type Lease, type LeaseEnding, markPattern } from '../../domain/leases.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { Token } from '../../domain/token.ts';
 import { requestsEnd } from '../access/requests-under-way.ts';

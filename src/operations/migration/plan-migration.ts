@@ -1,5 +1,5 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
-import { isTokenOf } from '../../domain/leases.ts';
+import { isTokenOf } from '../../domain/leased-token.ts';
 import {
   type ApplicationTwin,
   matchAccounts,

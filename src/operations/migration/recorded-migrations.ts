@@ -1,4 +1,5 @@
-import { LeaseBook, type LeaseSubject, leaseOperations, MIGRATE } from '../../domain/leases.ts';
+import type { LeaseSubject } from '../../domain/leased-token.ts';
+import { LeaseBook, leaseOperations, MIGRATE } from '../../domain/leases.ts';
 import { isSameController, objectOf } from '../journal/journal.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';

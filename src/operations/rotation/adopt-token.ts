@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
-import { ADOPT_LEASE, type Adoption, fingerprintOf, isOpen, isTokenOf } from '../../domain/leases.ts';
+import { isTokenOf } from '../../domain/leased-token.ts';
+import { ADOPT_LEASE, type Adoption, fingerprintOf, isOpen } from '../../domain/leases.ts';
 import type { Token } from '../../domain/token.ts';
 import { Journal } from '../journal/journal.ts';
 import { isLeaseHere } from '../journal/recorded-leases.ts';

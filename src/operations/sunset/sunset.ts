@@ -1,13 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
-import {
-  isOpen,
-  isTokenOf,
-  type Lease,
-  RELEASE_LEASE,
-  SUNSET,
-  type SunsetNote,
-} from '../../domain/leases.ts';
+import { isTokenOf } from '../../domain/leased-token.ts';
+import { isOpen, type Lease, RELEASE_LEASE, SUNSET, type SunsetNote } from '../../domain/leases.ts';
 import { expiresNever } from '../../domain/policy/lifetime-rules.ts';
 import { type Exception, exceptionMatches, isExpiredException } from '../../domain/policy/subject.ts';
 import {

@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { recordedClock } from '../../domain/clock-difference.ts';
-import { endOf, isTokenOf, type Lease } from '../../domain/leases.ts';
+import { endOf, isTokenOf } from '../../domain/leased-token.ts';
+import type { Lease } from '../../domain/leases.ts';
 import type { ExpiringToken } from '../../domain/owner-mail.ts';
 import { DAY } from '../../domain/policy/rule.ts';
 import type { Token } from '../../domain/token.ts';

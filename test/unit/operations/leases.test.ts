@@ -8,7 +8,8 @@ import type { Runtime } from '../../../src/app/runtime.ts';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import type { LeaseFlags } from '../../../src/cli/leases/lease-flags.ts';
 import { leaseChangeFlow } from '../../../src/cli/leases/lease-flow.ts';
-import { endOf, isLeaseDue, isOpen, type Lease, LeaseBook } from '../../../src/domain/leases.ts';
+import { endOf } from '../../../src/domain/leased-token.ts';
+import { isLeaseDue, isOpen, type Lease, LeaseBook } from '../../../src/domain/leases.ts';
 import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
 import { reconcile } from '../../../src/operations/journal/reconcile.ts';
 import {

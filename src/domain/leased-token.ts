@@ -1,0 +1,35 @@
+import type { Lease, LeasedToken } from './leases.ts';
+import { hasExpired } from './policy/rule.ts';
+import type { Token, UserReference } from './token.ts';
+
+/** Two clocks state the creation of a token: a REST API to the microsecond, a database to the millisecond. */
+const SAME_MS = 1000;
+
+/** What tells which token a lease is of. */
+export interface LeaseSubject {
+  readonly token: Omit<LeasedToken, 'expires'> | null;
+  readonly owner: Pick<Lease['owner'], 'id'>;
+}
+
+/** Whether a listed token is that of a lease, and not another one with its number, as after a database was restored. */
+export function isTokenOf(
+  { token, owner }: LeaseSubject,
+  listed: Pick<Token, 'id' | 'created' | 'fingerprint'> & { readonly user: UserReference | null },
+): boolean {
+  if (token === null || listed.id !== token.id) return false;
+  const areKnown = token.fingerprint !== null && listed.fingerprint !== null;
+  if (areKnown && token.fingerprint !== listed.fingerprint) return false;
+  const isSameOwner = owner.id === null || listed.user === null || listed.user.id === owner.id;
+  return isSameOwner && Math.abs(listed.created.getTime() - Date.parse(token.created)) < SAME_MS;
+}
+
+/** When a token ends, and by what: its stored expiry, or a lease that ends before that. */
+export function endOf(
+  { expires }: Pick<Token, 'expires'>,
+  lease: Pick<Lease, 'until'> | undefined,
+): { readonly at: Date; readonly by: 'stored' | 'lease' } {
+  const until = lease === undefined ? null : new Date(lease.until);
+  return until !== null && !hasExpired({ expires }, until)
+    ? { at: until, by: 'lease' }
+    : { at: expires, by: 'stored' };
+}
