@@ -55,6 +55,7 @@ const PART_SECTIONS = [
   'stores',
   'scheduler',
   'signals',
+  'broker',
   'jobs',
 ] as const;
 

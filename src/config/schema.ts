@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { nearestName } from '../domain/nearest-name.ts';
 import { parseVerifier } from '../domain/note-key.ts';
+import { brokerSchema } from './broker.ts';
 import { directoriesSchema } from './directories.ts';
 import { type JobKind, jobsSchema, ownerNoticesSchema, schedulerSchema } from './jobs.ts';
 import { policySchema } from './policy.ts';
@@ -275,6 +276,8 @@ const sections = z.strictObject({
   scheduler: schedulerSchema,
   /** Security events of identity providers. */
   signals: signalsSchema.optional(),
+  /** Tokens for pipelines that have an identity. */
+  broker: brokerSchema.optional(),
 });
 
 /** The shape of the merged configuration, and of the configuration file. */
@@ -283,6 +286,7 @@ export const configurationSchema = (jobKinds: readonly JobKind[]) =>
     .extend({ jobs: jobsSchema(jobKinds).default({}) })
     .superRefine(checkApprovers)
     .superRefine(checkDatabaseContexts)
+    .superRefine(checkBroker)
     .superRefine(checkGroups);
 
 type Sections = z.output<typeof sections>;
@@ -308,6 +312,27 @@ function checkDatabaseContexts({ contexts }: Sections, { addIssue }: z.Refinemen
       const message = `there is no database context "${other}"`;
       addIssue({ code: 'custom', path: ['contexts', name, 'databaseContext', ...place], message });
     }
+  }
+}
+
+function checkBroker({ contexts, broker }: Sections, { addIssue }: z.RefinementCtx): void {
+  for (const [name, { context, user }] of Object.entries(broker?.rules ?? {})) {
+    const settings = Object.hasOwn(contexts, context) ? contexts[context] : undefined;
+    const near = nearestName(context, Object.keys(contexts));
+    const [at, message] =
+      settings === undefined
+        ? [
+            'context',
+            `there is no context "${context}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
+          ]
+        : settings.database === undefined
+          ? [
+              'user',
+              user !== undefined &&
+                'goes with a database: over REST, tokens are of the account of the context',
+            ]
+          : ['user', user === undefined && 'is missing: a database does not know whose the tokens are to be'];
+    if (message !== false) addIssue({ code: 'custom', path: ['broker', 'rules', name, at], message });
   }
 }
 

@@ -2,7 +2,14 @@ import { type ConditionMember, canHave, conditionMembers } from '@tokenctl/commo
 import { signalActions, signalKinds } from '@tokenctl/common/signals/signal-event.ts';
 import { z } from 'zod';
 import { nearestName } from '../domain/nearest-name.ts';
-import { databaseSetting, duration, secretReference } from './value-schemas.ts';
+import {
+  duration,
+  plainName,
+  publishedKeys,
+  secretReference,
+  statePlace,
+  trustedUrl,
+} from './value-schemas.ts';
 
 const oneOrMore = <Value extends z.ZodType>(value: Value) =>
   z.preprocess((given) => (typeof given === 'string' ? [given] : given), z.array(value).min(1)).optional();
@@ -45,17 +52,7 @@ const actions = z
   })
   .default({});
 
-const transmitterName = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'cannot name a transmitter: use lowercase letters, digits and dashes');
-
-/** An address whose answers are trusted: https, or on this machine. */
-const trustedUrl = z.string().superRefine((text, { addIssue }) => {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isLocal = url?.protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(url.hostname);
-  if (url?.protocol !== 'https:' && !isLocal) addIssue('must be an https:// URL');
-  else if (url.username !== '' || url.password !== '') addIssue('must not hold a user name or password');
-});
+const transmitterName = plainName('a transmitter');
 
 const audiences = z
   .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
@@ -66,9 +63,7 @@ const transmitter = z.strictObject({
   /** The `iss` of its tokens. */
   issuer: z.string().min(1),
   /** Where its keys are published, or a file with them: a JWK Set, or certificates or public keys in PEM. */
-  jwks: z.union([trustedUrl, z.strictObject({ file: z.string().min(1) })], {
-    error: 'must be an https:// URL, or { file: PATH } of a JWK Set or a certificate',
-  }),
+  jwks: publishedKeys,
   /** The `aud` of its security events, as the stream has it; `signals connect` says which. */
   audience: audiences.optional(),
   /**
@@ -157,13 +152,7 @@ export const signalsSchema = z.lazy(() =>
       /** The address of the port; anything but loopback is for a container whose network is its own. */
       address: z.string().min(1).default('127.0.0.1'),
       /** Where events are recorded before their sender is answered; a file in the state folder where not given. */
-      queue: z
-        .strictObject({ file: z.string().min(1).optional(), database: databaseSetting.optional() })
-        .refine(
-          ({ file, database }) => file === undefined || database === undefined,
-          'has both a file and a database: keep one',
-        )
-        .optional(),
+      queue: statePlace.optional(),
       /** Where users are looked for and acted on; the current context where not given. */
       contexts: z.array(z.string().min(1)).min(1).optional(),
       /** How many users events may be acted on within an hour. Further ones are held. */

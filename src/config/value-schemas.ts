@@ -1,3 +1,4 @@
+import { isProtected } from '@tokenctl/common/network-address.ts';
 import { z } from 'zod';
 
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
@@ -95,3 +96,29 @@ export const databaseSetting = z.union([plain, secretReference], {
  * else by where it is kept.
  */
 export type DatabaseSetting = z.output<typeof databaseSetting>;
+
+/** Where a program keeps its own state: a file, or a database that several share. */
+export const statePlace = z
+  .strictObject({ file: z.string().min(1).optional(), database: databaseSetting.optional() })
+  .refine(
+    ({ file, database }) => file === undefined || database === undefined,
+    'has both a file and a database: keep one',
+  );
+
+/** A name that is given in a configuration: `a transmitter`. */
+export const plainName = (what: string) =>
+  z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, `cannot name ${what}: use lowercase letters, digits and dashes`);
+
+/** An address whose answers are trusted: https, or on this machine. */
+export const trustedUrl = z.string().superRefine((text, { addIssue }) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !isProtected(url)) addIssue('must be an https:// URL');
+  else if (url.username !== '' || url.password !== '') addIssue('must not hold a user name or password');
+});
+
+/** Where keys are published, or a file with them: a JWK Set, or certificates or public keys in PEM. */
+export const publishedKeys = z.union([trustedUrl, z.strictObject({ file: z.string().min(1) })], {
+  error: 'must be an https:// URL, or { file: PATH } of a JWK Set or a certificate',
+});
