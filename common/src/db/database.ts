@@ -43,6 +43,7 @@ export const ADVISORY_LOCKS = {
   auditLogAppend: 7_305_114_203,
   ledgerSchema: 7_305_114_204,
   signalsSchema: 7_305_114_205,
+  brokerSchema: 7_305_114_206,
 } as const;
 
 /**

@@ -45,10 +45,12 @@ export class TransmitterKeys {
   /**
    * The keys at an address or in a file, for `jwtVerify`. What that returns throws {@link KeysUnavailable} where they cannot be read, or
    * not yet again for a key that is unknown, and jose's own errors where no key matches.
+   *
+   * @param ca PEM of the authorities to trust.
    */
-  at(address: string | { readonly file: string }): PublishedKeys {
+  at(address: string | { readonly file: string }, ca?: string): PublishedKeys {
     if (typeof address !== 'string') return keysInFile(address.file);
-    const known = this.#sets.get(address) ?? this.#add(address);
+    const known = this.#sets.get(address) ?? this.#add(address, ca);
     const find: JWTVerifyGetKey = async (header, token) => {
       if (known.failed !== null && performance.now() - known.failed.at < RETRY_MS)
         throw unavailable(known.failed.error);
@@ -77,14 +79,14 @@ export class TransmitterKeys {
     return Object.assign(find, { readAgain });
   }
 
-  #add(address: string): KeySet {
+  #add(address: string, ca: string | undefined): KeySet {
     const oldest = this.#sets.keys().next();
     if (this.#sets.size >= MAX_SETS && oldest.done !== true) this.#sets.delete(oldest.value);
     const find = createRemoteJWKSet(new URL(address), {
       timeoutDuration: TIMEOUT_MS,
       cacheMaxAge: MAX_AGE_MS,
       cooldownDuration: COOLDOWN_MS,
-      [customFetch]: (url, options) => exchange(url, { ...options, maxBytes: MAX_BYTES }),
+      [customFetch]: (url, options) => exchange(url, { ...options, ca, maxBytes: MAX_BYTES }),
     });
     const set: KeySet = { find, failed: null, again: Number.NEGATIVE_INFINITY };
     this.#sets.set(address, set);

@@ -1,4 +1,11 @@
-import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose';
+import {
+  decodeProtectedHeader,
+  errors,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  jwtVerify,
+} from 'jose';
 import {
   eventEntries,
   eventId,
@@ -122,6 +129,48 @@ export async function verifyRevocationCaller(token: string, expected: Expected):
   const { iss = '', jti, iat = 0, nonce, events } = claims;
   if (nonce !== undefined || events !== undefined) throw invalid('it is a token for another purpose');
   return { issuer: iss, id: eventId(jti), issued: new Date(iat * 1000) };
+}
+
+/** The longest identity token that is read. */
+export const MAX_IDENTITY_LENGTH = 16 * 1024;
+/** Members of a header by which a token would bring its own key, or say where to get it (RFC 7515, section 4.1). */
+const OWN_KEYS = ['jku', 'jwk', 'x5u', 'x5c'];
+
+/**
+ * Verifies a JWT that says who runs, as a pipeline has it of its CI system: for one audience and no other, with `iat` and `exp`. It is no
+ * token of another kind, nor the ID token of a person's login, which has a `nonce`. Its own keys are never used.
+ *
+ * @param maxAge How long after it was issued it is accepted, in seconds.
+ * @returns Its claims, as they are.
+ * @throws SignalRefusal, KeysUnavailable
+ */
+export async function verifyIdentity(
+  token: string,
+  { maxAge, ...expected }: Expected & { readonly maxAge: number },
+): Promise<JWTPayload & { readonly exp: number; readonly iat: number }> {
+  if (token.length > MAX_IDENTITY_LENGTH) throw invalid('it is too long');
+  const header = headerOf(token);
+  const own = OWN_KEYS.find((name) => name in header);
+  if (own !== undefined) throw new SignalRefusal('invalid_key', `The header ${own} is not followed`);
+  const claims = await verified(token, expected, {
+    types: ['jwt', 'jose', 'at+jwt'],
+    requiredClaims: ['exp', 'sub'],
+    maxTokenAge: maxAge,
+  });
+  const { aud, nonce, events, exp = 0, iat = 0 } = claims;
+  if (nonce !== undefined || events !== undefined) throw invalid('it is a token for another purpose');
+  // Each of its audiences could present it to the others.
+  if (Array.isArray(aud) && aud.length !== 1)
+    throw new SignalRefusal('invalid_audience', 'The token is for several audiences');
+  return { ...claims, exp, iat };
+}
+
+function headerOf(token: string): object {
+  try {
+    return decodeProtectedHeader(token);
+  } catch {
+    throw invalid('it cannot be read');
+  }
 }
 
 async function verified(

@@ -2,10 +2,12 @@ import { AUDIENCE, EVENTS, startTransmitter, type Transmitter } from '@tokenctl/
 import { stopClocks } from '@tokenctl/testing/virtual-clock.ts';
 import { SignJWT } from 'jose';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { IssuerKeys } from '../../src/security-events/issuer-keys.ts';
 import { TransmitterKeys } from '../../src/security-events/transmitter-keys.ts';
 import {
   signatureAlgorithms,
   unverifiedIssuer,
+  verifyIdentity,
   verifyLogoutToken,
   verifyRevocationCaller,
   verifySecurityEvent,
@@ -209,4 +211,124 @@ test('the caller of a global token revocation is a provider that signed for this
   expect(await refusal(called({}, 'secevent+jwt'))).toBe('invalid_request');
   expect(await refusal(called({ nonce: 'n' }, 'JWT'))).toBe('invalid_request');
   expect(await refusal(called({ exp: undefined }))).toBe('invalid_request');
+});
+
+describe('an identity', () => {
+  /** An issuer that is found by its discovery document; `discovery` changes what that says, null leaves it out. */
+  async function ownIssuer(discovery: object | null = {}): Promise<Transmitter> {
+    const issuer = await startTransmitter(async ({ url }, base) =>
+      url === '/.well-known/openid-configuration' && discovery !== null
+        ? { status: 200, body: { issuer: base, jwks_uri: `${base}/jwks`, ...discovery } }
+        : null,
+    );
+    onTestFinished(() => issuer.close());
+    return issuer;
+  }
+  const soon = () => Math.floor(Date.now() / 1000) + 300;
+  const claims = () => ({ aud: AUDIENCE, sub: 'repo:acme/infra', exp: soon() });
+  const check = (issuer: Transmitter, token: string, keys = new IssuerKeys()) =>
+    refusal(
+      verifyIdentity(token, {
+        ...{ issuer: issuer.issuer, audiences: [AUDIENCE], algorithms: signatureAlgorithms, maxAge: 600 },
+        keys: keys.of({ url: issuer.issuer }),
+      }),
+    );
+
+  test('is of its issuer, for one audience, of this time, and no token of another kind', async () => {
+    const issuer = await ownIssuer();
+    const keys = new IssuerKeys();
+    const refused = async (change: object, signing = {}) =>
+      await check(issuer, await issuer.sign({ ...claims(), ...change }, { typ: 'JWT', ...signing }), keys);
+    expect(await refused({})).toBe('accepted');
+    expect(await refused({ aud: [AUDIENCE] }, { typ: undefined })).toBe('accepted');
+    expect(await refused({ aud: [AUDIENCE, 'https://other.example.com'] })).toBe('invalid_audience');
+    expect(await refused({ aud: `${AUDIENCE}/` })).toBe('invalid_audience');
+    expect(await refused({ aud: undefined })).toBe('invalid_audience');
+    expect(await refused({ iss: `${issuer.issuer}/` })).toBe('invalid_issuer');
+    for (const change of [
+      { exp: undefined },
+      { exp: soon() - 400 },
+      { nbf: soon() },
+      { iat: undefined },
+      { iat: `${soon()}` },
+      { sub: undefined },
+      { nonce: 'of a login' },
+      { events: {} },
+    ])
+      expect(await refused(change), JSON.stringify(change)).toBe('invalid_request');
+    expect(await refused({}, { issuedAgo: 700 })).toBe('invalid_request');
+    expect(await refused({}, { typ: 'logout+jwt' })).toBe('invalid_request');
+    expect(await refused({ more: 'x'.repeat(17_000) })).toBe('invalid_request');
+    expect(issuer.keyRequests()).toBe(1);
+  });
+
+  test('brings no key of its own, and is not signed with a public one', async () => {
+    const issuer = await ownIssuer();
+    const elsewhere = await ownTransmitterOf();
+    const keys = new IssuerKeys();
+    for (const header of [
+      { jku: elsewhere.jwks },
+      { x5u: elsewhere.jwks },
+      { jwk: { kty: 'RSA' } },
+      { x5c: ['AAAA'] },
+    ])
+      expect(await check(issuer, await issuer.sign(claims(), { typ: 'JWT', header }), keys)).toBe(
+        'invalid_key',
+      );
+    const forged = await elsewhere.sign({ ...claims(), iss: issuer.issuer }, { typ: 'JWT' });
+    await expect(check(issuer, forged, keys)).resolves.toBe('invalid_key');
+    expect(elsewhere.keyRequests()).toBe(0);
+    const published = await (await fetch(issuer.jwks)).text();
+    for (const secret of [published, JSON.stringify(JSON.parse(published).keys[0])]) {
+      const symmetric = await new SignJWT({ ...claims(), iss: issuer.issuer })
+        .setProtectedHeader({ alg: 'HS256', typ: 'JWT', kid: 'key-0' })
+        .setIssuedAt()
+        .sign(Buffer.from(secret));
+      expect(await check(issuer, symmetric, keys)).toBe('invalid_key');
+    }
+    const unsigned = [{ alg: 'none' }, { ...claims(), iss: issuer.issuer }]
+      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      .join('.');
+    expect(await check(issuer, `${unsigned}.`, keys)).toBe('invalid_key');
+  });
+
+  async function ownTransmitterOf(): Promise<Transmitter> {
+    const transmitter = await startTransmitter();
+    onTestFinished(() => transmitter.close());
+    return transmitter;
+  }
+
+  test('has keys only where the document of its issuer says, which is read once an hour', async () => {
+    for (const discovery of [
+      null,
+      { issuer: 'https://other.example.com' },
+      { jwks_uri: 'http://keys.example.com/' },
+      { jwks_uri: 'file:///etc/passwd' },
+      { jwks_uri: 7 },
+    ]) {
+      const issuer = await ownIssuer(discovery);
+      const token = await issuer.sign(claims(), { typ: 'JWT' });
+      await expect(check(issuer, token)).rejects.toBeInstanceOf(KeysUnavailable);
+      expect(issuer.keyRequests()).toBe(0);
+    }
+  });
+
+  test('of an issuer whose keys drip waits with few others, and holds up no other issuer', async () => {
+    const issuer = await ownIssuer();
+    const asked = Promise.withResolvers<void>();
+    const drips = await startTransmitter(async ({ url }) => {
+      if (url !== '/.well-known/openid-configuration') return null;
+      asked.resolve();
+      return await new Promise<never>(() => undefined);
+    });
+    const keys = new IssuerKeys();
+    const token = await drips.sign(claims(), { typ: 'JWT' });
+    const all = Array.from({ length: 60 }, () => check(drips, token, keys));
+    for (const each of all) each.catch(() => undefined);
+    await asked.promise;
+    expect(await check(issuer, await issuer.sign(claims(), { typ: 'JWT' }), keys)).toBe('accepted');
+    await expect(all[59]).rejects.toThrow('are being read');
+    await drips.close();
+    await expect(all[0]).rejects.toBeInstanceOf(KeysUnavailable);
+  });
 });
