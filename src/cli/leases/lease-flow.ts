@@ -28,7 +28,10 @@ import { endDueCommand, leaseEndText, tellOfDueLeases } from './lease-text.ts';
 
 /** A lease as `tokens leases` prints it with `--json`. */
 export interface LeaseJson
-  extends Pick<Lease, 'id' | 'state' | 'why' | 'scope' | 'until' | 'begun' | 'by' | 'ended' | 'failure'> {
+  extends Pick<
+    Lease,
+    'id' | 'state' | 'why' | 'origin' | 'scope' | 'until' | 'begun' | 'by' | 'ended' | 'failure'
+  > {
   /** Null where it is not known, or there is none. */
   readonly token: Lease['token'];
   /** The name of its owner. */
@@ -64,6 +67,7 @@ export async function leaseListFlow(
       { name: 'user', cell: ({ user }) => user },
       { name: 'scope', cell: ({ scope }) => scope },
       { name: 'why', cell: ({ why }) => why },
+      { name: 'rule', cell: ({ origin }) => origin?.rule ?? '', only: 'unlessEmpty' },
       timeColumn('ends', ({ until }) => new Date(until)),
       // As in the list of tokens.
       { name: 'ends_by', cell: ({ isInRow }) => (isInRow ? 'stored' : 'lease') },
@@ -97,9 +101,20 @@ export async function leaseRows(runtime: Runtime, all: boolean): Promise<readonl
 }
 
 function jsonOf(lease: Lease, now: Date): LeaseJson {
-  const { id, state, why, token, owner, scope, until, begun, by, ended, failure, target, row } = lease;
+  const { id, state, why, origin, token, owner, scope, until, begun, by, ended, failure, target, row } =
+    lease;
   return {
-    ...{ id, state, why, token, user: owner.username, scope, until, isOverdue: isLeaseDue(lease, now) },
+    ...{
+      id,
+      state,
+      why,
+      origin,
+      token,
+      user: owner.username,
+      scope,
+      until,
+      isOverdue: isLeaseDue(lease, now),
+    },
     ...{ begun, by, ended, failure, isInRow: row?.isWritten === true },
     place: { context: target['context'] ?? '', address: target['address'] ?? '' },
   };

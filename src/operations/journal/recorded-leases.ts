@@ -41,10 +41,14 @@ export async function readLeases(
 export class LeaseReader {
   readonly #log: Pick<AuditLog, 'entries'>;
   readonly #book = new LeaseBook();
+  readonly #onlyOpen: boolean;
   #next = 1;
+  #turn: Promise<void> = Promise.resolve();
 
-  constructor(log: Pick<AuditLog, 'entries'>) {
+  /** @param options.onlyOpen Forgets those that ended, for a process that goes on for months. */
+  constructor(log: Pick<AuditLog, 'entries'>, { onlyOpen = false } = {}) {
     this.#log = log;
+    this.#onlyOpen = onlyOpen;
   }
 
   /** The leases of one controller, as of now. Throws as the log. */
@@ -59,11 +63,19 @@ export class LeaseReader {
     return this.#book.begun(operation);
   }
 
-  async #goOn(): Promise<void> {
+  /** One after the other, so that no entry is read twice. */
+  #goOn(): Promise<void> {
+    const turn = this.#turn.then(() => this.#readOn());
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #readOn(): Promise<void> {
     for await (const entry of this.#log.entries(this.#next, { operations: leaseOperations })) {
       this.#book.add(entry);
       this.#next = entry.seq + 1;
     }
+    if (this.#onlyOpen) this.#book.forgetEnded();
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { numberText } from '@tokenctl/common/text.ts';
+import type { TokenOrigin } from '../../domain/broker/rules.ts';
 import { endsByItself, type LeaseOrder, type LeaseReason } from '../../domain/leases.ts';
 import type { Change } from '../journal/operation-run.ts';
 import { readLeases, requireLease } from '../journal/recorded-leases.ts';
@@ -21,7 +22,7 @@ export interface LimitedToken extends CreatedToken {
  * Creates a token that ends after so many seconds. A database stores the end in the row, and tokenctl's own service does for `create`;
  * another REST API takes none. Over REST a lease is recorded before the token is made, and is over once the target stored the end.
  *
- * @param options.why With `exec` and `rotation`, a lease is recorded in any case: the token is to end before its lifetime.
+ * @param options.why With `exec`, `rotation` and `broker`, a lease is recorded in any case: the token is to end before its lifetime.
  * @throws TokenctlError `usage` for a longer lifetime than the controller's, where that is known before, and otherwise once the token is
  * revoked again; and as {@link createToken}.
  */
@@ -32,9 +33,11 @@ export async function makeLimitedToken(
     readonly why: LeaseReason;
     /** With `rotation`. */
     readonly consumer?: string;
+    /** With `broker`. */
+    readonly origin?: TokenOrigin;
   },
 ): Promise<LimitedToken> {
-  const { request, seconds, why, consumer, ...change } = options;
+  const { request, seconds, why, consumer, origin, ...change } = options;
   await requireWithinLifetime(change.target, seconds);
   const isRole = change.description.credential === 'database_role';
   // The end of a lease of a program can be moved, that of the service cannot.
@@ -47,6 +50,7 @@ export async function makeLimitedToken(
           why,
           seconds,
           ...(consumer !== undefined && { consumer }),
+          ...(origin !== undefined && { origin }),
         };
   const created = await createToken({
     ...change,
@@ -93,7 +97,7 @@ function tooLong(seconds: number, lifetime: number, fate = ''): TokenctlError {
     fate === '' ? 'usage' : 'partly_done',
     `A new token lives ${numberText(lifetime)} s here, less than the ${numberText(seconds)} s that are asked for${fate}`,
     {
-      hint: 'Ask for a shorter time (--for, or `lifetime` of a consumer), or raise ACCESS_TOKEN_EXPIRE_SECONDS: `tokenctl settings token-lifetime`.',
+      hint: 'Ask for a shorter time (--for, or `lifetime` of a consumer or rule), or raise ACCESS_TOKEN_EXPIRE_SECONDS: `tokenctl settings token-lifetime`.',
     },
   );
 }

@@ -1,0 +1,109 @@
+import type { Queryable } from '@tokenctl/common/db/database.ts';
+import { sql } from '@tokenctl/common/db/sql.ts';
+import {
+  openStateDatabase,
+  openStateFile,
+  type StateDatabaseOptions,
+  type StateSchema,
+  type StateTables,
+} from '@tokenctl/common/db/state-tables.ts';
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { Admission, IdentityStore, IdentityUse } from '../operations/ports/broker.ts';
+
+/** The version of the tables below. */
+const VERSION = 1;
+
+/** In SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, by the clock of the store. */
+const schema: StateSchema = {
+  name: 'tokenctl_broker',
+  what: 'store of the broker',
+  setting: 'broker.store',
+  docs: 'pipelines',
+  lock: 'brokerSchema',
+  async create(queryable, { exist, indexStatement }) {
+    if (exist) return await requireVersion(queryable);
+    await queryable.execute('CREATE TABLE tokenctl_broker.version (number integer NOT NULL)');
+    await queryable.execute(`CREATE TABLE tokenctl_broker.identity (
+      id text PRIMARY KEY,
+      rule text NOT NULL,
+      used bigint NOT NULL,
+      live_until bigint NOT NULL,
+      kept_until bigint NOT NULL,
+      fingerprint text)`);
+    for (const index of INDEXES) await queryable.execute(indexStatement(index));
+    await queryable.execute('INSERT INTO tokenctl_broker.version (number) VALUES ($1)', [VERSION]);
+  },
+};
+
+const INDEXES = [
+  { name: 'identity_rule', unique: false, on: 'identity (rule, used)' },
+  { name: 'identity_live', unique: false, on: 'identity (rule, live_until)' },
+  { name: 'identity_fingerprint', unique: false, on: 'identity (fingerprint)' },
+  { name: 'identity_kept', unique: false, on: 'identity (kept_until)' },
+] as const;
+
+async function requireVersion(queryable: Queryable): Promise<void> {
+  const [row] = await queryable.query<{ number: number }>('SELECT number FROM tokenctl_broker.version');
+  if (row?.number === VERSION) return;
+  throw new TokenctlError(
+    'configuration',
+    `The store of the broker has version ${row?.number ?? 0}; this program supports version ${VERSION}`,
+    { hint: 'Use the version of tokenctl that wrote it, or a newer one.' },
+  );
+}
+
+/** Opens the store in an SQLite file, for processes on one machine. Throws as {@link openStateFile}. */
+export async function openIdentityFile(path: string): Promise<IdentityStore> {
+  return identityStore(await openStateFile(path, schema));
+}
+
+/** Opens the store in PostgreSQL (`tokenctl_broker`), for replicas. Throws as {@link openStateDatabase}. */
+export async function openIdentityDatabase(options: StateDatabaseOptions): Promise<IdentityStore> {
+  return identityStore(await openStateDatabase(options, schema));
+}
+
+const HOUR_MS = 3_600_000;
+
+function identityStore(tables: StateTables): IdentityStore {
+  const { now } = tables;
+  const execute = (statement: ReturnType<typeof sql>) =>
+    tables.transaction(async (queryable) => void (await statement.execute(queryable)));
+  return {
+    admit: (use) =>
+      tables.transaction(async (queryable) => {
+        // Others that count now would count without this one.
+        await tables.takeTurn(queryable);
+        return await admit(queryable, use, tables);
+      }),
+    withdraw: (id) => execute(sql`DELETE FROM tokenctl_broker.identity WHERE id = ${id}`),
+    made: (id, fingerprint) =>
+      execute(sql`UPDATE tokenctl_broker.identity SET fingerprint = ${fingerprint} WHERE id = ${id}`),
+    ended: (fingerprint) =>
+      execute(sql`UPDATE tokenctl_broker.identity SET live_until = 0 WHERE fingerprint = ${fingerprint}`),
+    forget: () =>
+      execute(sql`DELETE FROM tokenctl_broker.identity
+        WHERE kept_until < ${now} AND live_until < ${now} AND used < ${now} - ${HOUR_MS}`),
+    close: () => tables.close(),
+  };
+}
+
+async function admit(
+  queryable: Queryable,
+  { id, rule, lifetimeMs, rememberMs, live, hourly }: IdentityUse,
+  { now }: StateTables,
+): Promise<Admission> {
+  const known = await sql`SELECT 1 AS known FROM tokenctl_broker.identity WHERE id = ${id}`.rows(queryable);
+  if (known.length > 0) return 'used';
+  const counts = await sql`SELECT
+      (SELECT CAST(count(*) AS integer) FROM tokenctl_broker.identity
+        WHERE rule = ${rule} AND live_until > ${now}) AS living,
+      (SELECT CAST(count(*) AS integer) FROM tokenctl_broker.identity
+        WHERE rule = ${rule} AND used > ${now} - ${HOUR_MS}) AS made`.first<{ living: number; made: number }>(
+    queryable,
+  );
+  if ((counts?.living ?? 0) >= live) return 'live';
+  if ((counts?.made ?? 0) >= hourly) return 'hourly';
+  await sql`INSERT INTO tokenctl_broker.identity (id, rule, used, live_until, kept_until)
+    VALUES (${id}, ${rule}, ${now}, ${now} + ${lifetimeMs}, ${now} + ${rememberMs})`.execute(queryable);
+  return 'admitted';
+}

@@ -1,0 +1,205 @@
+import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { Secret } from '@tokenctl/common/secret.ts';
+import { KeysUnavailable } from '@tokenctl/common/signals/signal-refusal.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { isType, type ListenAddress, listen, newListener, tooMany } from '../http/listener.ts';
+import { RETRY_AFTER_S, type RefusedRequests } from '../http/request-limits.ts';
+import { type BrokerProblem, BrokerRefusal } from '../operations/ports/broker.ts';
+import { BrokerMetrics } from './metrics.ts';
+
+/** A request for a token, as it is in the form (RFC 8693, section 2.1). */
+export interface TokenRequestForm {
+  readonly identity: string;
+  readonly audience: string | undefined;
+  readonly scope: 'read' | 'write' | undefined;
+}
+
+/** A token that was made for an identity. */
+export interface IssuedToken {
+  readonly value: Secret;
+  readonly scope: string;
+  /** For how many seconds it is valid. */
+  readonly seconds: number;
+  /** Where it is accepted over REST; null where that is not known. */
+  readonly host: string | null;
+  readonly rule: string;
+}
+
+/** What makes and ends tokens. Throws {@link BrokerRefusal}, {@link KeysUnavailable}, TokenctlError. */
+export interface TokenService {
+  exchange(form: TokenRequestForm): Promise<IssuedToken>;
+  revoke(value: Secret): Promise<boolean>;
+}
+
+interface EndpointOptions {
+  readonly service: TokenService;
+  readonly log: Logger;
+  readonly isReady: () => Promise<boolean>;
+}
+
+/** An identity of the longest length, escaped, and the other parameters. */
+const BODY_LIMIT = 64 * 1024;
+const FORM = 'application/x-www-form-urlencoded';
+const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
+
+/**
+ * Serves OAuth 2.0 Token Exchange (RFC 8693) at `/token`, revocation (RFC 7009) at `/revoke`, and `/healthz`, `/readyz` and `/metrics`.
+ * No answer of the first two is kept by anyone on the way.
+ *
+ * @throws TokenctlError `usage` if it cannot listen.
+ */
+export async function serveTokens(options: EndpointOptions, address: ListenAddress) {
+  const { log, service, isReady } = options;
+  const { app, refused } = newListener({
+    ...{ bodyLimit: BODY_LIMIT, types: [FORM], log, isReady },
+    refuse: (reply, status, text) =>
+      refuse(
+        reply,
+        status,
+        status === 503 || status === 429 ? 'temporarily_unavailable' : 'invalid_request',
+        text,
+      ),
+  });
+  const metrics = new BrokerMetrics();
+  const noStore = async (_request: FastifyRequest, reply: FastifyReply) =>
+    void reply.header('Cache-Control', 'no-store').header('Pragma', 'no-cache');
+  const answer = answering({ log, refused });
+  app.post('/token', {
+    onRequest: noStore,
+    handler: (request, reply) =>
+      answer(request, reply, metrics.exchange(), async () => {
+        const { value, scope, seconds, host } = await service.exchange(readForm(request));
+        return {
+          access_token: value.reveal(),
+          issued_token_type: `${TOKEN_TYPE}access_token`,
+          token_type: 'Bearer',
+          expires_in: seconds,
+          scope,
+          // A member of ours, which clients ignore that do not know it (RFC 6749, section 5.1).
+          ...(host !== null && { controller_host: host }),
+        };
+      }),
+  });
+  app.post('/revoke', {
+    onRequest: noStore,
+    handler: (request, reply) =>
+      answer(request, reply, metrics.revocation(), async () => {
+        const token = single(parametersOf(request), 'token');
+        if (token === undefined) throw new BrokerRefusal('invalid_request', 'The form needs one token');
+        // RFC 7009, section 2.2: a token that is not known needs no error.
+        await service.revoke(new Secret(token));
+        return {};
+      }),
+  });
+  app.get('/metrics', async (_request, reply) => {
+    const { type, body } = await metrics.text();
+    return reply.type(type).send(body);
+  });
+  return await listen(app, address);
+}
+
+function readForm(request: FastifyRequest): TokenRequestForm {
+  const parameters = parametersOf(request);
+  const value = (name: string) => single(parameters, name);
+  if (value('grant_type') !== GRANT)
+    throw new BrokerRefusal('unsupported_grant', `The grant_type has to be ${GRANT}`);
+  const identity = value('subject_token');
+  if (identity === undefined) throw new BrokerRefusal('invalid_request', 'The form needs a subject_token');
+  const type = value('subject_token_type');
+  if (type !== `${TOKEN_TYPE}jwt` && type !== `${TOKEN_TYPE}id_token`)
+    throw new BrokerRefusal('invalid_request', `The subject_token_type has to be ${TOKEN_TYPE}jwt`);
+  const wanted = value('requested_token_type');
+  if (wanted !== undefined && wanted !== `${TOKEN_TYPE}access_token`)
+    throw new BrokerRefusal('invalid_request', 'Only access tokens are issued');
+  if (parameters.has('actor_token'))
+    throw new BrokerRefusal('invalid_request', 'An actor_token is not supported');
+  if (parameters.has('resource'))
+    throw new BrokerRefusal('invalid_target', 'A resource is not supported: name a context as the audience');
+  const scope = value('scope');
+  if (scope !== undefined && scope !== 'read' && scope !== 'write')
+    throw new BrokerRefusal('invalid_scope', 'The scope has to be read or write');
+  return { identity, audience: value('audience'), scope };
+}
+
+function parametersOf(request: FastifyRequest): URLSearchParams {
+  if (isType(request, FORM)) return new URLSearchParams(String(request.body));
+  throw new BrokerRefusal('invalid_request', `The content type has to be ${FORM}`);
+}
+
+/** RFC 6749, section 3.2: a parameter is sent once at most, and one without a value counts as left out. */
+function single(parameters: URLSearchParams, name: string): string | undefined {
+  const [value, ...others] = parameters.getAll(name);
+  if (others.length > 0) throw new BrokerRefusal('invalid_request', `The parameter ${name} is given twice`);
+  return value === '' ? undefined : value;
+}
+
+/** The status and the code of RFC 6749, section 5.2, and RFC 8693, section 2.2.2. */
+const ANSWERS: Readonly<Record<BrokerProblem, readonly [status: number, error: string]>> = {
+  invalid_request: [400, 'invalid_request'],
+  unsupported_grant: [400, 'unsupported_grant_type'],
+  invalid_target: [400, 'invalid_target'],
+  invalid_scope: [400, 'invalid_scope'],
+  invalid_identity: [400, 'invalid_request'],
+  used: [400, 'invalid_request'],
+  no_rule: [400, 'invalid_request'],
+  several_rules: [400, 'invalid_request'],
+  stopped: [400, 'invalid_request'],
+  live: [429, 'temporarily_unavailable'],
+  hourly: [429, 'temporarily_unavailable'],
+};
+
+function answering(around: { readonly log: Logger; readonly refused: RefusedRequests }) {
+  return async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    done: (result: string) => void,
+    work: () => Promise<object>,
+  ): Promise<FastifyReply> => {
+    try {
+      const body = await work();
+      done('done');
+      return await reply.code(200).send(body);
+    } catch (error) {
+      done(error instanceof BrokerRefusal ? error.problem : 'unavailable');
+      return answerFailure(error, { request, reply, ...around });
+    }
+  };
+}
+
+function answerFailure(
+  error: unknown,
+  around: {
+    readonly request: FastifyRequest;
+    readonly reply: FastifyReply;
+    readonly log: Logger;
+    readonly refused: RefusedRequests;
+  },
+): FastifyReply {
+  const { request, reply, log, refused } = around;
+  const path = request.routeOptions.url;
+  const isAnonymous = error instanceof BrokerRefusal || error instanceof KeysUnavailable;
+  if (isAnonymous && refused.blocks(request)) return tooMany(reply, unavailable);
+  if (error instanceof BrokerRefusal) {
+    const [status, code] = ANSWERS[error.problem];
+    log.warn({ path, problem: error.problem, reason: error.message }, 'refused');
+    if (status === 429) reply.header('Retry-After', String(RETRY_AFTER_S));
+    return refuse(reply, status, code, error.message);
+  }
+  if (!(error instanceof KeysUnavailable) && !(error instanceof TokenctlError)) throw error;
+  // Anybody can name a key that does not exist.
+  if (error instanceof KeysUnavailable) refused.count(request);
+  log.error({ path, reason: error.message }, 'not done');
+  reply.header('Retry-After', String(RETRY_AFTER_S));
+  const why = isAnonymous ? error.message : 'The controller or the audit log does not respond';
+  return unavailable(reply, 503, why);
+}
+
+function unavailable(reply: FastifyReply, status: number, description: string): FastifyReply {
+  return refuse(reply, status, 'temporarily_unavailable', description);
+}
+
+function refuse(reply: FastifyReply, status: number, error: string, description: string): FastifyReply {
+  return reply.code(status).send({ error, error_description: description });
+}
