@@ -38,17 +38,27 @@ function traceDocument(trace: TokenTrace): Document {
   ];
 }
 
-function aboutToken({ token, made, ownUse }: TokenTrace): readonly Fact[] {
+function aboutToken({ token, made, ownUse, origin }: TokenTrace): readonly Fact[] {
   const maker = made === null ? '' : `, by ${made.actor?.username ?? 'an unknown user'}`;
   if (token === null) {
     return [
       ['state', 'deleted, or not visible to you'],
       ...(made === null ? [] : [['created', timeText(made.at) + maker] as const]),
+      ...originFacts(origin),
     ];
   }
-  return tokenFacts(token, maker).map((fact) =>
-    fact[0] === 'last used' && ownUse !== null ? ['last used', [fact[1], ownUseText(ownUse)]] : fact,
+  const told = tokenFacts(token, maker).map(
+    (fact): Fact =>
+      fact[0] === 'last used' && ownUse !== null ? ['last used', [fact[1], ownUseText(ownUse)]] : fact,
   );
+  return [...told, ...originFacts(origin)];
+}
+
+/** Which run of which pipeline had it: as its issuer signed. */
+function originFacts(origin: TokenTrace['origin']): readonly Fact[] {
+  if (origin === null) return [];
+  const claims = Object.entries(origin.claims).map(([name, value]) => `${name}: ${value}`);
+  return [['made by', [`broker, rule ${origin.rule}, for an identity of ${origin.issuer}`, ...claims]]];
 }
 
 /** What a use by this tool says about the last use that is shown above it. */

@@ -21,6 +21,7 @@ import {
 import { tellOfDueLeases } from '../leases/lease-text.ts';
 import { notingLimit, writeNotice } from '../output/streams.ts';
 import type { ListFlags } from './token-flags.ts';
+import { originsOfTokens } from './token-origin.ts';
 import { selectTokens } from './token-selection.ts';
 
 /** By what tokens can be counted. */
@@ -45,10 +46,7 @@ export async function tokenListFlow(options: {
   const { limit, 'count-by': by } = flags;
   const tokens = notingLimit(runtime, by === undefined ? await withLeases(runtime, read()) : read());
   if (by !== undefined) {
-    const namesOf =
-      by === 'organization' || by === 'team'
-        ? await groupsByOwner(await runtime.target(), by)
-        : (token: Token) => [nameOf(token, by)];
+    const namesOf = await namesBy(runtime, by);
     return countListing(limited(counted(tokens, namesOf), limit), by);
   }
   const needsUse =
@@ -227,7 +225,17 @@ async function groupsByOwner(
   return ({ user }) => (user === null ? [null] : (names.get(user.id) ?? [null]));
 }
 
-function nameOf({ user, application, scope }: Token, by: Exclude<CountBy, GroupKind>): string | null {
+async function namesBy(runtime: Runtime, by: CountBy): Promise<(token: Token) => readonly (string | null)[]> {
+  if (by === 'organization' || by === 'team') return await groupsByOwner(await runtime.target(), by);
+  if (by !== 'origin') return (token) => [nameOf(token, by)];
+  const originOf = await originsOfTokens(runtime);
+  return (token) => [originOf(token)];
+}
+
+function nameOf(
+  { user, application, scope }: Token,
+  by: Exclude<CountBy, GroupKind | 'origin'>,
+): string | null {
   if (by === 'scope') return scope;
   return by === 'user' ? (user?.username ?? null) : (application?.name ?? null);
 }

@@ -25,9 +25,11 @@ export const listFlags = {
     helpValue: 'NAMES',
     exclusive: ['json'],
   }),
-  'count-by': option({ options: ['user', 'organization', 'team', 'application', 'scope'] as const })({
+  'count-by': option({
+    options: ['user', 'organization', 'team', 'application', 'scope', 'origin'] as const,
+  })({
     summary:
-      'Count the tokens by their users, by the organizations or teams of these, or by what else, in descending order.',
+      'Count the tokens by their users, by the organizations or teams of these, by who made them (origin), or by what else, in descending order.',
     exclusive: ['columns', 'sort', 'last-used'],
   }),
   ...csvFlag,

@@ -1,10 +1,13 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
+import type { TokenOrigin } from '../../domain/broker/rules.ts';
 import { controllerTime } from '../../domain/clock-difference.ts';
+import { isTokenOf } from '../../domain/leased-token.ts';
 import { type RecordedUses, usedToken } from '../../domain/recorded-use.ts';
 import type { Activity, Token, UserReference } from '../../domain/token.ts';
 import { numberSince } from '../audit-log/list-log.ts';
 import { isSameController, listOf, objectOf } from '../journal/journal.ts';
 import { lastUseBefore, ownUseAt, readOwnUses } from '../journal/own-uses.ts';
+import { readLeases } from '../journal/recorded-leases.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ReadTarget, Target, TargetDescription } from '../ports/target.ts';
@@ -40,6 +43,8 @@ export interface TokenTrace {
   readonly token: (Token & { readonly lastUsedOn?: Date | null }) | null;
   /** The last time that this tool used it to look for a leaked token, by the audit log; null if it never did. */
   readonly ownUse: TracedUse | null;
+  /** The identity that a broker made it for, by the audit log; null for others. */
+  readonly origin: TokenOrigin | null;
   /** Its creation in the activity stream; null if it is not recorded there. */
   readonly made: Activity | null;
   /** What else the activity stream says of it, oldest first. */
@@ -93,7 +98,19 @@ export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace
       : await told('owner_activity', () => activityOf(target, { owner, since }));
   const history = activity.filter((each) => each !== made);
   const ownUse = token === null ? null : await readOwnUse(options, token);
-  return { tokenId, token, ownUse, made, history, recordedUses, ownerActivity, entries, notTold };
+  const origin = await originOf(options, token);
+  return { tokenId, token, ownUse, origin, made, history, recordedUses, ownerActivity, entries, notTold };
+}
+
+/** Of a token that is gone, the last one with its id counts. */
+async function originOf(
+  { log, description, tokenId }: TraceTokenOptions,
+  token: Token | null,
+): Promise<TokenTrace['origin']> {
+  const leases = (await readLeases(log, description)).filter(
+    (lease) => lease.token?.id === tokenId && (token === null || isTokenOf(lease, token)),
+  );
+  return leases.findLast(({ origin }) => origin !== null)?.origin ?? null;
 }
 
 /** Uses of an earlier token with the same id are left out. */
