@@ -11,7 +11,14 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(root, 'docs/schemas');
 
 /** Commands that print no JSON. */
-const withoutJson = new Set(['console', 'demo', 'jobs/start', 'service/start', 'signals/serve']);
+const withoutJson = new Set([
+  'broker/serve',
+  'console',
+  'demo',
+  'jobs/start',
+  'service/start',
+  'signals/serve',
+]);
 
 /** What is printed instead of a command's own JSON, by file. */
 const general = [

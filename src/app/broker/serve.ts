@@ -11,6 +11,7 @@ import { type Environment, stateFolder } from '../../config/paths.ts';
 import { databaseConnection } from '../../config/secrets.ts';
 import { incidentOperations } from '../../domain/incident/incident.ts';
 import { requireFree, socketOf } from '../../http/listener.ts';
+import { stopOperations } from '../../operations/broker/stopped-rules.ts';
 import type { IdentityStore } from '../../operations/ports/broker.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
 import { cachedAuditLog } from '../cached-log.ts';
@@ -51,7 +52,10 @@ export async function serveBroker({ flags, environment, version, notify }: Start
   const store = await openStore(settings, environment);
   const plain = await openAuditLog(configuration, { environment, clock: machineClock, runs: AT_ONCE });
   const guarded = await withConfiguredSink(plain, configuration.auditLog, { environment, version });
-  const auditLog = cachedAuditLog(guarded, { operations: incidentOperations });
+  const auditLog = [incidentOperations, stopOperations].reduce(
+    (log, operations) => cachedAuditLog(log, { operations }),
+    guarded,
+  );
   const desk = new BrokerDesk({ configuration, environment, auditLog, store, log, rules, atOnce: AT_ONCE });
   const stopping = new AbortController();
   const stop = () => stopping.abort();

@@ -10,6 +10,7 @@ import { type LimitedToken, makeLimitedToken, requireWithinLifetime } from '../l
 import { type Admission, BrokerRefusal, type IdentityStore, type IdentityUse } from '../ports/broker.ts';
 import { resolveNames } from '../scope/resolve-names.ts';
 import { requireRights } from '../scope/visibility.ts';
+import { stoppedRules } from './stopped-rules.ts';
 
 /** An identity that was verified, and the rule that it fits. */
 export interface IdentityExchange extends Change {
@@ -66,13 +67,18 @@ function isUndone(error: TokenctlError): boolean {
 }
 
 async function requireNotStopped(exchange: IdentityExchange): Promise<void> {
-  const { rule } = exchange;
+  const { rule, log } = exchange;
+  if ((await stoppedRules(log)).has(rule.name)) throw stopped();
   try {
     await requireNotLockedDown(exchange, { owner: rule.user, what: `the rule ${rule.name}` });
   } catch (error) {
     if (!(error instanceof TokenctlError) || error.code !== 'not_approved') throw error;
-    throw new BrokerRefusal('stopped', 'Tokens of this rule are stopped at present');
+    throw stopped();
   }
+}
+
+function stopped(): BrokerRefusal {
+  return new BrokerRefusal('stopped', 'Tokens of this rule are stopped at present');
 }
 
 /**

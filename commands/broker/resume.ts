@@ -1,0 +1,23 @@
+import { string as textArgument } from '@oclif/core/args';
+import { defineCommand } from '../../src/cli/base-command.ts';
+import { changeFlags } from '../../src/cli/flags/flags.ts';
+
+export default defineCommand({
+  summary: 'Let a rule of the broker give tokens again',
+  description: `Undoes tokenctl broker stop. Tokens that it ended stay revoked.`,
+  examples: ['deploy --reason "runner replaced"'],
+  args: {
+    rule: textArgument({
+      description: 'The name of the rule in the configuration.',
+      required: true,
+      ignoreStdin: true,
+    }),
+  },
+  flags: changeFlags,
+  async run({ args, flags }) {
+    const { ruleStopFlow } = await import('../../src/cli/broker/stop-flow.ts');
+    return await this.change(flags, (request) =>
+      ruleStopFlow({ ...request, rule: args.rule, isStopped: false }),
+    );
+  },
+});
