@@ -11,6 +11,9 @@ Nothing is written to a file, and nothing is an argument. tokenctl prints only t
 The end of the token is in the audit log before the program starts. If tokenctl is killed, or the controller cannot be reached, the \
 next exec in this context and the job lease-end revoke the token once --for has passed; tokens leases lists it.
 
+With --via, the token is that of a broker (tokenctl docs pipelines): the program and its runner need no other secret than the \
+identity that the CI system signs for the run, and the token is given back to the broker when the program ends.
+
 SIGINT, SIGQUIT, SIGTERM and SIGHUP are passed on to the program, which has ten seconds then. Ctrl-C at a terminal reaches the program \
 directly: whether it ends is up to the program.`,
   exitCodes: `The exit code is that of the program; 128 and the number of the signal that ended it; 127 if it is not found. \
@@ -19,6 +22,7 @@ starts have the codes of other commands.`,
   examples: [
     '-- awx job_templates launch 7 --monitor',
     '--scope read --for 10m -- ./inventory-report.sh',
+    '--via https://broker.example.org -- ansible-playbook site.yml',
     '--context production-db --user robot --for 2h --env MY_TOKEN -- ansible-playbook site.yml',
   ],
   flags: execFlags,
@@ -27,7 +31,9 @@ starts have the codes of other commands.`,
     const { execFlow } = await import('../src/cli/exec/exec-flow.ts');
     const { carryOut } = await import('../src/cli/change/change.ts');
     const request = { runtime: await this.runtime(flags), flags, command: rest };
-    const report = await carryOut(request, await execFlow(request));
+    const { viaFlow } = await import('../src/cli/exec/via-flow.ts');
+    const planned = flags.via === undefined ? await execFlow(request) : viaFlow(request, flags.via);
+    const report = await carryOut(request, planned);
     const { exitCode } = report.json;
     if (exitCode !== null && report.failure === undefined) this.exit(exitCode);
     return report;

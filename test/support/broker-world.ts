@@ -59,11 +59,24 @@ export async function brokerWorld(more = ''): Promise<BrokerWorld> {
     secretKey: SECRET_KEY,
   });
   await service.database.execute("INSERT INTO auth_user (username, password) VALUES ('robot', '!')");
-  const issuer = await startTransmitter(async ({ url }, base) =>
-    url === '/.well-known/openid-configuration'
-      ? { status: 200, body: { issuer: base, jwks_uri: `${base}/jwks` } }
-      : null,
-  );
+  const issuer: Transmitter = await startTransmitter(async ({ url, headers }, base) => {
+    if (url === '/.well-known/openid-configuration')
+      return { status: 200, body: { issuer: base, jwks_uri: `${base}/jwks` } };
+    // As GitHub Actions gives a run its identity.
+    const asked = new URL(url ?? '/', base);
+    if (asked.pathname !== '/identity') return null;
+    if (headers.authorization !== 'Bearer of-the-run') return { status: 401, body: {} };
+    return { status: 200, body: { value: await identity({ aud: asked.searchParams.get('audience') }) } };
+  });
+  const identity: BrokerWorld['identity'] = (claims = {}, signing = {}) =>
+    issuer.sign(
+      {
+        ...{ aud: AUDIENCE, sub: 'repo:acme/infra:ref:refs/heads/main', jti: randomUUID(), run_id: '4711' },
+        ...{ repository: 'acme/infra', ref: 'refs/heads/main', exp: Math.floor(Date.now() / 1000) + 300 },
+        ...claims,
+      },
+      { typ: 'JWT', ...signing },
+    );
   const home = await temporaryFolder();
   const folder = home.path;
   const config = join(folder, 'tokenctl.yaml');
@@ -100,22 +113,13 @@ ${more}`,
   const env = { HOME: folder, XDG_STATE_HOME: join(folder, 'state') };
   const started: Running[] = [];
   return {
-    ...{ service, issuer, folder, config },
+    ...{ service, issuer, folder, config, identity },
     async serve() {
       const process = startTokenctl(['broker', 'serve', '--config', config], { env });
       started.push(process);
       const said = await process.says(/ at (http:\S+)\. Press/);
       return { url: / at (http:\S+)\. Press/.exec(said)?.[1] ?? '', process };
     },
-    identity: (claims = {}, signing = {}) =>
-      issuer.sign(
-        {
-          ...{ aud: AUDIENCE, sub: 'repo:acme/infra:ref:refs/heads/main', jti: randomUUID(), run_id: '4711' },
-          ...{ repository: 'acme/infra', ref: 'refs/heads/main', exp: Math.floor(Date.now() / 1000) + 300 },
-          ...claims,
-        },
-        { typ: 'JWT', ...signing },
-      ),
     run: (...args) => tokenctl([...args, '--config', config], { env }),
     entries: () =>
       readFileSync(join(folder, 'state/tokenctl/audit.jsonl'), 'utf8')

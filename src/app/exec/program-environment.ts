@@ -36,8 +36,10 @@ export function credentialVariables(configuration: Configuration): ReadonlySet<s
   for (const section in configuration)
     for (const name of referencedVariables(configuration[section as keyof Configuration]))
       if (!PROXY.test(name)) own.add(name);
-  if (configuration.auditLog.database !== undefined || contextOf(configuration).database !== undefined)
-    own.add('PGPASSWORD');
+  // A runner of a pipeline has no context.
+  const hasContext = configuration.currentContext !== undefined;
+  const usesDatabase = hasContext && contextOf(configuration).database !== undefined;
+  if (configuration.auditLog.database !== undefined || usesDatabase) own.add('PGPASSWORD');
   return own;
 }
 

@@ -17,6 +17,32 @@ export const execFlags = {
     multiple: true,
     multipleNonGreedy: true,
   }),
+  via: string({
+    summary: 'Get the token of this broker, for the identity of this run. No context is needed.',
+    helpValue: 'URL',
+    exclusive: ['for', 'user', 'context', 'database-file'],
+  }),
+  'identity-file': string({
+    summary: 'The file with the identity, such as a projected token of Kubernetes.',
+    helpValue: 'FILE',
+    dependsOn: ['via'],
+    exclusive: ['identity-env'],
+  }),
+  'identity-env': string({
+    summary: 'The variable with the identity. Default: that of GitHub Actions, or TOKENCTL_IDENTITY.',
+    helpValue: 'NAME',
+    dependsOn: ['via'],
+  }),
+  'identity-audience': string({
+    summary: 'Whom GitHub Actions is to make the identity for. Default: the URL of the broker.',
+    helpValue: 'URL',
+    dependsOn: ['via'],
+  }),
+  'via-context': string({
+    summary: 'The context of the broker that the token is for, where several rules fit.',
+    helpValue: 'NAME',
+    dependsOn: ['via'],
+  }),
   ...dryRunFlag,
   ...accountFlags,
 };

@@ -40,7 +40,7 @@ export interface ExecJson {
   readonly exitCode: number | null;
 }
 
-interface ExecRequest extends ChangeRequest<ExecFlags> {
+export interface ExecRequest extends ChangeRequest<ExecFlags> {
   /** The program and its arguments. */
   readonly command: readonly string[];
 }
@@ -48,7 +48,7 @@ interface ExecRequest extends ChangeRequest<ExecFlags> {
 const DEFAULT_SECONDS = 3600;
 
 /** What ended, and how. */
-interface Ended {
+export interface Ended {
   readonly code: number;
   /** That the token was not revoked. */
   readonly failure: TokenctlError | undefined;
@@ -62,16 +62,9 @@ interface Ended {
  */
 export async function execFlow(request: ExecRequest): Promise<PlannedChange<Ended, ExecJson>> {
   const { runtime, flags, command } = request;
-  const { scope = 'write', env: names = [] } = flags;
-  const [name] = command;
-  if (name === undefined || name === '') {
-    throw new TokenctlError('usage', 'No program is given', {
-      hint: 'Put it after --: tokenctl exec -- awx job_templates list',
-    });
-  }
-  for (const variable of names) requireVariable(variable);
+  const { scope = 'write' } = flags;
+  const { name, found } = requireProgram(command, flags.env);
   const seconds = flags.for === undefined ? DEFAULT_SECONDS : Math.round(flags.for / 1000);
-  const found = findProgram(name, process.env);
   const description = await runtime.description();
   const { address, identity } = description;
   if (found.path !== null) await requireMayMake(request, { description, seconds });
@@ -101,6 +94,18 @@ export async function execFlow(request: ExecRequest): Promise<PlannedChange<Ende
       ...{ dryRun, user, address, scope, seconds, program, exitCode: done?.code ?? null },
     }),
   };
+}
+
+/** Finds the program. Throws `usage` where none is given, and for a name that no variable can have. */
+export function requireProgram(command: readonly string[], names: readonly string[] = []) {
+  const [name] = command;
+  if (name === undefined || name === '') {
+    throw new TokenctlError('usage', 'No program is given', {
+      hint: 'Put it after --: tokenctl exec -- awx job_templates list',
+    });
+  }
+  for (const variable of names) requireVariable(variable);
+  return { name, found: findProgram(name, process.env) };
 }
 
 function requireVariable(name: string): void {
