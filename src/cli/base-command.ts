@@ -9,11 +9,14 @@ import type { Confirmation } from './change/confirmation.ts';
 import { type AccountFlags, type ChangeFlags, inGroup, type PlanFlags } from './flags/flags.ts';
 import type { ContextRun } from './multi-context/multi-context-flow.ts';
 import type { Format } from './output/present.ts';
-import { progressLine, surviveStreamErrors, wantsJson, writeNotice } from './output/streams.ts';
+import { jsonFields, progressLine, surviveStreamErrors, wantsJson, writeNotice } from './output/streams.ts';
 import type { RevocationFlags } from './revocation/revocation-flags.ts';
 
-/** The flags of every command, beside --json. */
-export const outputFlags = { 'no-color': boolean({ summary: 'Print no colors.', helpGroup: 'GLOBAL' }) };
+/** The flags of every command. */
+export const outputFlags = inGroup('GLOBAL', {
+  json: boolean({ summary: 'Print JSON; with --json=FIELD,FIELD, only these members of it.' }),
+  'no-color': boolean({ summary: 'Print no colors.' }),
+});
 
 /** The flags of every command that reads the configuration. */
 const globalFlags = {
@@ -111,6 +114,8 @@ abstract class TokenctlCommand extends Command {
 
   #runtime: Runtime | undefined;
   #csv = false;
+  /** The result with the fields of --json=FIELD,FIELD. */
+  #shown = (result: Result): Result => result;
   /** Whether the command changes anything, so that the audit log records it. */
   #changes = false;
   #confirmation: Confirmation | undefined;
@@ -124,7 +129,16 @@ abstract class TokenctlCommand extends Command {
   protected async input<Input>(): Promise<Input> {
     const at = this.takesCommand ? this.argv.indexOf('--') : -1;
     const rest = at === -1 ? [] : this.argv.slice(at + 1);
-    const { flags, args } = await this.parse(this.ctor, at === -1 ? this.argv : this.argv.slice(0, at));
+    const { fields, argv } = jsonFields(at === -1 ? this.argv : this.argv.slice(0, at));
+    const { flags, args } = await this.parse(this.ctor, argv);
+    if (fields !== undefined) {
+      const { requireFields, withFields } = await import('./output/json-fields.ts');
+      const own = Object.hasOwn(this.ctor.flags, 'all-contexts')
+        ? fields.filter((each) => each !== 'context')
+        : fields;
+      await requireFields(this.config.root, this.id ?? '', own);
+      this.#shown = (result) => withFields(result, fields);
+    }
     this.#csv = flags['csv'] === true;
     this.#changes =
       Object.hasOwn(this.ctor.flags, 'reason') &&
@@ -235,11 +249,13 @@ abstract class TokenctlCommand extends Command {
     const { resolveContexts } = await import('../config/contexts.ts');
     const contexts = resolveContexts(runtime.configuration, flags['all-contexts'] === true);
     const { currentContext: current = '' } = runtime.configuration;
-    const several = { runtime, contexts: contexts ?? [current] };
+    const here = { runtime, contexts: contexts ?? [current] };
+    const several = { ...here, shown: this.#shown };
     const isOne = contexts === null && (await runtime.components()).length < 2;
-    return isOne
-      ? { one: { ...several, context: current, several: false }, several }
-      : { one: undefined, several };
+    if (isOne) return { one: { ...here, context: current, several: false }, several };
+    // What the contexts print together has members of its own.
+    this.#shown = (result) => result;
+    return { one: undefined, several };
   }
 
   override jsonEnabled(): boolean {
@@ -255,7 +271,7 @@ abstract class TokenctlCommand extends Command {
       if (result !== undefined) {
         const { present } = await import('./output/present.ts');
         const { resultNamingContext } = await import('../app/named-context.ts');
-        const named = resultNamingContext(result, this.#contextName());
+        const named = resultNamingContext(this.#shown(result), this.#contextName());
         process.exitCode = await present(named, { format: this.#format(), recorded: this.#changes });
       }
       return result as T;

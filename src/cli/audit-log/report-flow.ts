@@ -60,8 +60,9 @@ export async function reportFlow({
   const made = await reportLog({ log: await runtime.auditLog(), since, until });
   const frame = { since, until, made: now, version, place };
   const document = json ? jsonOf(made, frame) : documentOf(made, frame, flags.format);
+  const makes = json ? 'json' : 'text';
   if (flags.output === undefined)
-    return { kind: 'streamed', makes: 'text', chunks: () => document, failure: () => brokenLog(made) };
+    return { kind: 'streamed', makes, chunks: () => document, failure: () => brokenLog(made) };
   await writeReport(flags.output, document);
   const { runs, entries } = made.totals;
   const counted = `${countText(runs, 'run')} with ${countText(entries, 'entry', 'entries')}`;

@@ -17,6 +17,7 @@ interface ParserError {
 }
 
 const SEE_INCIDENTS = 'The command `incident status --all` lists the incidents.';
+const SEE_FIELDS = 'To print only some members of the JSON, write --json=FIELD,FIELD.';
 const SEE_HELP = 'Add --help to the command for its usage.';
 
 /**
@@ -38,7 +39,11 @@ export function usageMistake(error: CLIError): TokenctlError | undefined {
     : (wrongValue(error.message) ?? wrongTogether(known, parse?.output?.flags));
   if (message === undefined) return undefined;
   const lacksIncident = args?.some((arg) => isDeclared(arg) && arg.name === 'incident') === true;
-  return new TokenctlError('usage', message, { hint: lacksIncident ? SEE_INCIDENTS : SEE_HELP });
+  const takesNone = Object.keys(parse?.input?.args ?? {}).length === 0;
+  const meantFields = Array.isArray(args) && takesNone && parse?.output?.flags?.['json'] === true;
+  return new TokenctlError('usage', message, {
+    hint: meantFields ? SEE_FIELDS : lacksIncident ? SEE_INCIDENTS : SEE_HELP,
+  });
 }
 
 function unknownFlag(typed: readonly string[], known: readonly string[]): TokenctlError {

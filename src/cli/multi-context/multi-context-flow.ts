@@ -29,6 +29,8 @@ interface MultiContextRequest {
   readonly asking: Asking | null;
   /** The first step in a context, or the result of a command that changes nothing. */
   readonly step: (member: ContextRun) => Promise<FirstStep>;
+  /** What is shown of a result of one context. */
+  readonly shown: (result: Result) => Result;
 }
 
 interface Asking {
@@ -70,7 +72,7 @@ type Opening = Promise<readonly Planning[]>;
  * the common error if no context has a result.
  */
 export async function multiContextFlow(request: MultiContextRequest): Promise<Result> {
-  const { runtime, contexts, asking, step } = request;
+  const { runtime, contexts, asking, step, shown } = request;
   const changes = asking !== null;
   const credentials = changes ? new SharedCredentials(runtime, contexts) : null;
   const progress = new MultiContextProgress(runtime.progress);
@@ -115,7 +117,11 @@ export async function multiContextFlow(request: MultiContextRequest): Promise<Re
       // What did not answer the change is not waited for.
       outcome.result === undefined
         ? outcome
-        : { ...outcome, installUuid: (await installations.get(outcome.context)) ?? null },
+        : {
+            ...outcome,
+            result: shown(outcome.result),
+            installUuid: (await installations.get(outcome.context)) ?? null,
+          },
     ),
   );
   return multiContextResult({ outcomes: (await credentials?.explain(outcomes)) ?? outcomes, changes });

@@ -60,6 +60,12 @@ export async function docsResult(root: string, name: string | undefined): Promis
  * @throws TokenctlError `usage` for a command that has none.
  */
 export async function schemaResult(root: string, command: string): Promise<Report<never>> {
+  const text = await schemaText(root, command);
+  return report({ json: JSON.parse(text) as never, text: () => text, verbatim: true });
+}
+
+/** The text of that schema. Throws as {@link schemaResult}. */
+export async function schemaText(root: string, command: string): Promise<string> {
   const folder = join(root, 'docs', 'schemas');
   const names = (await readdir(folder))
     .filter((file) => file.endsWith('.json'))
@@ -70,8 +76,7 @@ export async function schemaResult(root: string, command: string): Promise<Repor
       names.length === 0 ? 'In a checkout, `npm run build` makes them.' : `The schemas are in ${folder}.`;
     throw notThere(`No schema of "${command}"`, nearestName(name, names), hint);
   }
-  const text = await readFile(join(folder, `${name}.json`), 'utf8');
-  return report({ json: JSON.parse(text) as never, text: () => text, verbatim: true });
+  return await readFile(join(folder, `${name}.json`), 'utf8');
 }
 
 function notThere(message: string, near: string | undefined, hint: string): TokenctlError {

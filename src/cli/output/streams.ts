@@ -71,9 +71,21 @@ export function writeNotice(line: string): void {
   process.stderr.write(`${process.stderr.isTTY ? EMPTY_LINE : ''}${line}\n`);
 }
 
-/** Whether the arguments ask for JSON: `--json` anywhere before a bare `--`. */
+/** Whether the arguments ask for JSON: `--json`, or `--json=FIELD,FIELD`, anywhere before a bare `--`. */
 export function wantsJson(argv: readonly string[]): boolean {
-  return hasFlag(argv, '--json');
+  return flagsOf(argv).some((word) => word === '--json' || word.startsWith(FIELDS));
+}
+
+const FIELDS = '--json=';
+
+/** The fields of `--json=FIELD,FIELD`, and the arguments without them: the command framework knows no flag whose value is optional. */
+export function jsonFields(argv: readonly string[]) {
+  const given = flagsOf(argv).findLast((word) => word.startsWith(FIELDS));
+  const plain = flagsOf(argv).map((word) => (word.startsWith(FIELDS) ? '--json' : word));
+  return {
+    fields: given?.slice(FIELDS.length).split(','),
+    argv: [...plain, ...argv.slice(plain.length)],
+  };
 }
 
 /** Turns colors off in this process and its children, for `--no-color`. */
@@ -84,8 +96,13 @@ export function obeyNoColor(argv: readonly string[], environment: NodeJS.Process
 }
 
 function hasFlag(argv: readonly string[], flag: string): boolean {
+  return flagsOf(argv).includes(flag);
+}
+
+/** The arguments before a bare `--`. */
+function flagsOf(argv: readonly string[]): readonly string[] {
   const end = argv.indexOf('--');
-  return (end === -1 ? argv : argv.slice(0, end)).includes(flag);
+  return end === -1 ? argv : argv.slice(0, end);
 }
 
 /** The minimum time between two redraws. */

@@ -70,6 +70,8 @@ describe('reading', () => {
     expect(csv.stdout.split('\n')[0]).toMatch(/^context,id,/);
     const table = await place.run(['tokens', 'list', '--context', 'east']);
     expect(table.stdout).toMatch(/^CONTEXT +ID/);
+    const fields = await place.run(['tokens', 'list', '--context', 's1,s2', '--json=id']);
+    expect(fields.stdout).toContain('{"context":"s1","id":');
   });
 
   test('what cannot be read of one is said at the end, and the others are there', async () => {
@@ -126,6 +128,8 @@ describe('reading', () => {
       ['s8', 'target_unreachable'],
     ]);
     expect(value.contexts[0].result.findings.length).toBeGreaterThan(0);
+    const some = await place.run(['tokens', 'audit', '--context', 'east', '--json=found']);
+    expect(JSON.parse(some.stdout).contexts[0].result).toEqual({ found: expect.any(Number) });
     const html = ['tokens', 'audit', '--context', 'east', '--format', 'html'];
     expect((await place.run(html)).stderr).toContain("--output 'audit-{context}.html'");
     expect((await place.run([...html, '--output', join(place.folder, 'a.html')])).code).toBe(2);
