@@ -1,5 +1,7 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
 import { Secret } from '@tokenctl/common/secret.ts';
 import {
   ADMIN,
@@ -9,7 +11,9 @@ import {
   serviceDatabase,
   startTestService,
 } from '@tokenctl/service/testing/service.ts';
+import { hasProgram } from '@tokenctl/testing/tools.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
 import { runbooks } from '../../../src/cli/incident/incident-flags.ts';
 import { openSignalFile } from '../../../src/signals/signal-store.ts';
 import { scimAnswer } from '../../support/directory-providers.ts';
@@ -115,7 +119,23 @@ signals:
     const file = join(folder, 'tokenctl.yaml');
     write('tokenctl.yaml', readFileSync(file, 'utf8').replace(' databaseContext: production-db,', ''));
   };
-  return { run, down, events, unlink, token: String(leaked.json.id) };
+  const program = join(import.meta.dirname, '../../../bin/tokenctl.js');
+  mkdirSync(join(folder, 'bin'));
+  write('bin/tokenctl', `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`);
+  chmodSync(join(folder, 'bin/tokenctl'), 0o700);
+  /** Runs another program, which finds tokenctl and the controller as the awx CLI does. */
+  const start = (command: string, args: readonly string[], more: Readonly<Record<string, string>> = {}) =>
+    promisify(execFile)(command, args, {
+      cwd: folder,
+      env: {
+        HOME: folder,
+        PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
+        CONTROLLER_HOST: service.url,
+        CONTROLLER_OAUTH_TOKEN: operator.json.token,
+        ...more,
+      },
+    });
+  return { run, start, down, events, unlink, folder, token: String(leaked.json.id) };
 }
 
 describe('a page does what it says, command by command as written', () => {
@@ -142,6 +162,61 @@ describe('a page does what it says, command by command as written', () => {
         if (command.includes('--gone')) expect(stdout).toContain('lena');
         if (says === 5) expect(stdout).toContain('NOT CHECKED');
       }
+    },
+  );
+});
+
+describe('an example of deploy/examples does what it says', { tags: ['long'] }, () => {
+  const textOf = (name: string) => readFileSync(join(PAGES, '../deploy/examples', name), 'utf8');
+
+  test('the action audits and writes the findings, and fails where there are any', async () => {
+    const { start, folder } = await place();
+    const { inputs, runs } = parse(textOf('github-action/action.yml'));
+    const steps: { name: string; run?: string; env?: Record<string, string> }[] = runs.steps;
+    const audit = steps.find(({ name }) => name === 'Audit');
+    for (const value of Object.values(audit?.env ?? {})) {
+      expect(Object.keys(inputs)).toContain(/^\$\{\{ inputs\.([\w-]+) \}\}$/.exec(value)?.[1]);
+    }
+    const given = { GITHUB_STEP_SUMMARY: join(folder, 'summary'), FAIL_ON: inputs['fail-on'].default };
+    const failed = await start('bash', ['-e', '-o', 'pipefail', '-c', audit?.run ?? ''], given).catch(
+      (error) => error,
+    );
+    expect(failed.code).toBe(3);
+    expect(JSON.parse(readFileSync(join(folder, 'tokenctl.sarif'), 'utf8')).runs).toHaveLength(1);
+    expect(readFileSync(given.GITHUB_STEP_SUMMARY, 'utf8')).toContain(' findings on ');
+  });
+
+  test('the component audits with what its inputs are by default', async () => {
+    const { start, folder } = await place();
+    const [spec, jobs] = parseAllDocuments(textOf('gitlab-component/templates/tokenctl-audit.yml')).map(
+      (each) => each.toJS(),
+    );
+    const { inputs } = spec.spec;
+    const text = JSON.stringify(jobs);
+    expect([...text.matchAll(/\$\[\[ inputs\.([\w-]+) \]\]/g)].map(([, name]) => name)).toEqual(
+      Object.keys(inputs),
+    );
+    const { script, artifacts } = jobs['tokenctl-audit'];
+    const failed = await start('sh', ['-e', '-c', script.join('\n')], {
+      FAIL_ON: inputs['fail-on'].default,
+    }).catch((error) => error);
+    expect(failed.code).toBe(3);
+    expect(readFileSync(join(folder, artifacts.paths[0]), 'utf8')).toContain('<!doctype html>');
+  });
+
+  test.runIf(hasProgram('ansible-playbook'))(
+    'the playbook revokes, and in check mode only says so',
+    async () => {
+      const { start } = await place();
+      const file = join(PAGES, '../deploy/examples/ansible/revoke-tokens.yaml');
+      const play = (...more: string[]) =>
+        start('ansible-playbook', [file, ...more, '-e', '{"leavers": ["bob"], "ticket": "HR-204"}']);
+      for (const more of [['--check'], []]) {
+        expect((await play(...more)).stdout).toMatch(
+          /changed: \[localhost\] => \(item=bob\)[\s\S]* changed=1 .* failed=0 /,
+        );
+      }
+      expect((await play()).stdout).toMatch(/ changed=0 .* failed=0 /);
     },
   );
 });
