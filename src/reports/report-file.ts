@@ -154,7 +154,7 @@ function isKey(line: string): boolean {
 }
 
 function notBaseline(path: string, line: number): TokenctlError {
-  return new TokenctlError('configuration', `${path}:${line}: not a tokenctl baseline`, {
+  return new TokenctlError('configuration', `${path}:${line}: not a baseline of this version of tokenctl`, {
     hint: 'Create one with tokenctl tokens audit --write-baseline FILE.',
   });
 }

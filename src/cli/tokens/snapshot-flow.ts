@@ -187,7 +187,7 @@ function readSnapshot(path: string): Snapshot {
   requireReadable(path, 'The snapshot');
   const found = statSync(path).size > MAX_BYTES ? undefined : schema.safeParse(jsonIn(path)).data;
   if (found !== undefined) return found;
-  throw new TokenctlError('configuration', `${path} is not a snapshot of tokens`, {
+  throw new TokenctlError('configuration', `${path} is not a snapshot of this version of tokenctl`, {
     hint: 'Take one with `tokenctl tokens snapshot`.',
   });
 }
