@@ -20,11 +20,11 @@ export type DocsJson =
  * them. Throws `usage` for a page that there is not.
  */
 export async function docsResult(root: string, name: string | undefined): Promise<Report<DocsJson>> {
-  const folder = join(root, 'docs');
+  const folders = ['docs', 'docs/guides', 'docs/runbooks', 'service/docs'].map((path) => join(root, path));
   const paths = new Map<string, string>();
-  for (const each of [folder, join(folder, 'guides')]) {
+  for (const each of folders) {
     for (const file of await readdir(each)) {
-      if (file.endsWith('.md') && file !== 'README.md') paths.set(basename(file, '.md'), join(each, file));
+      if (file.endsWith('.md')) paths.set(basename(file, '.md'), join(each, file));
     }
   }
   const names = [...paths.keys()];
@@ -46,8 +46,9 @@ export async function docsResult(root: string, name: string | undefined): Promis
     document: [
       titledLines(pages),
       lines(
-        'To print one: tokenctl docs PAGE. Runbooks: tokenctl incident runbook',
-        `They are in ${folder}.`,
+        'To print one: tokenctl docs PAGE. README has them by task.',
+        'A runbook with your names in its commands: tokenctl incident runbook',
+        `They are in ${folders[0]}.`,
       ),
     ],
   });

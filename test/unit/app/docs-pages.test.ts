@@ -21,7 +21,13 @@ test('every page that a message names is installed with the program', async () =
 
 test('the pages are listed with their titles and their folder', async () => {
   const { text } = await docsResult(ROOT, undefined);
-  expect(await text(noScreen)).toMatch(/^policy +Audit policy$/m);
+  const listed = await text(noScreen);
+  for (const line of [
+    /^policy +Audit policy$/m,
+    /^upgrade-to-2\.7 +\S/m,
+    /^service +The automation service$/m,
+  ])
+    expect(listed).toMatch(line);
 });
 
 test('a typo in a name gets the nearest page', async () => {
