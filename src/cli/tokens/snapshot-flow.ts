@@ -228,9 +228,9 @@ function diffDocument({ before, after, selection, tellsUse, changes }: TokenDiff
   });
   return [
     lines(
-      groups.length === 0 ? `No changes of ${selection}, ${period}.` : `Changes of ${selection}, ${period}.`,
+      groups.length === 0 ? `No changes: ${selection}, ${period}.` : `Changes: ${selection}, ${period}.`,
       !tellsUse &&
-        'Not compared: the use of tokens, which both snapshots have to tell. A database context does; REST does not.',
+        'Not compared: when tokens were used. Both snapshots must have been taken in a database context for that.',
     ),
     ...groups.flatMap(
       ({ title, tokens }): Document => [

@@ -6,6 +6,7 @@ import type { RuleName } from '../../domain/policy/policy.ts';
 import { selectionOf } from '../../domain/remedies.ts';
 import {
   describeSelector,
+  EVERY_TOKEN,
   type Selector,
   validateSelector,
   wholeSelection,
@@ -64,9 +65,7 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
   const lifetime = refreshLifetimeIn(settings);
   const builder = new PlanBuilder({
     ...(lifetime !== null && { refreshExpiry: { lifetime, now: options.clock.now() } }),
-    selection:
-      (options.words ?? describeSelector(selector)) +
-      (findings ? `, by the finding ${findings.rules.join(' or ')}` : ''),
+    selection: inWords(options.words ?? describeSelector(selector), findings?.rules),
     context: description.context,
     ownTokenIds: await target.ownTokenIds(),
     includeOwn: options.includeOwn === true,
@@ -116,6 +115,11 @@ async function addCodes(
   if (codes === null) return;
   for await (const code of partOf(target, 'authorizationCodes').list({ ...whoseOf(codes), state: 'live' }))
     builder.addAuthorizationCode(code);
+}
+
+function inWords(selection: string, rules: readonly string[] | undefined): string {
+  if (rules === undefined) return selection;
+  return `${selection === EVERY_TOKEN ? 'tokens' : `${selection},`} with the finding ${rules.join(' or ')}`;
 }
 
 /** Whether every token was named by id and listed: these are all that such a selection means. */

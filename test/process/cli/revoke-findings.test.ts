@@ -19,7 +19,9 @@ test('revokes what a rule finds and nothing else, and names the rule in the plan
   const rule = ['tokens', 'revoke', '--finding', 'owner-inactive'];
   const { plan } = JSON.parse((await run([...rule, '--dry-run', '--json'])).stdout);
   expect(plan.tokenIds).toEqual(found.toSorted((a, b) => a - b));
-  expect((await run([...rule, '--dry-run'])).stdout).toContain('by the finding owner-inactive');
+  expect((await run([...rule, '--dry-run'])).stdout).toContain(
+    `${found.length} tokens: tokens with the finding owner-inactive.`,
+  );
   const done = await run([...rule, '--yes', '--json']);
   expect(done.code).toBe(0);
   expect(JSON.parse(done.stdout)).toMatchObject({ revoked: found.length, verified: true });
