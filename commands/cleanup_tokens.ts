@@ -4,8 +4,8 @@ import { djangoFlags, djangoStart } from '../src/cli/management/management-comma
 
 export default defineCommand({
   summary: 'Delete expired tokens (replaces awx-manage)',
-  description: `Replaces awx-manage cleanup_tokens: same options, same lines on stderr, same exit codes, no \
-prompt. It deletes the same tokens as tokens cleanup without flags.`,
+  description: `A drop-in replacement for awx-manage cleanup_tokens, with the same options, the same lines \
+on stderr, the same exit codes and no prompt. It deletes the same tokens as tokens cleanup without flags.`,
   examples: ['--database-file ./controller.database'],
   flags: { ...dryRunFlag, ...accountFlags, ...djangoFlags },
   async run({ flags }) {

@@ -5,9 +5,9 @@ import type { Report } from '../src/reports/result.ts';
 
 export default defineCommand({
   summary: 'Print a completion script for a shell',
-  description: `The script completes commands, flags, their values and the names of contexts. The Debian \
-package installs it for all three shells. Otherwise, add it to the configuration of the shell; after an \
-update of tokenctl, do so again.
+  description: `The script completes commands, flags, flag values and context names. The Debian package \
+installs it for all three shells. Otherwise, add it to your shell configuration, and repeat this after each \
+tokenctl update.
 
 With bash, add this to ~/.bashrc: source <(tokenctl completion bash)
 

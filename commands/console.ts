@@ -3,14 +3,14 @@ import { defineCommand } from '../src/cli/base-command.ts';
 import { allContextsFlag, port } from '../src/cli/flags/flags.ts';
 
 export default defineCommand({
-  summary: 'Open the toolkit in a browser',
-  description: `Serves a page on 127.0.0.1 that shows the contexts with their tokens, findings, incidents \
-and the audit log, and that plans, confirms and carries out revocations and lockdowns as the commands do: \
-with the same plans, the same audit log and the same confirmation by typing. The address that is printed \
-works once, within five minutes. Credentials stay in this process.
+  summary: 'Open the web console',
+  description: `Serves a web page on 127.0.0.1 that shows contexts, tokens, findings, incidents and the \
+audit log. It can plan and run revocations and lockdowns like the commands do, with the same plans, audit \
+log and confirmations. The printed address works once, within five minutes. Credentials stay in this \
+process.
 
-Ends with Ctrl-C, or after 30 minutes without use; a change in progress is finished and recorded first. Prints \
-nothing with --json.`,
+Stops on Ctrl-C, or after 30 minutes of inactivity. A change in progress is finished and recorded first. \
+Prints nothing with --json.`,
   saysJson: true,
   staysRunning: true,
   examples: ['', '--all-contexts --read-only', '--context east,west --port 8099 --no-open'],

@@ -5,14 +5,15 @@ import { djangoFlags, djangoStart } from '../src/cli/management/management-comma
 
 export default defineCommand({
   summary: 'Create a personal access token (replaces awx-manage)',
-  description: `Replaces awx-manage create_oauth2_token: same options, same exit codes, no prompt. The scope \
-is write. The token goes into a new file that only you can read; stderr names the file. Instead of the \
-token, stdout has its fingerprint, or over REST its id.`,
+  description: `A drop-in replacement for awx-manage create_oauth2_token, with the same options, the same \
+exit codes and no prompt. The scope is write. The token is written to a new file that only you can read. The \
+file name is printed to stderr. Stdout has the token's fingerprint instead of the token, or its ID over \
+REST.`,
   examples: ['--user robot', '--user robot --output ./secrets/robot.token'],
   flags: {
     user: string({ summary: 'The user to create the token for.', helpValue: 'NAME' }),
     output: string({
-      summary: 'The new file for the token. Default: USER.token in the current directory.',
+      summary: 'The new file to write the token to. Default: USER.token in the current directory.',
       helpValue: 'FILE',
     }),
     ...dryRunFlag,

@@ -4,8 +4,8 @@ import { defineCommand, outputFlags } from '../src/cli/base-command.ts';
 export default defineCommand({
   summary: 'Run a demo against a local service',
   description: `Starts an automation service on a free port of this machine, with a few hundred users and \
-2,000 tokens, and runs the real commands against it. Touches nothing else, and removes what it created. \
-Exits with 0 only if every step ended as expected. Prints the same text with --json.`,
+2,000 tokens, and runs the real commands against it. Changes nothing else, and removes everything it \
+created. Exits with 0 only if every step ended as expected. Prints the same text with --json.`,
   saysJson: true,
   examples: ['', '--keep'],
   /** The demo ignores the configuration. */

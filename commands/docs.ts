@@ -4,8 +4,8 @@ import { defineCommand, outputFlags } from '../src/cli/base-command.ts';
 
 export default defineCommand({
   summary: 'Print a page of the documentation',
-  description: `Prints the page as Markdown. Without a name, lists the pages and where their files are. With --schema, prints the JSON \
-schema of what a command prints with --json.`,
+  description: `Prints the page as Markdown. Without a name, lists the pages and the location of their \
+files. With --schema, prints the JSON schema of a command's --json output.`,
   examples: ['', 'policy', '--schema "tokens list"'],
   args: { page: string({ description: 'The name of the page.', ignoreStdin: true }) },
   flags: {

@@ -2,23 +2,27 @@ import { defineCommand } from '../src/cli/base-command.ts';
 import { execFlags } from '../src/cli/exec/exec-flags.ts';
 
 export default defineCommand({
-  summary: 'Run a program with a token that ends with it',
-  description: `Makes a token, runs the program with it, and revokes it when the program ends, on a signal, and after --for. The program \
-finds the token in CONTROLLER_OAUTH_TOKEN, TOWER_OAUTH_TOKEN and AAP_TOKEN, and the controller in CONTROLLER_HOST, TOWER_HOST and \
-AAP_HOSTNAME, as the awx CLI and the collections for Ansible read them; tokenctl's own credentials in the environment are left out. \
-Nothing is written to a file, and nothing is an argument. tokenctl prints only to stderr.
+  summary: 'Run a program with a temporary token',
+  description: `Creates a token, runs the program with it, and revokes the token when the program ends, when \
+a signal arrives, or after --for. The program gets the token in CONTROLLER_OAUTH_TOKEN, TOWER_OAUTH_TOKEN \
+and AAP_TOKEN, and the controller's address in CONTROLLER_HOST, TOWER_HOST and AAP_HOSTNAME, where the awx \
+CLI and the Ansible collections look for them. It does not get tokenctl's own credentials from the \
+environment. The token is never written to a file or passed as an argument. tokenctl prints only to stderr.
 
-The end of the token is in the audit log before the program starts. If tokenctl is killed, or the controller cannot be reached, the \
-next exec in this context and the job lease-end revoke the token once --for has passed; tokens leases lists it.
+The token's end time is recorded in the audit log before the program starts. If tokenctl is killed or cannot \
+reach the controller, the job lease-end or the next exec in this context revokes the token after --for. \
+tokens leases lists it.
 
-With --via, the token is that of a broker (tokenctl docs pipelines): the program and its runner need no other secret than the \
-identity that the CI system signs for the run, and the token is given back to the broker when the program ends.
+With --via, the token comes from a broker (tokenctl docs pipelines). The program and its runner need no secret \
+other than the identity that the CI system signs for the run. The token is returned to the broker when the \
+program ends.
 
-SIGINT, SIGQUIT, SIGTERM and SIGHUP are passed on to the program, which has ten seconds then. Ctrl-C at a terminal reaches the program \
-directly: whether it ends is up to the program.`,
-  exitCodes: `The exit code is that of the program; 128 and the number of the signal that ended it; 127 if it is not found. \
-Exit code 5: the program ended with 0, and the token was not revoked, or that could not be verified. Errors before the program \
-starts have the codes of other commands.`,
+SIGINT, SIGQUIT, SIGTERM and SIGHUP are passed to the program, which then has ten seconds to stop. Ctrl-C in \
+a terminal reaches the program directly, which decides whether to stop.`,
+  exitCodes: `The exit code is the program's exit code, 128 plus the signal number if a signal ended it, or \
+127 if it was not found. Exit code 5: the program ended with 0, but the token was not revoked or the \
+revocation could not be verified. Errors before the program starts use the same exit codes as other \
+commands.`,
   examples: [
     '-- awx job_templates launch 7 --monitor',
     '--scope read --for 10m -- ./inventory-report.sh',

@@ -5,11 +5,11 @@ import { djangoFlags, djangoStart } from '../src/cli/management/management-comma
 
 export default defineCommand({
   summary: 'End sessions (replaces awx-manage)',
-  description: `Replaces awx-manage expire_sessions: same options, same exit codes, no output, no prompt. \
-Without --user it ends all sessions. An unknown user gives exit code 1.`,
+  description: `A drop-in replacement for awx-manage expire_sessions, with the same options, the same exit \
+codes, no output and no prompt. Without --user it ends all sessions. An unknown user results in exit code 1.`,
   examples: ['--user alice', '--database-file ./controller.database'],
   flags: {
-    user: string({ summary: 'End only the sessions of this user.', helpValue: 'NAME' }),
+    user: string({ summary: "End only this user's sessions.", helpValue: 'NAME' }),
     ...dryRunFlag,
     ...accountFlags,
     ...breakGlassFlag,

@@ -4,10 +4,11 @@ import { loginFlags } from '../src/cli/contexts/context-flags.ts';
 
 export default defineCommand({
   summary: 'Log in to a controller and store a token',
-  description: `Asks for what is not given: the address, the user name and the password, which is not shown \
-and not stored. Creates a personal access token, stores it in a file that only you can read, tries it, and \
-makes a context for it the current one. With --browser, you create the token in a browser and paste it: for \
-accounts with single sign-on. A second login at the same address replaces the token of its context.`,
+  description: `Asks for the address, user name and password unless you provide them. The password is not \
+shown or stored. Creates a personal access token, stores it in a file that only you can read, tests it, and \
+makes a context for it the current context. With --browser, you create the token in a browser and paste it. \
+Use this for accounts with single sign-on. Logging in to the same address again replaces the token of its \
+context.`,
   examples: [
     'controller.example.org',
     'https://controller.example.org --username admin --name production',

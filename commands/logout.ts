@@ -3,9 +3,9 @@ import { accountFlags, changeFlags } from '../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Revoke the token of a context and delete its file',
-  description: `Revokes the token that login stored for the context, and those of earlier logins that are \
-left, on the controller, and then deletes the file. If the token may still be valid, the file stays, and the \
-message names the id. The context stays in the configuration.`,
+  description: `Revokes the context's login token, and any remaining tokens from earlier logins, and then \
+deletes the credential file. If the token may still be valid, the file is kept, and the message includes the \
+token ID. The context stays in the configuration.`,
   examples: ['', '--context production', '--dry-run'],
   flags: { 'dry-run': changeFlags['dry-run'], ...accountFlags },
   async run({ flags }) {

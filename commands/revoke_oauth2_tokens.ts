@@ -5,16 +5,16 @@ import { djangoFlags, djangoStart } from '../src/cli/management/management-comma
 
 export default defineCommand({
   summary: 'Revoke access tokens (replaces awx-manage)',
-  description: `Replaces awx-manage revoke_oauth2_tokens: same options, same exit code for an unknown user \
-(1), no prompt, and the same output, except that each line has the token's fingerprint (over REST its id) \
-instead of the token. Without --user it revokes the tokens of all users, with or without --all. Without \
---all, refresh tokens stay valid and can create new access tokens. Otherwise it works like tokens revoke, \
-with the same audit log and exit codes.`,
+  description: `A drop-in replacement for awx-manage revoke_oauth2_tokens, with the same options, no prompt, \
+the same exit code for an unknown user (1) and the same output, except that each line shows the token's \
+fingerprint (its ID over REST) instead of the token. Without --user, it revokes all users' tokens, with or \
+without --all. Without --all, refresh tokens stay valid and can create new access tokens. Otherwise it works \
+like tokens revoke, with the same audit log and exit codes.`,
   examples: ['--user alice --all', '--database-file ./controller.database --all'],
   flags: {
     user: string({ summary: 'Revoke only the tokens of this user.', helpValue: 'NAME' }),
     all: boolean({ summary: 'Revoke refresh tokens as well. Does not select all users.' }),
-    revoke_refresh: boolean({ summary: 'Same as --all; the spelling of the manual.' }),
+    revoke_refresh: boolean({ summary: 'Same as --all, as spelled in the manual.' }),
     ...dryRunFlag,
     ...accountFlags,
     ...breakGlassFlag,

@@ -4,7 +4,7 @@ import { allContextsFlag } from '../src/cli/flags/flags.ts';
 export default defineCommand({
   summary: 'Show the logged-in account',
   description:
-    'Asks the controller, so that a wrong or expired credential is an error. tokenctl context check shows more.',
+    'Asks the controller, so an invalid or expired credential results in an error. Use tokenctl context check for details.',
   examples: [''],
   flags: allContextsFlag,
   async run({ flags }) {

@@ -7,14 +7,15 @@ import {
 } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
-  summary: 'Delete an application with its tokens',
-  description: `Revokes the access tokens of the application, then deletes it: its refresh tokens and \
-authorization codes go with it, over REST as well. The plan names the users who lose tokens; confirm by \
-typing the name of the application. Afterwards it lists the application and its tokens again. It cannot be \
-undone. It refuses to delete the application whose token this context may authenticate with. Running it \
-again finishes the work. Where the configuration requires a second person to approve for that many tokens, revoke them \
-first with an approved plan (tokens revoke --application NAME --plan-out FILE).`,
-  exitCodes: 'Exit code 5: the application or a token of it is left. Exit code 130: interrupted.',
+  summary: 'Delete an application and its tokens',
+  description: `Revokes the application's access tokens, then deletes the application. This also removes its \
+refresh tokens and authorization codes, over REST as well. The plan names the users who lose tokens. To \
+confirm, type the name of the application. Afterwards, the command checks that the application and its \
+tokens are gone. This cannot be undone. The command refuses to delete an application that this context's own \
+token may belong to. If the command was interrupted, run it again to finish. If the configuration requires a \
+second person to approve this many tokens, revoke them first with an approved plan (tokens revoke \
+--application NAME --plan-out FILE).`,
+  exitCodes: 'Exit code 5: the application or one of its tokens remains. Exit code 130: interrupted.',
   examples: ['ci-pipeline --dry-run', 'ci-pipeline --reason "client secret leaked" --ticket SEC-7'],
   args: { name: applicationArgument },
   flags: { ...applicationIdFlag, ...changeFlags, ...breakGlassFlag },

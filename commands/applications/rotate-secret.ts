@@ -5,17 +5,21 @@ import { applicationArgument, applicationIdFlag, changeFlags } from '../../src/c
 export default defineCommand({
   summary: 'Replace the client secret of an application',
   description: `Writes a new client secret to a new file that only you can read. It is never printed or \
-logged. Access tokens stay valid; clients with the old secret can neither get nor refresh tokens. Needs a \
-database context: the REST API of a controller takes such a change and keeps the old secret. A controller \
-encrypts client secrets, so that its database also needs --secret-key: the key is checked with the present \
-secret before anything is changed.`,
+logged. Access tokens stay valid. Clients that use the old secret can no longer get or refresh tokens. \
+Requires a database context: a controller's REST API accepts the change but keeps the old secret. A \
+controller encrypts client secrets, so its database also requires --secret-key. The key is checked against \
+the current secret before anything is changed.`,
   examples: [
     'ci-pipeline --context production-db --secret-key /etc/tower/SECRET_KEY --output ./ci.secret',
     'portal --context gateway-db --output ./portal.secret --yes --ticket OPS-17',
   ],
   args: { name: applicationArgument },
   flags: {
-    output: string({ summary: 'The new file for the new secret.', required: true, helpValue: 'FILE' }),
+    output: string({
+      summary: 'The new file to write the new secret to.',
+      required: true,
+      helpValue: 'FILE',
+    }),
     'secret-key': string({
       summary: "The file with the controller's SECRET_KEY.",
       helpValue: 'FILE',

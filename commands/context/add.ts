@@ -6,11 +6,11 @@ export default defineCommand({
   summary: 'Add a context',
   description: `A context is a name for a controller, with its address and credential. Give --url for the \
 REST API, or one of the database flags for the database. The credential comes from a file that only you can \
-read, from an environment variable, from stdin or, without a flag, from a prompt: for a token or, with \
---username, for a password. What you type is not shown, and is stored in a file that only you can read. To \
-make a token from a password, use tokenctl login. A database password is part of the URL or in ~/.pgpass. \
-The configuration file refers to the credential and never contains it. The first context becomes the current \
-one.`,
+read, an environment variable, stdin or, without a flag, a prompt. The prompt asks for a token or, with \
+--username, for a password. Your input is not shown. It is stored in a file that only you can read. To \
+create a token from a password, use tokenctl login. A database password is part of the URL, or comes from \
+~/.pgpass. The configuration file refers to the credential and never contains it. The first context becomes \
+the current one.`,
   examples: [
     'production --url https://controller.example.org --token-file ./admin.token',
     'lab --url https://lab.example.org --username admin',

@@ -16,8 +16,8 @@ function requireOneName(
 
 export default defineCommand({
   summary: 'Check the connection to a controller',
-  description: `Shows who answers, who you are logged in as and what you can do there. Distinguishes DNS, \
-port, TLS and credential errors.`,
+  description: `Shows which controller answers, which account you use and what it can do there. \
+Distinguishes DNS, port, TLS and credential errors.`,
   examples: ['', 'production --json'],
   args: {
     name: string({ description: 'The context to check. Default: the current one.', ignoreStdin: true }),

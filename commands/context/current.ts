@@ -1,9 +1,9 @@
 import { defineCommand } from '../../src/cli/base-command.ts';
 
 export default defineCommand({
-  summary: 'Print the name of the current context',
+  summary: 'Print the current context name',
   description:
-    'Includes what TOKENCTL_CONTEXT, CONTROLLER_HOST, AAP_HOSTNAME or TOKENCTL_DATABASE selects in this shell.',
+    'Also takes TOKENCTL_CONTEXT, CONTROLLER_HOST, AAP_HOSTNAME and TOKENCTL_DATABASE in this shell into account.',
   examples: [''],
   async run({ flags }) {
     const runtime = await this.runtime(flags);

@@ -4,14 +4,15 @@ import { accountFlags, requiredArgument } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Remove a context',
-  description: `Removes the context from the configuration file and its groups, and deletes the file in \
-which context add stored its credential. Files and variables of your own stay. A context that a job or \
-another context names is not removed. The tokens that login made for the context are revoked first, unless \
---keep-credential is given; if one may still be valid, the message names its id (exit 5). Other tokens stay valid.`,
+  description: `Removes the context from the configuration file and from its groups, and deletes the \
+credential file that context add created. Your own files and environment variables are kept. A context that \
+a job or another context refers to is not removed. Tokens that login created for the context are revoked \
+first, unless you use --keep-credential. If a token may still be valid, the message includes its ID (exit \
+code 5). Other tokens stay valid.`,
   examples: ['lab'],
   args: { name: requiredArgument('The name of the context.') },
   flags: {
-    'keep-credential': boolean({ summary: 'Keep the file with the stored credential, and its token.' }),
+    'keep-credential': boolean({ summary: 'Keep the stored credential file and its token.' }),
     ...accountFlags,
   },
   async run({ args, flags }) {

@@ -3,9 +3,9 @@ import { requiredArgument } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Rename a context',
-  description: `Renames the context in the configuration file, also where groups, jobs and other contexts \
-name it. The audit log keeps the old name in its entries; incidents are found by the address of the \
-controller.`,
+  description: `Renames the context in the configuration file, including references in groups, jobs and \
+other contexts. Existing audit log entries keep the old name. Incidents are found by the controller's \
+address.`,
   examples: ['lab staging'],
   args: { name: requiredArgument('The name of the context.'), to: requiredArgument('Its new name.') },
   async run({ args, flags }) {

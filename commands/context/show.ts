@@ -4,7 +4,7 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 export default defineCommand({
   summary: 'Show the settings of a context',
   description:
-    'Reads the configuration only, and sends nothing. tokenctl context check tries the connection.',
+    'Reads only the configuration and connects to nothing. Use tokenctl context check to test the connection.',
   examples: ['', 'production --json'],
   args: {
     name: string({ description: 'The context to show. Default: the current one.', ignoreStdin: true }),

@@ -3,26 +3,27 @@ import { cleanFlags } from '../../src/cli/investigation/investigation-flags.ts';
 
 export default defineCommand({
   summary: 'Remove what an intruder left behind',
-  description: `Investigates again, and ends what remains: revokes tokens, deletes applications, users, \
-schedules and other objects that the actor made, removes roles and links, restores changed fields to the \
-values before, and cancels running jobs. Ways in come first. What another user changed since is not touched; \
-nor is what the activity stream has no value for: it is listed with what to do by hand. Reads everything \
-again at the end. Running it again finishes the work.
+  description: `Investigates again and removes what is left: revokes tokens; deletes applications, users, \
+schedules and other objects that the actor created; removes roles and links; restores changed fields; and \
+cancels running jobs. Access is closed first. Items that another user has changed since are left alone. \
+Items whose previous value is not in the activity stream are listed with manual steps. At the end, \
+everything is checked again. If the command was interrupted, run it again to finish.
 
-The theft has a beginning: --since, or the --since of the saved investigation. What the user did before it \
-is never cleaned. The plan is shown first, with the author and time of each item. What cannot be undone \
-(deleted objects, canceled jobs) takes a confirmation of its own, or --irreversible beside --yes; otherwise \
-it is left.
+The start of the incident is --since, or the --since of the saved investigation. Anything the user did \
+before that is never cleaned. The plan comes first, with the author and time of each item. Actions that \
+cannot be undone (deleting objects, canceling jobs) need a separate confirmation, or --irreversible with \
+--yes. Otherwise they are skipped.
 
-A database context revokes tokens, deletes applications, removes the roles of users, restores fields and \
-settings, and deactivates or disables users, schedules and hosts instead of deleting them. The rest (running \
-jobs, projects, other made objects, roles of teams) is done over REST in the same run: in the context whose \
-databaseContext names this one, or that of --rest-context. Without one, the plan lists it with the reason.
+A database context revokes tokens, deletes applications, removes users' roles, and restores fields and \
+settings. It deactivates or disables users, schedules and hosts instead of deleting them. Everything else \
+(running jobs, projects, other created objects, team roles) is done over REST in the same run, in the \
+context whose databaseContext is this one or in --rest-context. Without a REST context, the plan lists these \
+items with the reason.
 
---undo restores roles and links that a cleaning removed, enables what it disabled, and reverts fields \
-that still have the value that it wrote. What it deleted or canceled, and secrets, cannot be undone: the \
-plans of both say so.`,
-  exitCodes: 'Exit code 5: something is left.',
+--undo restores removed roles and links, enables what was disabled, and restores fields that nobody has \
+changed since the cleanup. Deletions, cancellations and changes to secrets cannot be undone. Both plans say \
+so.`,
+  exitCodes: 'Exit code 5: some items remain.',
   examples: [
     '--from stolen-token.json --dry-run',
     '--from stolen-token.json --reason "token stolen" --ticket SEC-7',

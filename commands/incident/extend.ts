@@ -4,10 +4,10 @@ import { extendFlags } from '../../src/cli/incident/incident-flags.ts';
 
 export default defineCommand({
   summary: 'Change when a lockdown ends',
-  description: `Changes nothing on the controller. The new end time is recorded in the audit log; the job \
+  description: `Does not change the controller. The new end time is recorded in the audit log. The job \
 incident-lift and the command incident lift --due use it.`,
   examples: ['inc-1a2b3c4d --for 4h --reason "still investigating"'],
-  args: { incident: requiredArgument('The incident id, or its first characters.') },
+  args: { incident: requiredArgument('The incident ID or its first characters.') },
   flags: extendFlags,
   async run({ args, flags }) {
     const { extendFlow } = await import('../../src/cli/incident/lift-flow.ts');

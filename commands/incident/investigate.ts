@@ -2,19 +2,19 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 import { investigateFlags } from '../../src/cli/investigation/investigation-flags.ts';
 
 export default defineCommand({
-  summary: 'Find out what an intruder did and left behind',
-  description: `Reads from the controller's activity stream what a user did in a period, and what was done \
-by the users that this user made or whose passwords it set. Compares it with what there is now, and lists: \
-ways in that remain, ways to run code later, what ran, what may have been read, and what is not known. Each \
-item says whether it is still there, whether another user changed it since, how large the risk is, and how \
-to end it. Changes nothing.
+  summary: 'Investigate what an intruder did',
+  description: `Reads the controller's activity stream to find out what a user did in a period, including \
+the actions of users that this user created or whose passwords were changed. Compares this with the current \
+state and lists remaining access, code that can still run, code that ran, data that may have been read, and \
+what is unknown. Each item shows whether it still exists, whether another user has changed it since, its \
+risk and how to remove it. Changes nothing.
 
-The activity stream names users, not tokens: with --token and --application, everything that their owners \
-did is included.
+The activity stream records users, not tokens. With --token and --application, everything their owners did \
+is included.
 
-At a platform gateway, it reads the activity stream of the gateway, and who made or changed authenticators, \
-applications and role assignments last, which that stream does not have. What was done on the controller \
-behind it is recorded there.`,
+On a platform gateway, this reads the gateway's activity stream. It also checks who last created or changed \
+authenticators, applications and role assignments, which that stream does not record. The controller behind \
+the gateway has its own activity stream.`,
   examples: [
     '--user alice --since 2026-11-20T08:00:00Z',
     '--token 4711 --out stolen-token.json',

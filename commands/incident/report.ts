@@ -3,19 +3,19 @@ import { requiredArgument } from '../../src/cli/flags/flags.ts';
 import { incidentReportFlags } from '../../src/cli/incident/incident-flags.ts';
 
 export default defineCommand({
-  summary: 'Report an incident for people who were not there',
-  description: `Answers what happened, whether it has ended, and how that is known: the timeline of the \
-intruder beside that of the responders, a picture of who made what, what was ended, what remains with the \
-remedy, what is not known, and the checkpoint of the audit log with the command that verifies it. What \
-responders did comes from the audit log: the runs that name the incident, its users or applications, or its \
-ticket. What the intruder did comes from investigations that incident investigate --out saved: give the one \
-from before the clean-up and the one after it. What incident mark marked as legitimate, and what was done \
-before the theft began, is listed separately as the work of the owner. Changes nothing.`,
+  summary: 'Create an incident report',
+  description: `Explains what happened, whether it has ended, and how that is known: the timelines of the \
+intruder and the responders, a picture of who created what, what was removed, what remains and how to fix \
+it, what is unknown, and the audit log checkpoint with the command to verify it. The responders' actions \
+come from the audit log: all runs that name the incident, its users or applications, or its ticket. The \
+intruder's actions come from investigations saved with incident investigate --out. Provide one from before \
+the cleanup and one from after it. Items marked as legitimate with incident mark, and actions from before \
+the incident, are listed separately as the owner's work. Changes nothing.`,
   examples: [
     'inc-1a2b3c4d --from before.json --from after.json --format html --output report.html',
     'inc-1a2b3c4d --from after.json --format svg --output chain.svg',
   ],
-  args: { incident: requiredArgument('The id of the incident.') },
+  args: { incident: requiredArgument('The incident ID.') },
   flags: incidentReportFlags,
   async run({ args, flags }) {
     const { incidentReportFlow } = await import('../../src/cli/incident/report-flow.ts');

@@ -5,20 +5,20 @@ import { runbookResult } from '../../src/cli/incident/runbook.ts';
 
 export default defineCommand({
   summary: 'Print a runbook for an incident',
-  description: `Prints the runbook as Markdown. Without a name, lists the runbooks. With --incident, its \
-commands are those of the incident: user, contexts, reason, ticket, the beginning of the theft and the run \
-of the cleaning are filled in from the audit log and the configuration. Before there is an incident, give \
-what you know. What is not known is a placeholder such as <user>, with which a command does not run.
+  description: `Prints the runbook as Markdown. Without a name, lists the runbooks. With --incident, fills \
+in the user, contexts, reason, ticket, start of the incident and cleanup run from the audit log and the \
+configuration. If there is no incident yet, provide what you know. Unknown values are placeholders such as \
+<user>. A command with a placeholder does not run.
 
-Where the configuration does not say which contexts are the same controller, they are asked for up to three \
-seconds. With nothing given, no one is asked, and the runbook is printed as it is written.`,
+If the configuration does not say which contexts belong to the same controller, the contexts are asked, for \
+up to three seconds. Without any of these flags, no context is asked, and the runbook is printed unchanged.`,
   examples: [
     'stolen-token',
     'stolen-token --user alice --since 2h --reason "laptop stolen" --ticket SEC-7',
     'stolen-token --incident inc-1a2b3c4d',
   ],
   args: {
-    name: string({ description: 'The name of the runbook.', options: [...runbooks], ignoreStdin: true }),
+    name: string({ description: 'The runbook name.', options: [...runbooks], ignoreStdin: true }),
   },
   flags: runbookFlags,
   async run({ args, flags }) {

@@ -3,23 +3,24 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
-  summary: 'Show lockdowns and whether they are still in effect',
-  description: `Compares the audit log with the controller. It reports settings that were changed back, \
-users who are active again and new tokens of locked users. It also lists interrupted lockdowns, lifted ones whose \
-users stay deactivated, entries that are missing in the activity stream and, from the audit log, incidents at other addresses. The REST API and the database of one controller are two addresses; \
-incidents of both are checked and can be lifted at either, as far as the context can.
+  summary: 'Show whether lockdowns are still in effect',
+  description: `Compares the audit log with the controller. Reports settings that were changed back, users \
+that were activated again, and new tokens of locked-down users. Also lists interrupted lockdowns, lifted \
+lockdowns whose users are still deactivated, entries missing from the activity stream and, from the audit \
+log, incidents at other addresses. A controller's REST API and database are two addresses. Incidents of both \
+are checked, and can be lifted at either one as far as the context allows.
 
-A request that the controller took before a lockdown can make a token after it. With --wait, the command \
-waits until such requests have ended, for up to two minutes, and lists the tokens after that.`,
-  exitCodes: `Exit code 0, whatever it finds: the question was answered. With --check, exit code 3 means \
-that an open incident is not in effect, overdue or unfinished, or that one of another context is overdue. \
-Exit code 5 means that it is in effect as far as this context can check, and that something was not checked.`,
+A request that the controller accepted before a lockdown can create a token after it. With --wait, the \
+command waits up to two minutes for such requests to finish, and then lists the tokens.`,
+  exitCodes: `Exit code 0 regardless of the result. With --check, exit code 3 means that an open incident is \
+not in effect, overdue or unfinished, or that an incident of another context is overdue. Exit code 5 means \
+that the lockdown is in effect as far as this context can check, but something could not be checked.`,
   examples: ['', '--check --json', '--wait'],
   flags: {
     all: boolean({ summary: 'Include all lifted incidents.' }),
-    wait: boolean({ summary: 'First wait for requests from before the lockdown.' }),
+    wait: boolean({ summary: 'First wait for requests that started before the lockdown.' }),
     check: boolean({
-      summary: 'Exit with 3 if a lockdown is not in effect, and with 5 if that was not fully checked.',
+      summary: 'Exit with 3 if a lockdown is not in effect, or 5 if that could not be fully checked.',
     }),
     ...allContextsFlag,
   },

@@ -3,14 +3,15 @@ import { requiredArgument } from '../../src/cli/flags/flags.ts';
 import { stepFlags } from '../../src/cli/incident/incident-flags.ts';
 
 export default defineCommand({
-  summary: 'Tick off a step of a runbook',
-  description: `Records in the audit log that you did a step of a runbook for an incident. incident report \
-and incident timeline show it. Changes nothing on the controller, and checks nothing: it says what you say.`,
+  summary: 'Mark a runbook step as done',
+  description: `Records in the audit log that you completed a runbook step for an incident. It appears in \
+incident report and incident timeline. This changes and checks nothing on the controller. It only records \
+your statement.`,
   examples: [
     'inc-1a2b3c4d --runbook stolen-token --step 2',
     'inc-1a2b3c4d --runbook stolen-token --step 2 --undo',
   ],
-  args: { incident: requiredArgument('The incident id, or its first characters.') },
+  args: { incident: requiredArgument('The incident ID or its first characters.') },
   flags: stepFlags,
   async run({ args, flags }) {
     const runtime = await this.runtime(flags);

@@ -3,8 +3,8 @@ import { timelineFlags } from '../../src/cli/incident/incident-flags.ts';
 
 export default defineCommand({
   summary: 'Show the timeline of a user or a token',
-  description: `Merges three sources in order of time: the controller's activity stream, the audit log of \
-tokenctl, and the dates of the tokens (created, last used, expires). Times are UTC.`,
+  description: `Merges three sources in chronological order: the controller's activity stream, tokenctl's \
+audit log, and the token dates (created, last used, expires). Times are UTC.`,
   examples: ['--user alice --since 7d', '--token 4711 --since 2026-11-01 --format markdown'],
   flags: timelineFlags,
   async run({ flags }) {

@@ -2,8 +2,9 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 
 export default defineCommand({
   summary: 'Validate the configured jobs',
-  description: `Checks schedules, time zones, contexts, directories, rules and recipients without connecting to anything. \
-Exits with 2 if a job is invalid. Warns of credentials that cannot be read here, and of files that cannot be written.`,
+  description: `Checks schedules, time zones, contexts, directories, rules and recipients without connecting \
+to anything. Exits with 2 if a job is invalid. Warns about credentials that cannot be read and files that \
+cannot be written.`,
   examples: ['', '--config ./tokenctl.yaml'],
   async run({ flags }) {
     const runtime = await this.runtime(flags);

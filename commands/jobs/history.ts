@@ -7,13 +7,13 @@ const LIMIT = 50;
 
 export default defineCommand({
   summary: 'List the runs of jobs, newest first',
-  description: `A "lost" run was killed, and another run took over its tick. "skipped" stands for missed \
-ticks that were not run. Use jobs show to see what a run changed.`,
+  description: `A "lost" run was killed, and another run took over. "skipped" means that due times were \
+missed and not made up for. Use jobs show to see what a run changed.`,
   examples: ['--job nightly-sweep', '--state failed --limit 10 --json'],
   flags: {
     job: string({ summary: 'Only runs of this job.', helpValue: 'NAME' }),
     state: option({
-      summary: 'Only runs in this state; repeatable.',
+      summary: 'Only runs in this state (repeatable).',
       options: ['running', 'completed', 'failed', 'interrupted', 'lost', 'skipped'] as const,
       multiple: true,
     })(),

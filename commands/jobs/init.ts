@@ -2,19 +2,22 @@ import { boolean, string } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
 
 export default defineCommand({
-  summary: 'Write a first sweep by answering questions',
-  description: `Asks for the controller, the rules to revoke by, the time and a webhook for notices, where \
-no flag says it, and logs in if there is no context. Writes the job nightly-sweep, shows what it would do \
-now, and prints the commands that start it. Nothing is revoked. If the controller's settings name LDAP \
-servers, it drafts a directory for each (tokenctl docs identity-providers), without the password. On a machine \
-with the Debian or RPM package, root writes /etc/tokenctl/tokenctl.yaml, and a drop-in that hands the \
-secrets to the service.`,
+  summary: 'Configure a nightly sweep',
+  description: `Asks for the controller, the rules that select tokens, the time and a webhook for \
+notifications, unless flags provide them. Logs in if there is no context. Writes the job nightly-sweep, \
+shows what it would do now, and prints the commands to start it. Nothing is revoked. If the controller's \
+settings contain LDAP servers, it drafts a directory for each (see tokenctl docs identity-providers), \
+without the password. If tokenctl was installed from the Debian or RPM package and you run this as root, it \
+writes /etc/tokenctl/tokenctl.yaml and a systemd drop-in that passes the secrets to the service.`,
   examples: ['', '--context production --rules owner-inactive --schedule 02:30 --time-zone Europe/Berlin'],
   flags: {
-    rules: string({ summary: 'The rules of the audit to revoke by, with commas.', helpValue: 'RULES' }),
-    schedule: string({ summary: 'When: HH:MM, or a cron expression.', helpValue: 'WHEN' }),
-    'time-zone': string({ summary: 'The time zone of the schedule, as Europe/Berlin.', helpValue: 'ZONE' }),
-    live: boolean({ summary: 'Revoke, instead of only reporting.' }),
+    rules: string({ summary: 'The audit rules to revoke by, separated by commas.', helpValue: 'RULES' }),
+    schedule: string({ summary: 'The time to run: HH:MM, or a cron expression.', helpValue: 'WHEN' }),
+    'time-zone': string({
+      summary: 'The time zone of the schedule, such as Europe/Berlin.',
+      helpValue: 'ZONE',
+    }),
+    live: boolean({ summary: 'Revoke tokens instead of only reporting them.' }),
   },
   async run({ flags }) {
     const runtime = await this.runtime(flags);

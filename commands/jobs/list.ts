@@ -3,7 +3,7 @@ import { csvFlag } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'List jobs with schedules and last runs',
-  description: 'A job in mode "dry run" only reports what it would do; a "live" job changes its controller.',
+  description: 'A job in "dry run" mode only reports what it would do. A "live" job changes its controller.',
   examples: ['', '--json'],
   flags: csvFlag,
   async run({ flags }) {

@@ -3,10 +3,10 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 
 export default defineCommand({
   summary: 'Create or replace the key that signs checkpoints',
-  description: `Writes the private key to a file with mode 0600 (auditLog.key in the configuration; default: \
-audit.jsonl.key next to the log), and the public key to a file of the same name plus .pub. An entry in the \
-log records the public key. With --rotate, a new key replaces the current one, and both sign the same \
-checkpoint.`,
+  description: `Writes the private key to a file with mode 0600 (auditLog.key in the configuration, by \
+default audit.jsonl.key next to the log), and the public key to a file with the same name plus .pub. The \
+public key is recorded in the log. With --rotate, a new key replaces the current one, and both keys sign the \
+same checkpoint.`,
   examples: ['--name example.org/audit', '--rotate --output handover.txt'],
   flags: keyFlags,
   async run({ flags }) {

@@ -4,23 +4,23 @@ import { count, csvFlag, moment } from '../../src/cli/flags/flags.ts';
 import { instantOf } from '../../src/cli/flags/times.ts';
 
 export default defineCommand({
-  summary: 'List who did what, by the audit log',
-  description: `Prints a sentence for each run of a command, oldest first: who did what where, how it ended, \
-how long it took, and the ticket or the reason. log show RUN has the details of one run. With --raw, prints \
-the entries of the audit log instead.`,
+  summary: 'List changes recorded in the audit log',
+  description: `Prints one sentence for each run of a command, oldest first: who did what and where, how it \
+ended, how long it took, and the ticket or reason. Use log show RUN for the details. With --raw, prints the \
+audit log entries instead.`,
   examples: ['--limit 20', '--operation tokens.revoke --since 7d --json'],
   flags: {
-    raw: boolean({ summary: 'Print the entries instead of runs.' }),
+    raw: boolean({ summary: 'Print entries instead of runs.' }),
     limit: count({ summary: 'Show only the newest N runs or entries.', helpValue: 'N' }),
     operation: string({
-      summary: 'Only runs of this operation, such as tokens.revoke, or tokens for all of its operations.',
+      summary: 'Only runs of this operation, such as tokens.revoke, or of a whole group, such as tokens.',
     }),
-    run: string({ summary: 'Only this run: its UUID, or how it begins.', helpValue: 'RUN' }),
+    run: string({ summary: 'Only this run: its UUID or the first characters.', helpValue: 'RUN' }),
     kind: option({ options: ['intent', 'outcome', 'note'] as const })({
       summary: 'Only entries of this kind.',
       dependsOn: ['raw'],
     }),
-    since: moment({ summary: 'Only runs that ended since a date, or within an age (7d).' }),
+    since: moment({ summary: 'Only runs that ended since this date or within this age (7d).' }),
     ...csvFlag,
   },
   async run({ flags }) {

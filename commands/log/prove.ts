@@ -4,9 +4,9 @@ import { countArgument } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Prove that an entry is in the audit log',
-  description: `The proof can be verified with the entry and the public key, without the log. It has the \
+  description: `The proof can be verified with the entry and the public key, without the log. It uses the \
 format c2sp.org/tlog-proof, which includes the checkpoint. With --output, writes the proof to that file, and \
-the line of the entry to a file of the same name plus .entry.`,
+the entry to a file with the same name plus .entry.`,
   examples: ['17', '17 --checkpoint audit.checkpoint --output entry-17.proof'],
   args: { seq: countArgument({ description: 'The number of the entry.', required: true }) },
   flags: proofFlags,

@@ -2,14 +2,15 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 import { age, dryRunFlag } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
-  summary: 'Close the file of the audit log and start a new one',
-  description: `The closed file is renamed to the numbers of its entries, such as audit.jsonl.1-5000. All \
-files together are one chain. Other processes may keep writing. --remove-older-than removes closed files \
-whose entries are all older and have an outcome. Entries are kept that an open incident needs, or one whose lift \
-left users deactivated: the command says so. An entry records the removal, so that log verify can verify the rest.`,
+  summary: 'Rotate the audit log',
+  description: `The closed file is renamed by its entry numbers, such as audit.jsonl.1-5000. All files \
+together form one chain. Other processes can keep writing. --remove-older-than removes closed files if all \
+of their entries are older and have an outcome. Entries that an open incident needs are kept, and so are \
+those of an incident whose lift left users deactivated. The command says so. The removal is recorded in an \
+entry so that log verify can verify the rest.`,
   examples: ['', '--remove-older-than 2y --dry-run'],
   flags: {
-    'remove-older-than': age({ summary: 'Remove closed files whose entries are all older.' }),
+    'remove-older-than': age({ summary: 'Remove closed files if all of their entries are older.' }),
     ...dryRunFlag,
   },
   async run({ flags }) {

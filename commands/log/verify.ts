@@ -3,16 +3,15 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 
 export default defineCommand({
   summary: 'Verify the hashes of the audit log',
-  description: `Reads the whole log and checks that each entry has the hash of the entry before, so that \
-edited, removed, inserted and reordered entries are found. The hashes cannot show that the end was cut off, \
-that the last entry was edited, or that the whole log was rewritten: for this, give an earlier checkpoint \
-that was kept in another place.
+  description: `Reads the whole log and checks that each entry contains the hash of the previous entry. This \
+detects edited, removed, inserted and reordered entries. Hashes alone cannot show that the end was cut off, \
+that the last entry was edited, or that the whole log was rewritten. To detect this, provide an earlier \
+checkpoint that was stored somewhere else.
 
-With --proof, verifies the proof of one entry instead, without the log: FILE is what log prove --output \
-wrote, and FILE.entry has the entry.`,
-  exitCodes: `Exits with 6 if the log is broken, or if a proof is not of its entry (error.details has the \
-line and the problem), or if a log that is set by a flag, a variable or the configuration file does not \
-exist.`,
+With --proof, verifies the proof of one entry instead, without the log. FILE is the output of log prove \
+--output, and FILE.entry contains the entry.`,
+  exitCodes: `Exits with 6 if the log is broken, if a proof does not match its entry (error.details has the \
+line and the problem), or if a log named by a flag, a variable or the configuration file does not exist.`,
   examples: [
     '',
     '--log-file ./audit.jsonl --json',

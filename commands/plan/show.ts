@@ -5,12 +5,13 @@ import { requiredArgument } from '../../src/cli/flags/flags.ts';
 export default defineCommand({
   summary: 'Show a saved plan and its approval',
   description: `Shows what a plan of tokens revoke, tokens find or incident lockdown (--plan-out) would do, \
-who made it, who approved it, and whether it was applied by the audit log in use. Asks no controller.`,
+who created it, who approved it, and whether it was applied according to the current audit log. Asks no \
+controller.`,
   examples: ['plan.json'],
-  args: { plan: requiredArgument('The file of the plan.') },
+  args: { plan: requiredArgument('The plan file.') },
   flags: {
     'approval-file': string({
-      summary: 'The file of the approval. Default: the file of the plan with .approval added.',
+      summary: 'The approval file. Default: the name of the plan file plus .approval.',
       helpValue: 'FILE',
     }),
   },

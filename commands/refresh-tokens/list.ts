@@ -6,11 +6,11 @@ const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION
 
 export default defineCommand({
   summary: 'List refresh tokens',
-  description: `Needs a database context: the REST API does not list refresh tokens. States: live (can \
-create access tokens), expired (older than REFRESH_TOKEN_EXPIRE_SECONDS; live again if that is raised), \
-orphaned (not revoked, but its access token is deleted, so the controller's own cleanup never removes it) \
-and revoked. Where the setting cannot be read (a gateway, a role without the right), expired ones are listed \
-as live, and stderr says so.`,
+  description: `Requires a database context because the REST API does not list refresh tokens. States: live \
+(can create access tokens), expired (older than REFRESH_TOKEN_EXPIRE_SECONDS, and live again if that is \
+raised), orphaned (not revoked, but its access token is deleted, so the controller's own cleanup never \
+removes it) and revoked. If the setting cannot be read (on a gateway, or without permission), expired tokens \
+are listed as live, and stderr says so.`,
   examples: ['--user alice', '--state orphaned --csv'],
   flags: {
     user: string({ ...SEVERAL, summary: 'Select refresh tokens of this user.', helpValue: 'NAME' }),

@@ -3,11 +3,11 @@ import { dryRunFlag, serviceDatabaseFlags } from '../../src/cli/flags/flags.ts';
 import { report } from '../../src/reports/result.ts';
 
 export default defineCommand({
-  summary: 'Allow local logins again',
-  description: `Use this if the identity provider is unavailable while DISABLE_LOCAL_AUTH is on. It changes \
-the setting in the service's database, so it needs read and write access to it. With PostgreSQL the service \
-may be running and applies the change at once; with the embedded database, stop the service first. The \
-change is recorded in the activity stream. Sessions and tokens that have ended stay ended.`,
+  summary: 'Turn local logins back on',
+  description: `Use this if the identity provider is unavailable while DISABLE_LOCAL_AUTH is on. Changes the \
+setting in the service's database, so it needs read and write access to it. With PostgreSQL, the service can \
+keep running and applies the change immediately. With the embedded database, stop the service first. The \
+change is recorded in the activity stream. Ended sessions and tokens stay ended.`,
   examples: ['', '--database-file /etc/tokenctl/database'],
   /** The service has its own configuration. */
   baseFlags: outputFlags,
@@ -17,8 +17,8 @@ change is recorded in the activity stream. Sessions and tokens that have ended s
     const { data, database, 'database-file': databaseFile, 'dry-run': dryRun = false } = flags;
     const changed = await enableLocalAuth({ data, database, databaseFile, dryRun }, process.env);
     const said = changed
-      ? `Local accounts ${dryRun ? 'would be' : 'are'} on again.`
-      : 'Local accounts were on already.';
+      ? `Local accounts ${dryRun ? 'would be' : 'are'} turned on again.`
+      : 'Local accounts were already on.';
     return report({
       json: {
         dryRun,

@@ -4,26 +4,28 @@ import { inGroup, port, serviceDatabaseFlags } from '../../src/cli/flags/flags.t
 
 export default defineCommand({
   summary: 'Run the automation service',
-  description: `Without --database, the service keeps its data in an embedded database, in a directory that \
-only one process can use. The first start creates the superuser "admin" with the password from the file \
-named by TOKENCTL_ADMIN_PASSWORD_FILE or from TOKENCTL_ADMIN_PASSWORD, or with a random password that is shown \
-once. Pass a database URL with a password in --database-file, TOKENCTL_SERVICE_DATABASE_FILE or \
-TOKENCTL_SERVICE_DATABASE. Prefer files: the operating system shows the environment that a process started with.
+  description: `Without --database, the service stores its data in an embedded database, in a directory that \
+only one process can use. On first start, it creates the superuser "admin". The password comes from the file \
+in TOKENCTL_ADMIN_PASSWORD_FILE or from TOKENCTL_ADMIN_PASSWORD. Otherwise, a random password is shown once. \
+Pass a database URL with a password in --database-file, TOKENCTL_SERVICE_DATABASE_FILE or \
+TOKENCTL_SERVICE_DATABASE. Prefer files because the operating system exposes the environment of running \
+processes.
 
 Secret settings are encrypted with the key in TOKENCTL_SERVICE_SECRET_KEY, or in the file named by \
-TOKENCTL_SERVICE_SECRET_KEY_FILE. The embedded database creates a key if neither is set. Environment \
+TOKENCTL_SERVICE_SECRET_KEY_FILE. If neither is set, a key is created for the embedded database. Environment \
 variables named like single sign-on settings (SOCIAL_AUTH_...) override those settings.
 
-To listen on any address other than loopback, give --tls-cert and --tls-key, or --behind-proxy if a proxy in \
-front handles TLS, and --public-url (or TOKENCTL_SERVICE_PUBLIC_URL) with the address that browsers use. \
-Requests for other names are refused with 421. With --behind-proxy, X-Forwarded headers from private \
-addresses are trusted.
+To listen on an address other than loopback, specify --public-url (or TOKENCTL_SERVICE_PUBLIC_URL) with the \
+address that browsers use. Also specify --tls-cert and --tls-key, or --behind-proxy if a proxy in front \
+handles TLS. Requests for other host names get status 421. With --behind-proxy, X-Forwarded headers from \
+private addresses are trusted.
 
-Jobs run in a sandbox, which needs bubblewrap and user namespaces: without the service's environment, data and \
-network. --jobs-network lets jobs reach hosts and anything else that this machine can reach. Where no sandbox \
-can be made, jobs end in error unless --jobs-as-service runs them as the service.
+Jobs run in a sandbox without access to the service's environment, data and network. The sandbox requires \
+bubblewrap and user namespaces. --jobs-network gives jobs access to hosts and everything else that this \
+machine can reach. If the sandbox is not available, jobs end with an error unless --jobs-as-service runs \
+them as the service.
 
-The service runs until it receives a signal and prints nothing with --json.`,
+The service runs until it receives a signal. It prints nothing with --json.`,
   saysJson: true,
   staysRunning: true,
   examples: [
@@ -70,10 +72,10 @@ The service runs until it receives a signal and prints nothing with --json.`,
         summary: 'Let jobs use the network of this machine, to reach hosts over SSH.',
       }),
       'jobs-local-connection': boolean({
-        summary: 'Let hosts have ansible_connection: local, which runs modules where jobs run.',
+        summary: 'Allow hosts with ansible_connection: local, which runs modules where jobs run.',
       }),
       'jobs-as-service': boolean({
-        summary: 'Run jobs as the user of the service, without a sandbox.',
+        summary: "Run jobs as the service's user, without a sandbox.",
         exclusive: ['jobs-network'],
       }),
     }),

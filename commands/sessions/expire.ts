@@ -3,10 +3,10 @@ import { sessionExpiryFlags } from '../../src/cli/revocation/revocation-flags.ts
 
 export default defineCommand({
   summary: 'End browser sessions',
-  description: `Needs a database context. The plan is shown first; confirm by typing the number of sessions. \
-The users have to log in again. Their tokens stay valid.`,
+  description: `Requires a database context. The plan comes first. To confirm, type the number of sessions. \
+Users have to log in again. Their tokens stay valid.`,
   exitCodes:
-    'Exit code 5: some sessions are left, or may be, or users have logged in again. Exit code 130: interrupted.',
+    'Exit code 5: some sessions remain or may remain, or users have logged in again. Exit code 130: interrupted.',
   examples: ['--user alice --reason "laptop stolen"', '--all --dry-run'],
   flags: sessionExpiryFlags,
   async run({ flags }) {

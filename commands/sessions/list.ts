@@ -4,8 +4,8 @@ import { allContextsFlag, csvFlag } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'List browser sessions',
-  description: `Needs a database context: the REST API does not list sessions. Expired sessions are not \
-listed, and session data is not decoded.`,
+  description: `Requires a database context because the REST API does not list sessions. Expired sessions \
+are not listed, and session data is not decoded.`,
   examples: ['', '--user alice --json'],
   flags: {
     user: string({

@@ -6,13 +6,14 @@ import type { Report } from '../../src/reports/result.ts';
 
 export default defineCommand({
   summary: 'Turn basic authentication on or off',
-  description: `Basic authentication sends a user name and password with each request. Turning it off is \
-refused if this context itself uses a password, unless --rescue-token names a new file: a token with scope \
-write is created in it first, tried, and used for the change. Existing sessions and tokens stay valid.`,
+  description: `Basic authentication sends a user name and password with each request. If this context uses \
+a password, basic authentication cannot be turned off without --rescue-token, which names a new file. The \
+command creates a token with scope write in it, tests it, and uses it for the change. Existing sessions and \
+tokens stay valid.`,
   examples: ['status', 'off --reason "passwords leaked" --ticket SEC-9', 'off --rescue-token ./admin.token'],
   args: {
     state: string({
-      description: 'The new state, or status to show the current one.',
+      description: 'The new state, or status to show the current state.',
       required: true,
       options: ['on', 'off', 'status'],
       ignoreStdin: true,

@@ -4,13 +4,14 @@ import { externalTokensFlags } from '../../src/cli/settings/settings-flags.ts';
 
 export default defineCommand({
   summary: 'Allow or deny tokens for external users',
-  description: `External users log in through an identity provider. Denying stops new tokens only. Existing tokens stay valid \
-unless --revoke-existing is given; the output shows their number. Allowing, and status, say when a directory was last asked who
-has left (tokenctl docs identity-providers).`,
+  description: `External users log in through an identity provider. Denying only prevents new tokens. \
+Existing tokens stay valid unless you use --revoke-existing. The output shows how many there are. The output \
+of allow and status says when a directory was last checked for
+departed users (see tokenctl docs identity-providers).`,
   examples: ['status', 'deny --revoke-existing --dry-run'],
   args: {
     state: string({
-      description: 'The new state, or status to show the current one.',
+      description: 'The new state, or status to show the current state.',
       required: true,
       options: ['allow', 'deny', 'status'],
       ignoreStdin: true,

@@ -3,8 +3,9 @@ import { lifetimeFlags } from '../../src/cli/settings/settings-flags.ts';
 
 export default defineCommand({
   summary: 'Show or set token lifetimes',
-  description: `Without flags, shows all three lifetimes. A lifetime is an age (90d, 12h, 10m) or a number \
-of seconds. Lifetimes that are not given stay unchanged. Existing access tokens keep their expiry date.`,
+  description: `Without flags, shows all three lifetimes. A lifetime is a duration (90d, 12h, 10m) or a \
+number of seconds. Lifetimes that you do not specify stay unchanged. Existing access tokens keep their \
+expiry date.`,
   examples: ['', '--access 90d --refresh 30d --dry-run'],
   flags: lifetimeFlags,
   async run({ flags }) {

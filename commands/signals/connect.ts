@@ -3,17 +3,18 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 import { changeFlags, seconds } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
-  summary: 'Create a stream of security events and try it',
-  description: `Reads /.well-known/ssf-configuration of a transmitter of the section "signals", compares its \
-issuer and keys with the configuration, creates the stream unless it exists, has a verification event sent, \
-and waits until that is recorded. For a pushed stream, tokenctl signals serve has to run; a polled stream is \
-polled. Tokens come from the files that the configuration names. If the stream has another audience or \
-address than the configuration, it says which: correct it and run this again.`,
-  exitCodes: 'Exit code 5: the stream exists, and no event of it was verified yet.',
+  summary: 'Create and test a security event stream',
+  description: `Reads /.well-known/ssf-configuration of a transmitter in the "signals" section, compares its \
+issuer and keys with the configuration, creates the stream if it does not exist, requests a verification \
+event, and waits until it is recorded. For a push stream, tokenctl signals serve must be running. A poll \
+stream is polled by this command. Tokens come from the files named in the configuration. If the audience or \
+address of the stream differs from the configuration, the command says so. Correct it and run the command \
+again.`,
+  exitCodes: 'Exit code 5: the stream exists, but no event from it has been verified yet.',
   examples: ['https://idp.example.com --dry-run', 'https://idp.example.com --wait 120'],
   args: {
     issuer: textArgument({
-      description: 'The issuer of the transmitter: an https address.',
+      description: "The transmitter's issuer: an https address.",
       required: true,
       ignoreStdin: true,
     }),

@@ -3,13 +3,13 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 import { changeFlags } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
-  summary: 'Delete the stream of a transmitter',
-  description: `Deletes the stream of security events at its transmitter, which then sends no further \
-events. Recorded events stay, and what waits is carried out.`,
+  summary: "Delete a transmitter's event stream",
+  description: `Deletes the event stream at its transmitter, which then sends no more events. Recorded \
+events are kept, and pending events are still processed.`,
   examples: ['corporate --dry-run'],
   args: {
     transmitter: textArgument({
-      description: 'The name of the transmitter in the configuration.',
+      description: "The transmitter's name in the configuration.",
       required: true,
       ignoreStdin: true,
     }),

@@ -3,13 +3,13 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 import { changeFlags } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
-  summary: 'End a held security event without an act',
-  description: `Dismisses an event that is held: nothing is done for it, now or when it is sent again. The \
-audit log has who dismissed it, and why.`,
+  summary: 'Dismiss a held event',
+  description: `Dismisses a held event. Nothing is done for it, even if it is sent again. The audit log \
+records who dismissed it and why.`,
   examples: ['1f0c9a2b77de --reason "a test of the provider"'],
   args: {
     id: textArgument({
-      description: 'The id of the event, or its first digits.',
+      description: 'The event ID or its first digits.',
       required: true,
       ignoreStdin: true,
     }),

@@ -4,8 +4,8 @@ import { count, csvFlag } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'List received security events',
-  description: `Lists the events in the queue, newest first: who sent them, whom they are about, and what \
-came of them. Held events wait for signals release or signals dismiss.`,
+  description: `Lists the events in the queue, newest first, with their sender, subject and outcome. Use \
+signals release or signals dismiss for held events.`,
   examples: ['--state held', '--transmitter corporate --json'],
   flags: {
     state: option({
@@ -13,8 +13,8 @@ came of them. Held events wait for signals release or signals dismiss.`,
       multiple: true,
       multipleNonGreedy: true,
     })({ summary: 'List events in this state.' }),
-    transmitter: string({ summary: 'List events of this transmitter.', helpValue: 'NAME' }),
-    limit: count({ summary: 'List at most this many. Default: 100.', helpValue: 'N' }),
+    transmitter: string({ summary: 'List events from this transmitter.', helpValue: 'NAME' }),
+    limit: count({ summary: 'List at most this many events. Default: 100.', helpValue: 'N' }),
     ...csvFlag,
   },
   async run({ flags }) {

@@ -4,15 +4,15 @@ import { auditFlags } from '../../src/cli/token-audit/audit-flags.ts';
 
 export default defineCommand({
   summary: 'Audit tokens against the policy',
-  description: `Checks tokens and, without a selection, also applications, refresh tokens and settings. \
-Rules, parameters, severities and exceptions come from the policy section of the configuration, or from \
---policy. See tokenctl docs policy for all rules, or --explain for one.
+  description: `Rules, parameters, severities and exceptions come from the policy section of the \
+configuration, or from --policy. Rules, parameters, severities and exceptions come from the policy section \
+of the configuration, or from --policy. See tokenctl docs policy for all rules, or --explain for one.
 
-The table shows the first findings of each rule, the worst rules first, of the severity medium or above \
-(with --rule: of all severities); --list shows one table of all. The other formats have all findings. \
---min-severity applies to every format; the numbers and --fail-on always count all. With --baseline, the \
-report has how many findings are new, known and fixed; CSV and SARIF have a row with its state for each of \
-them.`,
+The table shows the first findings of each rule with severity medium or above (all severities with --rule), \
+highest severity first. --list shows all findings in one table. The other formats include all findings. \
+--min-severity applies to every format. The counts and --fail-on always include all findings. With \
+--baseline, the report shows how many findings are new, known and fixed. CSV and SARIF have a row with the \
+state of each finding.`,
   exitCodes: 'Exit code 3: there are findings at or above --fail-on.',
   examples: [
     '',

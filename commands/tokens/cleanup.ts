@@ -3,13 +3,13 @@ import { cleanupFlags } from '../../src/cli/revocation/revocation-flags.ts';
 
 export default defineCommand({
   summary: 'Delete expired tokens',
-  description: `Deletes expired access tokens. Over a database connection it also deletes expired \
-authorization codes, and refresh tokens that are expired, that were revoked some time ago, or that are \
-orphaned: not revoked, but without an access token, so the controller's own cleanup never removes them. An \
-expired access token is kept while its refresh token can be used. The plan is shown first; confirm by typing \
-the number of rows.`,
+  description: `Deletes expired access tokens. Over a database connection, it also deletes expired \
+authorization codes, and refresh tokens that are expired, were revoked some time ago, or are orphaned: not \
+revoked, but without an access token, so the controller's own cleanup never removes them. An expired access \
+token is kept as long as its refresh token can be used. The plan comes first. To confirm, type the number of \
+rows.`,
   exitCodes:
-    'Exit code 5: some tokens are left, or this account does not see all of them. Exit code 130: interrupted.',
+    'Exit code 5: some tokens remain, or this account cannot see all of them. Exit code 130: interrupted.',
   examples: ['--dry-run', '--keep-revoked-for 90d --limit 100000 --yes'],
   flags: cleanupFlags,
   async run({ flags }) {

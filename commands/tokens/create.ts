@@ -4,13 +4,14 @@ import { age, changeFlags } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Create a personal access token',
-  description: `The token goes into a new file that only you can read. It is never printed or logged. You \
-can use the file as the credential of a context: context add NAME --url URL --token-file FILE. Over REST the \
-token belongs to you; over a database connection, name its user with --user.
+  description: `The token is written to a new file that only you can read. It is never printed or logged. \
+You can use the file as a context's credential: context add NAME --url URL --token-file FILE. Over REST, the \
+token belongs to you. Over a database connection, specify its user with --user.
 
-Its lifetime is that of the settings. --for ends it earlier: a database stores the end, and so does tokenctl's own service; another REST API takes none, so that a lease is \
-recorded in the audit log, and the job lease-end revokes the token then (tokenctl docs short-lived-tokens). Only a database \
-context takes --expires, which may also be later.`,
+Its lifetime comes from the controller's settings. --for ends it earlier. A database and tokenctl's own \
+service store the end time. Other REST APIs do not accept one, so a lease is recorded in the audit log, and \
+the job lease-end revokes the token (see tokenctl docs short-lived-tokens). Only a database context accepts \
+--expires, which may also be later.`,
   examples: [
     '--scope read --description "nightly report" --output ./report.token',
     '--scope write --for 6h --output ./admin.token --yes --ticket OPS-17',
@@ -21,17 +22,17 @@ context takes --expires, which may also be later.`,
       summary: 'The scope of the token. The scope write includes read.',
       required: true,
     }),
-    output: string({ summary: 'The new file for the token.', required: true, helpValue: 'FILE' }),
+    output: string({ summary: 'The new file to write the token to.', required: true, helpValue: 'FILE' }),
     user: string({
-      summary: 'The user to create the token for. Over REST, it is always you.',
+      summary: 'The user to create the token for. Over REST, this is always you.',
       helpValue: 'NAME',
     }),
-    description: string({ summary: 'The description of the token.', helpValue: 'TEXT' }),
+    description: string({ summary: 'A description of the token.', helpValue: 'TEXT' }),
     for: age({
-      summary: 'End the token after this time (6h), at most the lifetime of the settings.',
+      summary: 'End the token after this time (6h), at most the configured lifetime.',
       exclusive: ['expires'],
     }),
-    expires: age({ summary: 'How long the token is valid (90d). Needs a database context.' }),
+    expires: age({ summary: 'How long the token is valid (90d). Requires a database context.' }),
     ...changeFlags,
   },
   async run({ flags }) {

@@ -11,17 +11,18 @@ import { snapshotFlags } from '../../src/cli/tokens/token-flags.ts';
 const IDLE_DAYS = 90;
 
 export default defineCommand({
-  summary: 'Show how the tokens changed since a snapshot',
-  description: `Compares two files of tokens snapshot, or one with now: which tokens are new or gone, may \
-write now, were used for the first time, or were not used for a while. With now, give the selection of the \
-snapshot again. The last use is known over a database connection only.`,
+  summary: 'Show token changes since a snapshot',
+  description: `Compares two files created with tokens snapshot, or one file with the current state. Shows \
+which tokens are new or gone, gained write access, were used for the first time, or have become idle. To \
+compare with the current state, use the same selection as the snapshot. The last use is only known over a \
+database connection.`,
   examples: ['2026-q3.json 2026-q4.json', '2026-q4.json', 'write-tokens.json --scope write --idle-for 30d'],
   args: {
-    before: requiredArgument('The file of the earlier snapshot.'),
-    after: optionalArgument('The file of the later snapshot. Default: the tokens as they are now.'),
+    before: requiredArgument('The earlier snapshot file.'),
+    after: optionalArgument('The later snapshot file. Default: the current tokens.'),
   },
   flags: {
-    'idle-for': age({ summary: `How long an idle token was not used. Default: ${IDLE_DAYS}d.` }),
+    'idle-for': age({ summary: `How long a token must be unused to count as idle. Default: ${IDLE_DAYS}d.` }),
     ...snapshotFlags,
   },
   async run({ args, flags }) {

@@ -4,21 +4,22 @@ import { leakedFlags } from '../../src/cli/revocation/revocation-flags.ts';
 
 export default defineCommand({
   summary: 'Find and revoke leaked tokens',
-  description: `Reads a file, or standard input for -, and looks for token values in its lines, with any text around \
-them, also behind colors and escapes, and in base64, hexadecimal digits and lists of bytes. Reports of gitleaks (JSON, SARIF), TruffleHog \
-(--json), GitHub secret scanning (alerts of the REST API) and others are recognized, and each token is \
-listed with the file, line and commit of the report. Masked and hashed secrets are counted as not \
-checked. Over a database connection, values are found by their hash. Over REST, each value that has the \
-form of the controller's tokens (30 letters and digits) is sent to it; values of other forms, which may be \
-secrets of other systems, are only counted. The controller cannot check refresh tokens. On controller 24.6.1 \
-that leaves no trace, and is enough for the only token of its owner. To tell several tokens of one owner \
-apart, one request sets the last use: the last uses before are read first (unknown if the owner has more \
-than 200 tokens), and the audit log records the use, before and after. So a later run needs no other, and \
-incident timeline does not take it for the owner's. A dry run does not send that request, and lists the \
-tokens that the value may be. Values are never printed, stored or logged, and are sent only to the target. \
-Tokens are identified by id, owner and fingerprint.`,
+  description: `Reads a file, or standard input for -, and searches its lines for token values. Values may \
+be surrounded by any text, follow color codes and escapes, or be encoded in base64, hexadecimal digits or \
+lists of bytes. Recognizes reports from gitleaks (JSON, SARIF), TruffleHog (--json), GitHub secret scanning \
+(alerts of the REST API) and others, and lists each token with the file, line and commit from the report. \
+Masked and hashed secrets are counted as not checked. Over a database connection, values are found by their \
+hash. Over REST, each value that looks like a controller token (30 letters and digits) is sent to the \
+controller. Other values, which may be secrets of other systems, are only counted. The controller cannot \
+check refresh tokens. On controller 24.6.1, this leaves no trace and is enough if the owner has only one \
+token. To distinguish several tokens of one owner, one more request updates the last use of the token. The \
+previous last uses are read first (unknown if the owner has more than 200 tokens), and the audit log records \
+the times before and after. Later runs therefore need no further request, and incident timeline does not \
+attribute the use to the owner. A dry run does not send that request. It lists the tokens that may match the \
+value. Values are never printed, stored or logged, and are sent only to the target. Tokens are identified by \
+id, owner and fingerprint.`,
   exitCodes:
-    'Exit code 5: with --revoke, a live token is left; or the input hides secrets, which were not checked.',
+    'Exit code 5: with --revoke, a live token remains; or the input contains hidden secrets, which were not checked.',
   examples: [
     'git log -p | <%= config.bin %> <%= command.id %> --leaked -',
     'gitleaks git --report-format json --report-path - | <%= config.bin %> <%= command.id %> --leaked - --revoke',

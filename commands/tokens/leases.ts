@@ -6,11 +6,13 @@ import type { Result } from '../../src/reports/result.ts';
 
 export default defineCommand({
   summary: 'List, extend or end the leases of tokens',
-  description: `A lease is an end that tokenctl gives a token which the controller itself would accept for longer: tokens create --for and exec make \
-them. It is in the audit log. The job lease-end revokes the token then; without the job, --due does. A lease is of the controller, \
-whatever context it was made in. --extend changes nothing on the controller, but for the row of a token that a sunset over a database wrote; where the configuration requires approvals, the lease of a sunset is \
-extended with a plan that a second person approves (--plan-out, plan approve, --plan). See tokenctl docs short-lived-tokens.`,
-  exitCodes: 'Exit code 5: some tokens were not revoked, or that could not be verified.',
+  description: `A lease is an end time that tokenctl sets for a token that the controller itself would \
+accept longer. tokens create --for and exec create leases. Leases are recorded in the audit log. The job \
+lease-end revokes the token at that time. Without the job, use --due. A lease belongs to the controller, \
+regardless of the context that created it. --extend does not change the controller, except for the database \
+row of a token with a sunset. If the configuration requires approvals, extending a sunset lease requires a \
+plan that a second person approves (--plan-out, plan approve, --plan). See tokenctl docs short-lived-tokens.`,
+  exitCodes: 'Exit code 5: some tokens were not revoked, or the revocation could not be verified.',
   examples: [
     '',
     '--all --json',

@@ -4,18 +4,21 @@ import { listFlags } from '../../src/cli/tokens/token-flags.ts';
 
 export default defineCommand({
   summary: 'List tokens',
-  description: `Without a selection, lists all tokens that you may see. Different flags narrow the \
-selection; a repeated flag widens it. In names, * stands for any characters and ? for one; put a backslash \
-before them for the character itself.
+  description: `Without a selection, lists all tokens that you can see. Different flags narrow the \
+selection; a repeated flag widens it. In names, * stands for any characters and ? for one. Put a backslash \
+before them to match the character itself.
 
---organization and --team select by the owner: its members and administrators, through their own roles. Who only administers the organization of a team, or has a role by another team, is not of the team. A team that shares its name is ORGANIZATION/TEAM. --count-by organization or team counts a token for each that its owner is of.
+--organization and --team select by owner: the members and administrators, based on their direct roles. \
+Users who only administer the team's organization, or have a role through another team, are not included. If \
+several teams share a name, use ORGANIZATION/TEAM. --count-by organization or team counts a token once for \
+each organization or team of its owner.
 
---finding takes every rule about access tokens, and rules about users, \
-applications and days for their tokens (see tokenctl docs policy).
+--finding accepts every rule about access tokens, and rules about users, applications and days for their \
+tokens (see tokenctl docs policy).
 
-The REST API of a controller selects by the last use, but does not show it. --last-used, or the column or \
-order last_used, reads the day for up to 10,000 tokens, with about two requests for each day on which one of \
-them was last used.`,
+A controller's REST API can select by last use, but does not show it. --last-used, or the column or sort \
+order last_used, reads the day for up to 10,000 tokens. This takes about two requests for each day on which \
+one of them was last used.`,
   examples: [
     "--user 'ci-*' --not-user ci-legacy",
     '--never-expires --count-by user',

@@ -5,17 +5,22 @@ import type { MigrationJson } from '../../src/cli/migration/migration-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
 export default defineCommand({
-  summary: "Replace a controller's tokens by those of its gateway",
-  description: `From version 2.7 of the platform on, only its gateway issues tokens, by the vendor's documentation: those of a controller stop. This \
-lists the living tokens of the controller, whether each owner has an account on the gateway (by the platform's id of the user where both show \
-it, otherwise by name), which applications have no twin there, and what was used within --used-within. --dry-run changes nothing.
+  summary: 'Replace controller tokens with gateway tokens',
+  description: `According to the vendor's documentation, from platform version 2.7 on, only the gateway \
+issues tokens, and controller tokens stop working. Lists the controller's live tokens, whether each owner \
+has an account on the gateway (by the platform's user ID where both show it, otherwise by name), which \
+applications have no counterpart there, and which tokens were used within --used-within. --dry-run changes \
+nothing.
 
-With --store or --output-dir, makes a token on the gateway for each personal token that is in use, with the same scope, and puts its value \
-there; {consumer} in the place of a store is migrated-CONTROLLER-ID: the beginning of the controller's INSTALL_UUID, and the id of the old token. That needs a database context of the gateway. The old \
-tokens stay. The audit log has which token took the place of which: run it again to go on, with the same store.
+With --store or --output-dir, creates a gateway token with the same scope for each personal token in use, \
+and stores its value. {consumer} in the path of a store is migrated-CONTROLLER-ID: the start of the \
+controller's INSTALL_UUID and the ID of the old token. This requires a database context of the gateway. The \
+old tokens are kept. The audit log records which token replaced which. To continue, run the command again \
+with the same store.
 
---finish revokes, as tokens revoke does, the old tokens whose new one was used and that were not used for --quiet. See docs/runbooks/upgrade-to-2.7.md.`,
-  exitCodes: 'Exit code 5: some tokens got no new one, or were not revoked. Exit code 130: interrupted.',
+--finish revokes old tokens, as tokens revoke does, if their replacement has been used and they have not \
+been used for --quiet. See docs/runbooks/upgrade-to-2.7.md.`,
+  exitCodes: 'Exit code 5: some tokens were not replaced or not revoked. Exit code 130: interrupted.',
   examples: [
     '--from production-db --to gateway-db --dry-run',
     '--from production-db --to gateway-db --used-within 180d --dry-run --csv',

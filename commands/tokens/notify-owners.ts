@@ -2,14 +2,14 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 import { ownerNoticeFlags } from '../../src/cli/token-audit/audit-flags.ts';
 
 export default defineCommand({
-  summary: 'Tell owners by mail about their tokens',
-  description: `Sends each owner one mail about tokens that expire soon, and tokens that tokenctl revoked, \
-by the section ownerNotices of the configuration: mail server, sender, thresholds, who is left out, \
-templates (tokenctl docs configuration). The addresses come from the controller. Owners without a usable address \
-are listed. The audit log records each mail before it is sent, without the address, so that nothing is told \
-twice, also by the job owner-notices. An address that the mail server refuses for good is not tried again \
-for the same tokens. Confirm by typing the number of owners.`,
-  exitCodes: 'Exit code 5: some mails were not sent. Exit code 130: interrupted.',
+  summary: 'Email owners about their tokens',
+  description: `Sends each owner one email about tokens that expire soon and tokens that tokenctl revoked. \
+The ownerNotices section of the configuration sets the mail server, sender, thresholds, exclusions and \
+templates (see tokenctl docs configuration). The addresses come from the controller. Owners without a usable \
+address are listed. The audit log records each email before it is sent, without the address, so that no \
+owner is notified twice, including by the job owner-notices. An address that the mail server permanently \
+rejects is not tried again for the same tokens. To confirm, type the number of owners.`,
+  exitCodes: 'Exit code 5: some emails were not sent. Exit code 130: interrupted.',
   examples: ['--dry-run', '--dry-run --show alice', '--at-most 50 --yes'],
   flags: ownerNoticeFlags,
   async run({ flags }) {

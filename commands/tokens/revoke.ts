@@ -4,24 +4,28 @@ import { revocationSelection, revokeFlags } from '../../src/cli/revocation/revoc
 
 export default defineCommand({
   summary: 'Revoke tokens',
-  description: `Shows a plan, asks for confirmation, revokes, and verifies the result. Confirm by typing the \
-number of access tokens. Over a database connection, refresh tokens are revoked as well: those that belong \
-to the access tokens, expired and orphaned ones of the selected users and applications, and their \
-authorization codes. Over REST this is not possible: what the context that databaseContext names lists of them, and of sessions, is in the plan and in the result. Each change is recorded in the audit log before it is \
-made. Ctrl-C begins nothing further, and records what is in flight; over REST that takes about a second. Run \
-the same command again to finish; tokens that are already revoked count as unchanged.
+  description: `Shows a plan, asks for confirmation, revokes the tokens, and verifies the result. To \
+confirm, type the number of access tokens. Over a database connection, this also revokes the refresh tokens \
+of these access tokens, the selected users' and applications' expired and orphaned refresh tokens, and their \
+authorization codes. This is not possible over REST. If databaseContext is configured, the plan and the \
+result list the refresh tokens, authorization codes and sessions seen in that context. Each change is \
+recorded in the audit log before it is made. Ctrl-C starts nothing new and records in-flight changes. Over \
+REST, this takes about a second. Run the same command again to finish. Tokens that are already revoked count \
+as unchanged.
 
---plan-out saves the plan to a file: tokens by id with owner, application, creation and fingerprint, who \
-made it when for which controller, and a digest; no secrets. --plan applies exactly that. It refuses a plan \
-that was edited, that is of another controller, or in which an id now belongs to another token (exit code \
-2); tokens that are gone are listed.
+--plan-out saves the plan to a file: token IDs with owner, application, creation time and fingerprint; who \
+created the plan, when, and for which controller; and a digest. The file contains no secrets. --plan applies \
+exactly that plan. A plan is refused (exit code 2) if it was edited, belongs to another controller, or \
+contains an ID that now belongs to another token. Tokens that no longer exist are listed.
 
---organization and --team mean the members and administrators at the time of the plan, through their own roles (see tokens list). They need an account that sees all tokens and users.
+--organization and --team mean the members and administrators at the time of the plan, based on their direct \
+roles (see tokens list). They require an account that sees all tokens and users.
 
-Where the configuration requires a second person to approve (see tokenctl docs configuration), more tokens than one \
-person may revoke need a plan that another person approved with plan approve. Both are in the audit log.`,
-  exitCodes: `Exit code 5: some tokens are left, or the selection is not empty: it is listed again after the \
-revocation, over the REST API as well, and new tokens and sessions are counted. Exit code 130: interrupted.`,
+If the configuration requires a second person to approve (see tokenctl docs configuration), revoking more \
+tokens than one person is allowed to revoke requires a plan that someone else approved with plan approve. \
+Both are recorded in the audit log.`,
+  exitCodes: `Exit code 5: some tokens remain, or new tokens or sessions match the selection, which is \
+listed again after the revocation, also over the REST API. Exit code 130: interrupted.`,
   examples: [
     '--user alice --dry-run',
     '--unused-for 90d --reason "quarterly clean-up" --ticket OPS-17',

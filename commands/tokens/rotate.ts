@@ -4,16 +4,16 @@ import { rotationFlags } from '../../src/cli/tokens/token-flags.ts';
 
 export default defineCommand({
   summary: 'Replace a personal access token',
-  description: `Creates a token of the same owner, scope and description in a new file that only you can \
-read, tries it, and revokes the old one. If the new token does not work, the old one stays. With --grace, \
-both are valid for that time: the command waits, and Ctrl-C leaves the old token valid. Over REST you can \
-rotate your own tokens, also the one that this context uses; over a database connection, those of any user: \
-there the new token is verified in the database, not tested against the API. A token of an application comes from that application and \
-cannot be rotated here.
+  description: `Creates a token with the same owner, scope and description in a new file that only you can \
+read, tests it, and revokes the old token. If the new token does not work, the old token stays valid. With \
+--grace, both tokens are valid for that time. The command waits, and Ctrl-C leaves the old token valid. Over \
+REST, you can rotate your own tokens, including the one that this context uses. Over a database connection, \
+you can rotate any user's tokens; the new token is then verified in the database, not tested against the \
+API. A token of an application is issued by that application and cannot be rotated here.
 
-With --consumer, does now what a job of the kind rotation does when it is time: creates the token, tries it, writes it \
-to the store of the consumer, reads it back, and has the overlap of the old one begin.`,
-  exitCodes: 'Exit code 5: the old token is still valid. Exit code 130: interrupted while it waited.',
+With --consumer, does now what a rotation job does on schedule: creates the token, tests it, writes it to \
+the consumer's store, reads it back, and starts the overlap period of the old token.`,
+  exitCodes: 'Exit code 5: the old token is still valid. Exit code 130: interrupted during the wait.',
   examples: [
     '4711 --output ./new.token',
     '4711 --output ./new.token --grace 10m --yes --ticket OPS-17',
@@ -21,7 +21,7 @@ to the store of the consumer, reads it back, and has the overlap of the old one 
     '--consumer deploy --adopt 4711',
   ],
   args: {
-    id: countArgument({ description: 'The id of the token to replace; none with --consumer.' }),
+    id: countArgument({ description: 'The ID of the token to replace. Omit it with --consumer.' }),
   },
   flags: rotationFlags,
   async run({ args, flags }) {

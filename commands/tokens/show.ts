@@ -5,7 +5,7 @@ import { countArgument } from '../../src/cli/flags/flags.ts';
 export default defineCommand({
   summary: 'Show a token, its owner and its findings',
   description:
-    'Never shows the value of the token. tokenctl tokens trace also shows its history, and works for deleted tokens.',
+    'Never shows the value of the token. Use tokenctl tokens trace to see its history, or to look up a deleted token.',
   examples: ['4711'],
   args: { id: countArgument({ description: 'The token id.', required: true }) },
   flags: {

@@ -3,10 +3,10 @@ import { instantFor, requiredArgument, selectionOrAllFrom } from '../../src/cli/
 import { snapshotFlags } from '../../src/cli/tokens/token-flags.ts';
 
 export default defineCommand({
-  summary: 'Save the tokens to a file, to compare later',
-  description: `Saves the selected tokens, without a selection all of them, to a new file that only you can \
-read: owner, application, scope, description and times, never the value. tokens diff compares it with a later \
-one, or with now.`,
+  summary: 'Save a snapshot of tokens for comparison',
+  description: `Saves the selected tokens, or all tokens, to a new file that only you can read. The file \
+contains the owner, application, scope, description and times, but never the value. Use tokens diff to \
+compare it with a later snapshot or the current state.`,
   examples: ['2026-q4.json', '--scope write write-tokens.json'],
   args: { output: requiredArgument('The new file.') },
   flags: snapshotFlags,

@@ -4,13 +4,17 @@ import type { SunsetJson, SunsetUndoJson } from '../../src/cli/sunset/sunset-flo
 import type { Result } from '../../src/reports/result.ts';
 
 export default defineCommand({
-  summary: 'Give tokens an end that have none',
-  description: `Plans an end for each personal token that never expires, or lives longer than --max-lifetime: a lease, as tokens create \
---for makes one, and over a database also an earlier expiry in its row, so that the controller refuses it then. The ends are spread over --over: all tokens of an owner end on one day, those that are not used come first, and none \
-end on a weekend. Exceptions of the policy rule never-expires are left. Mails to owners (tokens notify-owners, the job owner-notices) name \
-the day. The job lease-end revokes the tokens then; until that day, --undo takes the end back, with the old expiry, and tokens leases --extend moves it. Over REST, \
-nothing changes on the controller before. tokens leases --sunset counts what is left by weeks, and names what is still in use.`,
-  exitCodes: 'Exit code 130: interrupted; run it again to go on.',
+  summary: 'Set an end date for permanent tokens',
+  description: `Plans an end date for each personal token that never expires or lives longer than \
+--max-lifetime. Each token gets a lease, as with tokens create --for. Over a database connection, its expiry \
+date is also changed, so that the controller rejects the token after it. The end dates are spread over \
+--over. All tokens of an owner end on the same day, unused tokens come first, and no token ends on a \
+weekend. Exceptions to the policy rule never-expires are skipped. Emails to owners (tokens notify-owners, \
+the job owner-notices) state the date. The job lease-end revokes the tokens on that date. Until then, --undo \
+removes the end date and restores the old expiry, and tokens leases --extend postpones it. Over REST, \
+nothing changes on the controller before that date. tokens leases --sunset shows the remaining tokens by \
+week, and which are still in use.`,
+  exitCodes: 'Exit code 130: interrupted. Run the command again to continue.',
   examples: [
     '--dry-run',
     '--over 90d --per-day 50 --reason "no permanent tokens" --ticket SEC-12',

@@ -12,11 +12,11 @@ const { id: _id, ...selection } = selectorFlags;
 
 export default defineCommand({
   summary: 'Show the history of a token',
-  description: `Combines the token list, the activity stream (the token, and what its owner changed since it \
-was created) and the audit log entries that name the token. By its id it also works for a deleted token. \
-With a selection instead of an id, shows up to 20 tokens.`,
+  description: `Combines the token list, the activity stream (events about the token, and its owner's \
+changes since it was created) and the audit log entries that name the token. With an ID, it also works for a \
+deleted token. With a selection instead of an ID, shows up to 20 tokens.`,
   examples: ['4711', '4711 --json', '--user alice --finding never-used'],
-  args: { id: countArgument({ description: 'The token id. Leave it out to select tokens by flags.' }) },
+  args: { id: countArgument({ description: 'The token id. Omit it to select tokens with flags.' }) },
   flags: { ...selection, ...findingPolicyFlag },
   async run({ flags, args }) {
     const { requireOneSelection, traceFlow, traceSelectedFlow } = await import(

@@ -4,19 +4,19 @@ import { allContextsFlag, csvFlag } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'List users',
-  description: 'Lists the users that you may see, with state, role, identity provider and last login.',
+  description: 'Lists the users that you can see, with state, role, identity provider and last login.',
   examples: ['--inactive --tokens', "--user 'ci-*' --csv"],
   flags: {
     user: string({
-      summary: "List this user; * and ? match any: 'ci-*'.",
+      summary: "List this user. * and ? are wildcards: 'ci-*'.",
       multiple: true,
       multipleNonGreedy: true,
       helpValue: 'NAME',
     }),
-    inactive: boolean({ summary: 'List deactivated users only.' }),
+    inactive: boolean({ summary: 'List only deactivated users.' }),
     superuser: boolean({ summary: 'List superusers only.' }),
-    external: boolean({ summary: 'List users from an identity provider only.' }),
-    tokens: boolean({ summary: 'Count the access tokens of each user: reads all tokens.' }),
+    external: boolean({ summary: 'List only users from an identity provider.' }),
+    tokens: boolean({ summary: 'Count the access tokens of each user. Reads all tokens.' }),
     ...csvFlag,
     ...allContextsFlag,
   },

@@ -3,21 +3,22 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, changeFlags, goneFlag, localFlags } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
-  summary: 'Offboard a user, or all departed users of a directory',
-  description: `Ends all access of a user: deactivates the account if your account may do so, revokes access \
-tokens, and ends sessions. Over a database connection it revokes refresh tokens and deletes authorization \
-codes as well. Then it reads again which ways in are closed, and says which ones this context cannot check. \
-First it shows what the user has; to confirm, type the user's name. It refuses to offboard the user that it \
-logs in as. Running it again is safe.
+  summary: 'Offboard a user or all departed users',
+  description: `Ends all access of a user: deactivates the account if you have permission, revokes access \
+tokens, and ends sessions. Over a database connection, it also revokes refresh tokens and deletes \
+authorization codes. It then checks which access paths are closed, and lists those that this context cannot \
+check. The plan comes first. To confirm, type the user name. It refuses to offboard the user that it is \
+logged in as. Running it again is safe.
 
-A controller does not deactivate users over its REST API: there, --reset-password, --strip-roles and \
---end-applications end the access of a local user. What stays possible is listed.
+Controllers cannot deactivate users over the REST API. There, use --reset-password, --strip-roles and \
+--end-applications to end a local user's access. Access that stays possible is listed.
 
-With --gone, a directory of the configuration says who has left: users whom it lists as disabled, and users \
-with an account of it that it does not list. The plan names the evidence for each. Who matches several \
-users, no one, or by mail address only is listed and stays. Local users, the caller, the last superusers and \
-exceptions stay. An empty, incomplete or suddenly smaller answer ends it before anything is done.`,
-  exitCodes: 'Exit code 5: some access is left, or was not checked. Exit code 130: interrupted.',
+With --gone, a configured directory determines who has left: users that it lists as disabled, and users with \
+an account from it that it no longer lists. The plan shows the evidence for each user. Entries that match \
+several users, no user, or a user by email address only are listed but not acted on. Local users, your own \
+account, the last superusers and exceptions are skipped. If the directory's answer is empty, incomplete or \
+suddenly smaller, the command stops before it changes anything.`,
+  exitCodes: 'Exit code 5: some access remains or was not checked. Exit code 130: interrupted.',
   examples: [
     'alice --dry-run',
     'alice --reason "left the company" --ticket HR-112',
@@ -30,7 +31,7 @@ exceptions stay. An empty, incomplete or suddenly smaller answer ends it before 
     const { gone } = flags;
     if ((args.user === undefined) === (gone === undefined)) {
       const { TokenctlError } = await import('@tokenctl/common/errors.ts');
-      throw new TokenctlError('usage', 'Give either a user or --gone with the name of a directory');
+      throw new TokenctlError('usage', 'Specify either a user or --gone with the name of a directory');
     }
     if (args.user !== undefined) {
       const users = [args.user];

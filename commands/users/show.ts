@@ -2,9 +2,10 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 import { requiredArgument } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
-  summary: 'Show a user with tokens and sessions',
-  description: `Shows state, role, identity provider, last login, last change by the activity stream, and \
-the number of access tokens; in a database context also of refresh tokens and sessions. Over REST these are read in the context that databaseContext names, if it answers within five seconds.`,
+  summary: "Show a user's tokens and sessions",
+  description: `Shows the state, role, identity provider, last login, last change in the activity stream, \
+and number of access tokens. In a database context, it also shows the number of refresh tokens and sessions. \
+Over REST, these numbers come from the context in databaseContext, if it answers within five seconds.`,
   examples: ['alice'],
   args: { name: requiredArgument('The name of the user.') },
   async run({ args, flags }) {

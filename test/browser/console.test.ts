@@ -253,8 +253,8 @@ describe.skipIf(chromium === null)('the console', () => {
     await dialog
       .getByText('Not through this context: it takes a database context', { exact: false })
       .waitFor();
-    expect(await dialog.getByLabel("End the users' sessions as well").isDisabled()).toBe(true);
-    expect(await dialog.getByLabel('Leave refresh tokens alive').isDisabled()).toBe(true);
+    expect(await dialog.getByLabel("Also end the users' sessions").isDisabled()).toBe(true);
+    expect(await dialog.getByLabel('Keep refresh tokens valid').isDisabled()).toBe(true);
     expect(await barriers(page, 'minor')).toEqual([]);
     await dialog.getByRole('button', { name: 'Plan', exact: true }).click();
     await page.getByLabel(/^Type 1 to confirm/).fill('1');

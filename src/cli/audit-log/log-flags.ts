@@ -7,12 +7,12 @@ import { type Moment, parseMoment } from '../flags/times.ts';
 export const verificationFlags = {
   checkpoint: string({ summary: 'An earlier checkpoint that the log must match.', helpValue: 'FILE' }),
   proof: string({
-    summary: 'Verify the proof of an entry, not the log.',
+    summary: 'Verify the proof of an entry instead of the log.',
     helpValue: 'FILE',
     exclusive: ['checkpoint'],
   }),
   key: string({
-    summary: 'The trusted public key, or a file of keys. Default: the keys of log init.',
+    summary: 'The trusted public key, or a file of keys. Default: the keys from log init.',
     helpValue: 'KEY|FILE',
     relationships: [{ type: 'some', flags: ['checkpoint', 'proof'] }],
   }),
@@ -23,7 +23,7 @@ export type VerificationFlags = FlagsOf<typeof verificationFlags>;
 /** The flags of `log prove`. */
 export const proofFlags = {
   checkpoint: string({
-    summary: 'A checkpoint that covers the entry. Default: a new one.',
+    summary: 'A checkpoint that covers the entry. Default: a new checkpoint.',
     helpValue: 'FILE',
   }),
   output: string({
@@ -42,9 +42,9 @@ export const keyFlags = {
     helpValue: 'NAME',
     exclusive: ['rotate'],
   }),
-  rotate: boolean({ summary: 'Replace the key with a new one of the same name.' }),
+  rotate: boolean({ summary: 'Replace the key with a new key of the same name.' }),
   output: string({
-    summary: 'Write the checkpoint that both keys signed to this file.',
+    summary: 'Write the checkpoint signed by both keys to this file.',
     helpValue: 'FILE',
     dependsOn: ['rotate'],
   }),
@@ -71,7 +71,7 @@ export type ReportFlags = FlagsOf<typeof reportFlags>;
 /** The flags of `log export`. */
 export const exportFlags = {
   format: option({ options: exportFormats, required: true })({
-    summary: 'The format of the records. jsonl: the lines of the log, unchanged.',
+    summary: 'The format of the records. jsonl outputs the lines of the log unchanged.',
   }),
   to: string({ summary: 'The sink for the records. Default: stdout.', helpValue: 'ADDRESS|FILE' }),
   'ca-file': string({
@@ -84,11 +84,11 @@ export const exportFlags = {
     helpValue: 'FILE',
     dependsOn: ['to'],
   }),
-  cursor: string({ summary: 'The file that saves the position of the export.', helpValue: 'FILE' }),
+  cursor: string({ summary: 'The file that stores the export position.', helpValue: 'FILE' }),
   since: custom<number | Moment>({
     parse: async (input) => (/^[1-9]\d{0,14}$/.test(input) ? Number(input) : parseMoment(input)),
   })({
-    summary: 'Start at an entry number, date or age. A saved cursor takes precedence.',
+    summary: 'Start at this entry number, date or age. A saved cursor takes precedence.',
     helpValue: 'SEQ|WHEN',
   }),
   follow: boolean({ summary: 'Keep exporting new entries until stopped.' }),

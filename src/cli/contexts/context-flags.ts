@@ -4,10 +4,13 @@ import { accountFlags, changeFlags, type FlagsOf, inGroup } from '../flags/flags
 /** The location of a new context's credential, which is never an argument itself. */
 const credentialFlags = inGroup('CREDENTIAL', {
   'token-file': string({
-    summary: 'Read the token from this file, which only you can read.',
+    summary: 'Read the token from this file. Only you may have access to it.',
     helpValue: 'FILE',
   }),
-  'password-file': string({ summary: 'Read the password from such a file.', helpValue: 'FILE' }),
+  'password-file': string({
+    summary: 'Read the password from this file. Only you may have access to it.',
+    helpValue: 'FILE',
+  }),
   'token-env': string({ summary: 'Read the token from this environment variable.', helpValue: 'NAME' }),
   'password-env': string({ summary: 'Read the password from this environment variable.', helpValue: 'NAME' }),
   'token-stdin': boolean({ summary: 'Read the token from stdin and store it in a file.' }),
@@ -24,7 +27,7 @@ const databaseFlags = inGroup('DATABASE', {
     helpValue: 'URL',
   }),
   'database-file': string({
-    summary: 'A file with the URL, which may contain a password. Only you can read it.',
+    summary: 'A file with the URL, which may contain a password. Only you may have access to it.',
     exclusive: ['database-env'],
     helpValue: 'FILE',
   }),
@@ -44,23 +47,24 @@ const transportFlags = {
     allowNo: true,
   }),
   insecure: boolean({
-    summary: 'Send the credential to another machine over plain HTTP, or without verifying its certificate.',
+    summary:
+      'Allow sending the credential to another machine over plain HTTP or without verifying its certificate.',
   }),
 };
 
 const databaseContextSummary =
-  "The existing context of the same controller's database, to name in printed commands.";
+  'An existing database context of the same controller, used in printed commands.';
 
 /** The flags of `login`. */
 export const loginFlags = {
   name: string({
-    summary: "The name of the context. Default: its name so far, or the first part of the host's name.",
+    summary: 'The name of the context. Default: the existing name, or the first part of the host name.',
     helpValue: 'NAME',
   }),
   ...inGroup('CREDENTIAL', {
     username: string({ summary: 'The user to log in as.', helpValue: 'NAME' }),
     'password-file': string({
-      summary: 'Read the password from this file, which only you can read.',
+      summary: 'Read the password from this file. Only you may have access to it.',
       exclusive: ['password-stdin'],
       helpValue: 'FILE',
     }),
@@ -71,7 +75,7 @@ export const loginFlags = {
     }),
   }),
   scope: option({ options: ['read', 'write'] as const })({
-    summary: 'The scope of the new token; write by default. The scope write includes read.',
+    summary: 'The scope of the new token. Default: write. The scope write includes read.',
   }),
   ...transportFlags,
   'database-context': string({ summary: databaseContextSummary, helpValue: 'NAME' }),
@@ -99,7 +103,7 @@ export const addContextFlags = {
     exclusive: ['database', 'database-file', 'database-env'],
   }),
   group: string({
-    summary: 'Add the context to this group; --context GROUP selects all its members.',
+    summary: 'Add the context to this group. --context GROUP selects all of its members.',
     multiple: true,
     multipleNonGreedy: true,
     helpValue: 'NAME',

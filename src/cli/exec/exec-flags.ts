@@ -6,13 +6,15 @@ export const execFlags = {
   scope: option({ options: ['read', 'write'] as const })({
     summary: 'The scope of the token. Default: write, which includes read.',
   }),
-  for: age({ summary: 'Revoke the token after this time (30m), also while the program runs. Default: 1h.' }),
+  for: age({
+    summary: 'Revoke the token after this time (30m), even if the program is still running. Default: 1h.',
+  }),
   user: string({
-    summary: 'The user of the token, over a database. Over REST, it is always you.',
+    summary: "The token's user, over a database connection. Over REST, this is always you.",
     helpValue: 'NAME',
   }),
   env: string({
-    summary: 'Give the program the token in this variable, too.',
+    summary: 'Also pass the token to the program in this variable.',
     helpValue: 'NAME',
     multiple: true,
     multipleNonGreedy: true,

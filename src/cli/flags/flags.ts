@@ -41,7 +41,7 @@ export const replaceFlag = {
 /** For changes that the configuration may leave to two persons. */
 export const breakGlassFlag = {
   'break-glass': boolean({
-    summary: 'Go on without the approval that the configuration requires. Needs --reason.',
+    summary: 'Continue without the approval that the configuration requires. Needs --reason.',
     helpGroup: 'CHANGE',
   }),
 };
@@ -50,12 +50,12 @@ export const breakGlassFlag = {
 export const approvalFlags = {
   ...inGroup('CHANGE', {
     'approval-file': string({
-      summary: 'The file of the approval. Default: the file of --plan with .approval added.',
+      summary: 'The approval file. Default: the name of the --plan file plus .approval.',
       dependsOn: ['plan'],
       helpValue: 'FILE',
     }),
     'require-approval': boolean({
-      summary: 'Require the approval of a second person, whatever the configuration says.',
+      summary: "Require a second person's approval, regardless of the configuration.",
     }),
   }),
   ...breakGlassFlag,
@@ -70,7 +70,7 @@ export const planFlags = (own: Record<'plan' | 'plan-out', { summary: string; ex
 /** The flag of `users offboard` that lets a directory say who has left. */
 export const goneFlag = {
   gone: string({
-    summary: 'Offboard the departed users of this directory of the configuration.',
+    summary: 'Offboard the departed users of this configured directory.',
     helpValue: 'DIRECTORY',
   }),
 };
@@ -78,11 +78,13 @@ export const goneFlag = {
 /** The flags that end the access of users where they cannot be deactivated. */
 export const localFlags = inGroup('MEASURES', {
   'reset-password': boolean({
-    summary: 'Give the users a random password, which is not kept. Ends their sessions on controller 24.6.1.',
+    summary:
+      'Set a random password for the users, which is not stored. Ends their sessions on controller 24.6.1.',
   }),
-  'strip-roles': boolean({ summary: 'Take all roles of the users.' }),
+  'strip-roles': boolean({ summary: 'Remove all roles of the users.' }),
   'end-applications': boolean({
-    summary: 'Delete the applications, or those that the users made and only they have tokens of.',
+    summary:
+      'Delete the application, or the applications that the users created and only they have tokens of.',
   }),
 });
 
@@ -155,7 +157,7 @@ export const applicationArgument = requiredArgument('The name of the application
 
 /** Picks one of several applications of a name. */
 export const applicationIdFlag = {
-  id: count({ summary: 'The id of the application, if several have its name.', helpValue: 'NUMBER' }),
+  id: count({ summary: 'The application ID, if several have the same name.', helpValue: 'NUMBER' }),
 };
 
 function wholeNumber(input: string): number {
@@ -215,42 +217,42 @@ const SEVERAL = { multiple: true, multipleNonGreedy: true } as const;
 export const selectorFlags = inGroup('SELECTION', {
   user: string({
     ...SEVERAL,
-    summary: "Select tokens of this user; * and ? match any: 'ci-*'.",
+    summary: "Select tokens of this user. * and ? are wildcards: 'ci-*'.",
     helpValue: 'NAME',
   }),
   'not-user': string({
     ...SEVERAL,
-    summary: 'Leave out tokens of this user, or of these: ci-*.',
+    summary: "Exclude tokens of this user. Wildcards are allowed: 'ci-*'.",
     helpValue: 'NAME',
   }),
   organization: string({
     ...SEVERAL,
-    summary: 'Select tokens of the members and administrators of this organization, or of these.',
+    summary: "Select tokens of this organization's members and administrators. Wildcards are allowed.",
     helpValue: 'NAME',
   }),
   team: string({
     ...SEVERAL,
     summary:
-      'Select tokens of the members and administrators of this team, or of these; ORGANIZATION/TEAM if several have its name.',
+      "Select tokens of this team's members and administrators. Use ORGANIZATION/TEAM if several share the name.",
     helpValue: 'NAME',
   }),
   application: string({
     ...SEVERAL,
-    summary: 'Select tokens of this application, or of these.',
+    summary: 'Select tokens of this application. Wildcards are allowed.',
     helpValue: 'NAME',
   }),
   'not-application': string({
     ...SEVERAL,
-    summary: 'Leave out tokens of this application, or of these.',
+    summary: 'Exclude tokens of this application. Wildcards are allowed.',
     helpValue: 'NAME',
   }),
   'owner-inactive': boolean({ summary: 'Select tokens of deactivated users.' }),
   scope: option({ options: scopeWords })({
-    summary: 'Select tokens with this scope; openid and roles are of recent gateways.',
+    summary: 'Select tokens with this scope. Only recent gateways have openid and roles.',
   }),
   description: string({
     ...SEVERAL,
-    summary: "Select tokens with this description, or with one like this: 'nightly *'.",
+    summary: "Select tokens with this description. Wildcards are allowed: 'nightly *'.",
     helpValue: 'PATTERN',
   }),
   'created-before': moment({
@@ -260,21 +262,22 @@ export const selectorFlags = inGroup('SELECTION', {
     summary: 'Select tokens created on or after this date, or within this time (7d).',
   }),
   'unused-for': age({
-    summary: 'Select tokens not used for this long (90d), or never used and at least as old.',
+    summary:
+      'Select tokens unused for this long (90d), including tokens that were never used and are at least this old.',
   }),
   'never-used': boolean({ summary: 'Select tokens that were never used.' }),
   expired: boolean({ summary: 'Select expired tokens.' }),
   'expires-within': age({
-    summary: 'Select tokens that expire within this time (30d), without expired ones.',
+    summary: 'Select unexpired tokens that expire within this time (30d).',
     exclusive: ['expired'],
   }),
   'never-expires': boolean({
-    summary: 'Select tokens that expire more than a hundred years from now.',
+    summary: 'Select tokens that expire more than 100 years from now.',
     exclusive: ['expired', 'expires-within'],
   }),
   finding: string({
     ...SEVERAL,
-    summary: 'Select tokens that violate this policy rule; other selection flags narrow it.',
+    summary: 'Select tokens that violate this policy rule. Other selection flags narrow the result.',
     helpValue: 'RULE',
   }),
   id: count({ ...SEVERAL, summary: 'Select the token with this id.', helpValue: 'NUMBER' }),

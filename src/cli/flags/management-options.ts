@@ -70,7 +70,7 @@ function optionOf(word: string, options: Options) {
   const meant = options.has(name) ? [name] : [...options.keys()].filter((each) => each.startsWith(name));
   if (meant.length > 1) {
     const choice = meant.map((each) => `--${each}`).join(' or ');
-    throw new TokenctlError('usage', `Ambiguous flag --${name}: ${choice}`, { hint: 'Write it in full.' });
+    throw new TokenctlError('usage', `Ambiguous flag --${name}: ${choice}`, { hint: 'Use its full name.' });
   }
   return { option: meant[0] ?? null, value };
 }

@@ -75,7 +75,7 @@ export function explanationResult(rule: RuleName, policy: Policy): Report<Explan
         ]),
         ...(exceptions.length === 0 ? [] : [['Exceptions', `${exceptions.length} in the policy.`]]),
       ];
-      const state = enabled ? `severity ${severity}` : `severity ${severity}, switched off`;
+      const state = enabled ? `severity ${severity}` : `severity ${severity}, turned off`;
       const lines = blocks.flatMap(([heading = '', text = '']) => [
         '',
         heading,

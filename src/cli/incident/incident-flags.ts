@@ -44,7 +44,7 @@ export const lockdownFlags = {
   ...inGroup('SELECTION', {
     user: string({ ...SEVERAL, summary: 'Lock out this user.', helpValue: 'NAME' }),
     token: count({
-      summary: 'Lock out the owner of the access token with this id, whatever the name is by now.',
+      summary: 'Lock out the owner of the access token with this ID, even if the user was renamed.',
       helpValue: 'NUMBER',
       exclusive: ['application', 'identity-provider', 'all', 'plan', 'all-contexts'],
     }),
@@ -75,9 +75,9 @@ export const lockdownFlags = {
     }),
   }),
   ...planFlags({
-    plan: { summary: 'Carry out this saved plan instead.', exclusive: ['plan-out', ...SCOPES, ...MEASURES] },
+    plan: { summary: 'Apply this saved plan instead.', exclusive: ['plan-out', ...SCOPES, ...MEASURES] },
     'plan-out': {
-      summary: 'Save the lockdown to a new file, to be approved and applied, and change nothing.',
+      summary: 'Save the lockdown plan to a new file without changing anything.',
       exclusive: ['dry-run', 'yes', 'break-glass', 'rescue-token'],
     },
   }),
@@ -98,9 +98,9 @@ export const lockdownForm = formOf(lockdownFlags, {
   all: {},
   deactivate: { label: 'Deactivate the users', scopes: ['user', 'identity-provider', 'all'] },
   'reset-password': { label: 'Reset the passwords', scopes: ['user'] },
-  'strip-roles': { label: 'Take the roles away; lifting gives them back', scopes: ['user'] },
+  'strip-roles': { label: 'Remove their roles; lifting restores them', scopes: ['user'] },
   'end-applications': {
-    label: 'Replace the secrets of their applications, or delete these',
+    label: 'Replace the secrets of their applications, or delete the applications',
     scopes: ['user', 'application'],
   },
   'keep-active': {},
@@ -126,11 +126,10 @@ export const scopeFlags = {
 export const liftFlags = {
   due: boolean({ summary: 'Lift every incident past its end time (--for).' }),
   'accept-sessions': boolean({
-    summary: 'With --yes: activate users although sessions from before are then accepted again.',
+    summary: 'With --yes, activate users even though sessions from before are then accepted again.',
   }),
   'keep-deactivated': boolean({
-    summary:
-      'Restore settings only, not the access of users; --no-keep-deactivated restores later what a lift left.',
+    summary: "Restore only settings, not the users' access. --no-keep-deactivated restores the access later.",
     allowNo: true,
   }),
   ...changeFlags,
@@ -142,10 +141,10 @@ export type LiftFlags = FlagsOf<typeof liftFlags>;
 /** The flags of `incident extend`. */
 export const extendFlags = {
   for: age({
-    summary: 'End the lockdown after this time, counted from now.',
+    summary: 'End the lockdown this long from now.',
     exactlyOne: ['for', 'unlimited'],
   }),
-  unlimited: boolean({ summary: 'Keep the lockdown until it is lifted by hand.' }),
+  unlimited: boolean({ summary: 'Keep the lockdown until it is lifted manually.' }),
   ...dryRunFlag,
   ...accountFlags,
   ...allContextsFlag,
@@ -155,20 +154,20 @@ export type ExtendFlags = FlagsOf<typeof extendFlags>;
 
 /** The flags of `incident runbook`: what its commands are filled in with. */
 export const runbookFlags = {
-  incident: string({ summary: 'Fill in this incident, by its id or the first characters.', helpValue: 'ID' }),
+  incident: string({ summary: 'Fill in this incident, by its ID or its first characters.', helpValue: 'ID' }),
   user: string({ summary: 'Fill in this user.', helpValue: 'NAME' }),
   application: string({ summary: 'Fill in this application.', helpValue: 'NAME' }),
   reason: string({ summary: 'Fill in this reason.', helpValue: 'TEXT' }),
   ticket: string({ summary: 'Fill in this ticket.', helpValue: 'ID' }),
-  since: moment({ summary: 'Fill in this beginning of the theft: a date, or how long ago (2h).' }),
+  since: moment({ summary: 'Fill in this start of the incident: a date, or how long ago (2h).' }),
 };
 
 /** The flags of `incident step`. */
 export const stepFlags = {
   runbook: option({ options: runbooks, required: true })({
-    summary: 'The runbook, as incident runbook lists it.',
+    summary: 'The runbook name, as listed by incident runbook.',
   }),
-  step: count({ summary: 'The number of the step.', helpValue: 'N', required: true }),
+  step: count({ summary: 'The step number.', helpValue: 'N', required: true }),
   undo: boolean({ summary: 'Undo it.' }),
   ...accountFlags,
 };
@@ -178,17 +177,17 @@ export type StepFlags = FlagsOf<typeof stepFlags>;
 /** The flags of `incident report`. */
 export const incidentReportFlags = {
   from: string({
-    summary: 'A saved investigation of this incident; can be given several times.',
+    summary: 'A saved investigation of this incident (repeatable).',
     helpValue: 'FILE',
     multiple: true,
     multipleNonGreedy: true,
   }),
   since: moment({
     summary:
-      'When the theft began: what was done before is reported as the work of the owner. Default: that of the last cleaning.',
+      "The start of the incident. Earlier actions are reported as the owner's work. Default: the start used by the last cleanup.",
   }),
   format: option({ options: ['markdown', 'html', 'svg'] as const })({
-    summary: 'The format; svg is the picture alone. Default: markdown.',
+    summary: 'The format. svg contains only the picture. Default: markdown.',
     exclusive: ['json'],
   }),
   output: string({ summary: 'Write the report to this new file with mode 0600.', helpValue: 'FILE' }),
@@ -198,7 +197,7 @@ export const incidentReportFlags = {
 /** The flags of `incident timeline`. */
 export const timelineFlags = {
   user: string({ summary: 'Show this user.', helpValue: 'NAME', exactlyOne: ['user', 'token'] }),
-  token: count({ summary: 'Show the access token with this id; it may be deleted.', helpValue: 'NUMBER' }),
+  token: count({ summary: 'Show the access token with this ID, which may be deleted.', helpValue: 'NUMBER' }),
   since: moment({ summary: 'Start at this date, or this long ago (7d). Default: one day ago.' }),
   until: moment({ summary: 'End at this date, or this long ago. Default: now.' }),
   format: option({ options: ['text', 'markdown', 'html'] as const })({

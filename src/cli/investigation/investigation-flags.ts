@@ -6,12 +6,12 @@ const SEVERAL = { multiple: true, multipleNonGreedy: true } as const;
 /** The flags of `incident investigate`. */
 export const investigateFlags = {
   user: string({
-    summary: 'Investigate this user; it may be deleted.',
+    summary: 'Investigate this user, which may be deleted.',
     helpValue: 'NAME',
     exclusive: ['token', 'application'],
   }),
   token: count({
-    summary: 'Investigate the owner of this access token, from its creation; it may be deleted.',
+    summary: 'Investigate the owner of this access token since it was created. The token may be deleted.',
     helpValue: 'NUMBER',
     exclusive: ['application'],
   }),
@@ -20,12 +20,12 @@ export const investigateFlags = {
     helpValue: 'NAME',
   }),
   incident: string({
-    summary: 'The incident that it belongs to, by id; selects its user or application.',
+    summary: 'The related incident, by ID. Selects its user or application.',
     helpValue: 'ID',
   }),
   since: moment({
     summary:
-      'Start at this date, or this long ago (7d). Default: 30 days ago, or the creation of the token or application.',
+      'Start at this date, or this long ago (7d). Default: 30 days ago, or when the token or application was created.',
   }),
   until: moment({ summary: 'End at this date, or this long ago. Default: now.' }),
   out: string({
@@ -33,36 +33,37 @@ export const investigateFlags = {
     helpValue: 'FILE',
   }),
   all: boolean({
-    summary: 'Also list what is gone or undone, changes that are no risk, and more than 20 items of a kind.',
+    summary:
+      'Also list items that were removed or undone, changes without risk, and more than 20 items of each kind.',
   }),
 };
 
 /** The flags of `incident clean`. */
 export const cleanFlags = {
   from: string({
-    summary: 'Clean what this investigation lists (incident investigate --out).',
+    summary: 'Clean the items in this saved investigation (incident investigate --out).',
     helpValue: 'FILE',
   }),
   undo: string({
-    summary: 'Undo the cleaning of this run, where nothing was changed since.',
+    summary: 'Undo the cleanup of this run, except for what has changed since.',
     helpValue: 'RUN',
     exclusive: ['from', 'incident', 'since', 'rule', 'irreversible'],
   }),
   incident: string({
-    summary: 'The incident that it belongs to; without --from, its user or application is investigated.',
+    summary: 'The related incident. Without --from, its user or application is investigated.',
     helpValue: 'ID',
   }),
   since: moment({
     summary:
-      'When the theft began: a date, or this long ago. Nothing from before is cleaned. Default: as the investigation was asked, or the date in the reason of the incident.',
+      "The start of the incident: a date, or how long ago. Nothing from before that is cleaned. Default: the start used by the investigation, or the date in the incident's reason.",
   }),
   irreversible: boolean({
-    summary: 'With --yes: also do what cannot be undone. Otherwise a second question asks for that.',
+    summary: 'With --yes, also do what cannot be undone. Otherwise, a second prompt asks about it.',
   }),
-  item: string({ ...SEVERAL, summary: 'Clean this item only, by its id.', helpValue: 'ID' }),
+  item: string({ ...SEVERAL, summary: 'Clean only this item, by its ID.', helpValue: 'ID' }),
   rule: string({ ...SEVERAL, summary: 'Clean only items with this finding.', helpValue: 'RULE' }),
   'rest-context': string({
-    summary: 'Beside a database context: the REST context for what takes the REST API.',
+    summary: 'With a database context: the REST context for actions that require the REST API.',
     helpValue: 'NAME',
   }),
   ...changeFlags,
@@ -72,24 +73,24 @@ export const cleanFlags = {
 export const markFlags = {
   item: string({
     ...SEVERAL,
-    summary: 'An item, by the id that an investigation has in brackets.',
+    summary: 'The item ID, shown in brackets in an investigation.',
     helpValue: 'ID',
     required: true,
   }),
   'by-hand': boolean({
-    summary: 'Say instead that they were resolved manually. The next investigation reads whether it is so.',
+    summary: 'Mark the items as resolved manually instead. The next investigation checks this.',
     exclusive: ['handed-over'],
   }),
   'handed-over': boolean({
-    summary: 'Say instead that someone else decides about them. Needs --to and --reason.',
+    summary: 'Mark the items as reassigned to someone else instead. Requires --to and --reason.',
   }),
   to: string({
-    summary: 'Who decides about what is reassigned: a person or a team.',
+    summary: 'The person or team that decides about reassigned items.',
     helpValue: 'NAME',
     dependsOn: ['handed-over'],
     exclusive: ['undo'],
   }),
-  undo: boolean({ summary: 'Take the mark back.' }),
+  undo: boolean({ summary: 'Remove the mark.' }),
   ...accountFlags,
 };
 

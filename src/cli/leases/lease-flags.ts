@@ -7,31 +7,31 @@ const others = (name: (typeof ACTS)[number]) => [...ACTS.filter((each) => each !
 
 /** The flags of `tokens leases`. */
 export const leaseFlags = {
-  all: boolean({ summary: 'Include leases that are over.' }),
+  all: boolean({ summary: 'Include expired leases.' }),
   sunset: boolean({
-    summary: 'Count the ends of sunsets by weeks: how many are left, and how many are in use.',
+    summary: 'Show the remaining sunset end dates by week, and how many of the tokens are in use.',
     exclusive: [...ACTS, 'all'],
   }),
   extend: string({
-    summary: 'Move the end of this lease: its id, the first characters, or the id of its token.',
+    summary: 'Postpone the end of this lease: its ID, the first characters, or its token ID.',
     helpValue: 'ID',
     exclusive: others('extend'),
     dependsOn: ['for'],
   }),
   for: age({ summary: 'The new end (2h), counted from now.', dependsOn: ['extend'] }),
-  end: string({ summary: 'Revoke the token of this lease now.', helpValue: 'ID', exclusive: others('end') }),
+  end: string({ summary: "Revoke this lease's token now.", helpValue: 'ID', exclusive: others('end') }),
   due: boolean({
-    summary: 'Revoke the tokens that are past the end of their lease.',
+    summary: 'Revoke tokens past the end of their lease.',
     exclusive: others('due'),
   }),
   ...csvFlag,
   ...planFlags({
     plan: {
-      summary: 'Move the end of a lease as this saved plan says.',
+      summary: 'Extend a lease as described in this saved plan.',
       exclusive: ['plan-out', ...ACTS, 'for', 'all', 'csv', 'sunset'],
     },
     'plan-out': {
-      summary: 'Save the extension to a new file, to be approved and applied.',
+      summary: 'Save the plan of the extension to a new file.',
       exclusive: ['dry-run', 'yes', 'break-glass', 'end', 'due', 'all', 'sunset'],
     },
   }),

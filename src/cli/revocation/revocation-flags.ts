@@ -36,15 +36,15 @@ export const revokeFlags = {
       ],
     },
     'plan-out': {
-      summary: 'Save the plan to a new file, and change nothing.',
+      summary: 'Save the plan to a new file without changing anything.',
       exclusive: ['dry-run', 'yes', 'with-sessions', 'break-glass'],
     },
   }),
   ...inGroup('CHANGE', {
     'at-most': count({ summary: 'Refuse to revoke more than this many tokens.', helpValue: 'N' }),
-    'include-own': boolean({ summary: 'Also revoke the token that this command uses, last.' }),
-    'access-only': boolean({ summary: 'Revoke access tokens only, like the bare management command.' }),
-    'with-sessions': boolean({ summary: "Also end the users' sessions. Needs a database context." }),
+    'include-own': boolean({ summary: 'Also revoke the token that this command uses, as the last one.' }),
+    'access-only': boolean({ summary: 'Revoke only access tokens, like the original management command.' }),
+    'with-sessions': boolean({ summary: "Also end the users' sessions. Requires a database context." }),
   }),
   ...changeFlags,
   ...approvalFlags,
@@ -55,8 +55,8 @@ export type RevocationFlags = FlagsOf<typeof revokeFlags>;
 
 /** The form of `tokens revoke` in the console. */
 export const revokeForm = formOf(revokeFlags, {
-  'with-sessions': { label: "End the users' sessions as well" },
-  'access-only': { label: 'Leave refresh tokens alive' },
+  'with-sessions': { label: "Also end the users' sessions" },
+  'access-only': { label: 'Keep refresh tokens valid' },
   'include-own': {},
   ...guardFields,
 });
@@ -76,16 +76,16 @@ export const leakedFlags = {
   ...inGroup('CHANGE', {
     revoke: boolean({ summary: 'Revoke the live tokens that are found.' }),
     'plan-out': string({
-      summary: 'Save the plan of the revocation to a new file, for tokens revoke --plan, and revoke nothing.',
+      summary: 'Save the revocation plan to a new file for tokens revoke --plan, without revoking anything.',
       exclusive: ['revoke', 'dry-run', 'yes'],
       helpValue: 'FILE',
     }),
     'require-approval': boolean({
-      summary: 'Let the plan need the approval of a second person.',
+      summary: "Require a second person's approval for the plan.",
       dependsOn: ['plan-out'],
     }),
     'include-own': boolean({
-      summary: 'Also revoke the token that this command uses, last.',
+      summary: 'Also revoke the token that this command uses, as the last one.',
       relationships: [{ type: 'some', flags: ['revoke', 'plan-out'] }],
     }),
   }),
@@ -101,7 +101,7 @@ export const sessionExpiryFlags = {
     user: string({
       multiple: true,
       multipleNonGreedy: true,
-      summary: 'End the sessions of this user.',
+      summary: "End this user's sessions.",
       helpValue: 'NAME',
       exclusive: ['all'],
     }),
@@ -127,12 +127,12 @@ export type CleanupFlags = FlagsOf<typeof cleanupFlags>;
 /** The flags of `plan approve`. */
 export const approveFlags = {
   'key-file': string({
-    summary: 'The file with mode 0600 with your private key. Default: approval.key of the configuration.',
+    summary: 'The file with your private key, with mode 0600. Default: approval.key in the configuration.',
     helpValue: 'FILE',
   }),
-  'valid-for': age({ summary: 'For how long the approval is valid. Default: as long as is allowed.' }),
+  'valid-for': age({ summary: 'How long the approval is valid. Default: the longest time allowed.' }),
   output: string({
-    summary: 'The file of the approval. Default: the file of the plan with .approval added.',
+    summary: 'The approval file. Default: the name of the plan file plus .approval.',
     helpValue: 'FILE',
   }),
   ...changeFlags,

@@ -4,7 +4,7 @@ import { allContextsFlag, type ChangeFlags, changeFlags, type FlagsOf, seconds }
 /** For commands that turn basic authentication off. */
 export const rescueFlag = {
   'rescue-token': string({
-    summary: 'If this context uses a password, create a token in this new file first and go on with it.',
+    summary: 'If this context uses a password, first create a token in this new file and continue with it.',
     helpGroup: 'CHANGE',
     helpValue: 'FILE',
   }),

@@ -13,13 +13,14 @@ import {
 export const sunsetFlags = {
   ...selectorFlags,
   ...findingPolicyFlag,
-  over: age({ summary: 'Spread the ends over this time; 60d by default.' }),
-  notice: age({ summary: 'The first ends are not before this time; 7d by default.' }),
-  'per-day': count({ summary: 'End at most this many tokens a day; 500 by default.', helpValue: 'N' }),
-  'max-lifetime': age({ summary: 'Give tokens an end as well that live longer than this (365d).' }),
-  weekends: boolean({ summary: 'End tokens on Saturdays and Sundays as well.' }),
+  over: age({ summary: 'Spread the end dates over this time. Default: 60d.' }),
+  notice: age({ summary: 'The earliest end date. Default: 7d from now.' }),
+  'per-day': count({ summary: 'End at most this many tokens per day. Default: 500.', helpValue: 'N' }),
+  'max-lifetime': age({ summary: 'Also set an end date for tokens that live longer than this (365d).' }),
+  weekends: boolean({ summary: 'Also end tokens on Saturdays and Sundays.' }),
   undo: string({
-    summary: 'Undo the ends of this sunset that are still ahead; with --user, those of that user.',
+    summary:
+      "Undo this sunset's end dates that are still in the future. With --user, undo only those of that user.",
     helpValue: 'SUNSET',
     exclusive: [
       ...Object.keys({ ...selectorFlags, ...findingPolicyFlag }).filter((name) => name !== 'user'),

@@ -20,18 +20,18 @@ export const auditFlags = {
     exclusive: ['json', 'csv'],
   }),
   rule: string({
-    summary: 'Check only this rule, also if the policy disables it.',
+    summary: 'Check only this rule, even if the policy disables it.',
     multiple: true,
     multipleNonGreedy: true,
     helpValue: 'RULE',
   }),
   'min-severity': option({ options: ['low', 'medium', 'high', 'critical'] as const })({
-    summary: 'Report only findings of this severity or above. Default of the table: medium.',
+    summary: 'Report only findings of this severity or above. Table default: medium.',
   }),
-  list: boolean({ summary: 'Show one table of all findings.', exclusive: ['csv'] }),
+  list: boolean({ summary: 'Show all findings in one table.', exclusive: ['csv'] }),
   limit: count({ summary: 'Show at most this many findings of each rule. Default: 5.', helpValue: 'N' }),
   'last-used': boolean({
-    summary: 'Show when tokens were last used, also over REST (the day, for up to 10,000 tokens).',
+    summary: 'Show when tokens were last used, also over REST (the day only, for up to 10,000 tokens).',
   }),
   output: string({
     summary: 'Write the report to this new file with mode 0600, and print a summary.',
@@ -51,14 +51,14 @@ export const auditFlags = {
   }),
   baseline: string({ summary: 'Do not count the findings listed in this file.', helpValue: 'FILE' }),
   'write-baseline': string({ summary: 'Write a list of all findings to this file.', helpValue: 'FILE' }),
-  explain: string({ summary: 'Explain a rule, and do not audit.', helpValue: 'RULE' }),
+  explain: string({ summary: 'Explain a rule without running an audit.', helpValue: 'RULE' }),
   ...inGroup('POLICY', {
     policy: string({
       summary: "The policy file to use instead of the configuration's policy section.",
       helpValue: 'FILE',
     }),
-    'max-lifetime': days({ summary: 'Report tokens with a lifetime above this.' }),
-    'unused-for': days({ summary: 'Report tokens not used for longer than this.' }),
+    'max-lifetime': days({ summary: 'Report tokens with a lifetime longer than this.' }),
+    'unused-for': days({ summary: 'Report tokens unused for longer than this.' }),
   }),
   ...allContextsFlag,
 };
@@ -80,7 +80,7 @@ export const noticeFlags = {
     helpValue: 'FILE',
   }),
   'webhook-secret-file': string({
-    summary: 'Sign the messages with the secret in this file with mode 0600.',
+    summary: 'Sign messages with the secret in this file with mode 0600.',
     helpValue: 'FILE',
     dependsOn: ['webhook-file'],
   }),
@@ -93,12 +93,12 @@ export type NoticeFlags = FlagsOf<typeof noticeFlags>;
 /** The flags of `tokens notify-owners`. */
 export const ownerNoticeFlags = {
   show: string({
-    summary: 'With --dry-run, also print the mail of this owner.',
+    summary: "With --dry-run, also print this owner's email.",
     dependsOn: ['dry-run'],
     helpValue: 'NAME',
   }),
   'at-most': count({
-    summary: 'Send no more mails than this; the rest waits for the next run.',
+    summary: 'Send at most this many emails. The rest are sent by the next run.',
     helpGroup: 'CHANGE',
     helpValue: 'N',
   }),

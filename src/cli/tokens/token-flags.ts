@@ -14,14 +14,15 @@ import {
 export const listFlags = {
   ...selectorFlags,
   ...findingPolicyFlag,
-  'last-used': boolean({ summary: 'Show when each token was last used, also over REST (the day).' }),
+  'last-used': boolean({ summary: 'Show when each token was last used, also over REST (the day only).' }),
   sort: string({
-    summary: 'Sort by id, user, application, scope, created, expires, last_used or description; add :desc.',
+    summary:
+      'Sort by id, user, application, scope, created, expires, last_used or description. Add :desc to reverse the order.',
     helpValue: 'COLUMN',
   }),
-  limit: count({ summary: 'List at most this many.', helpValue: 'N' }),
+  limit: count({ summary: 'List at most this many events.', helpValue: 'N' }),
   columns: string({
-    summary: 'Show these columns of the table or CSV, separated by commas.',
+    summary: 'Show these columns in the table or CSV, separated by commas.',
     helpValue: 'NAMES',
     exclusive: ['json'],
   }),
@@ -29,7 +30,7 @@ export const listFlags = {
     options: ['user', 'organization', 'team', 'application', 'scope', 'origin'] as const,
   })({
     summary:
-      'Count the tokens by their users, by the organizations or teams of these, by who made them (origin), or by what else, in descending order.',
+      'Count tokens by this field, in descending order. organization and team are those of the owner; origin tells what created the token.',
     exclusive: ['columns', 'sort', 'last-used'],
   }),
   ...csvFlag,
@@ -48,17 +49,17 @@ export const snapshotFlags = { ...selectorFlags, ...findingPolicyFlag };
 export const rotationFlags = {
   output: string({ summary: 'The new file for the new token.', helpValue: 'FILE' }),
   consumer: string({
-    summary: 'Rotate now what a job rotates for this consumer, in its store.',
+    summary: "Rotate this consumer's token now, as its job does, and update its store.",
     helpValue: 'NAME',
     exclusive: ['output', 'grace', 'expires'],
   }),
   adopt: count({
-    summary: 'Take over the token that the consumer uses now: its next rotation revokes it.',
+    summary: 'Take over the token that the consumer uses now. Its next rotation revokes it.',
     helpValue: 'ID',
     dependsOn: ['consumer'],
   }),
-  grace: age({ summary: 'Wait this long (10m) before the old token is revoked; at most a day.' }),
-  expires: age({ summary: 'How long the new token is valid (90d). Needs a database context.' }),
+  grace: age({ summary: 'Wait this long (10m, at most a day) before revoking the old token.' }),
+  expires: age({ summary: 'How long the new token is valid (90d). Requires a database context.' }),
   ...changeFlags,
 };
 

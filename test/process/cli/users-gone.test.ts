@@ -375,8 +375,8 @@ test('of two superusers whom runs over REST disable at one instant, each by the 
 });
 
 test.each([
-  [['users', 'offboard'], 'Give either a user or --gone'],
-  [['users', 'offboard', 'alice', '--gone', 'staff'], 'Give either a user or --gone'],
+  [['users', 'offboard'], 'Specify either a user or --gone'],
+  [['users', 'offboard', 'alice', '--gone', 'staff'], 'Specify either a user or --gone'],
   [['users', 'offboard', '--gone', 'staf', '--dry-run'], 'Did you mean "staff"?'],
 ])('%j is refused', async (args, text) => {
   const at = await place([]);

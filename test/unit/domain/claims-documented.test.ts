@@ -16,7 +16,7 @@ const NO_CLAIMS: readonly RegExp[] = [
   /^Would |^Keep |^Check that |^Testing |^Verifying |^A revoked token$|^revoked refresh tokens$|^a deleted user$/,
   /the audit log|exported already|^Closed …\.$|^Entries … to … are no longer|^Nothing to export|^Nothing to rotate/,
   /cannot be revoked|^Not deactivated: |could not be|was not revoked: |which may change nothing|was already lifted$/,
-  /^Undo the cleaning of this run|^Closed incidents$|^When the theft began: |^Pick none|^none is$|^Everything is investigated again, |^How it ended$/,
+  /^Undo the cleaning of this run|^Closed incidents$|^(?:When the theft began: |The start of the incident: )|^Pick none|^none is$|^Everything is investigated again, |^How it ended$/,
   /^Revoked tokens do not come back\. The plan is shown|^A case ends when its lockdown is lifted|^Its audit log has none of this id/,
   /^No incident (?:is due|… at (?:this target|…$)|selected)|^List them with |^The sweep |^The policy would revoke/,
   /certificate (?:is )?(?:not )?verified|^delete expired and revoked|but several are audited$|prints nothing/,
