@@ -365,7 +365,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByText('Runbook', { exact: true }).click();
     await page.getByLabel(/^Choose the runbook for inc-/).selectOption('stolen-token');
     // It is ticked once the audit log has it.
-    const step = page.getByRole('checkbox', { name: '2. End all access of monitoring' });
+    const step = page.getByRole('checkbox', { name: "2. End all of monitoring's access" });
     await step.click();
     await page.getByText(/, entry \d+ of the audit log$/).waitFor();
     expect(await step.isChecked()).toBe(true);

@@ -212,13 +212,13 @@ it('ticks the steps of a runbook off in the audit log, as the command does', { t
   expect((await read('&runbook=stolen-token')).steps[1]).toMatchObject({
     ...{
       step: 2,
-      title: 'End all access of monitoring',
+      title: "End all of monitoring's access",
       document: expect.arrayContaining([expect.objectContaining({ kind: 'code' })]),
     },
   });
 
   expect((await send('/api/incidents/steps', request)).json().text).toMatch(
-    /^Ticked off step 2 of stolen-token \(End all access of alice\) for inc-/,
+    /^Ticked off step 2 of stolen-token \(End all of alice's access\) for inc-/,
   );
   expect((await send('/api/incidents/steps', request)).json().json).toMatchObject({ changed: false });
   const step = ['incident', 'step', incident.slice(0, 8), '--runbook', 'stolen-token'];
@@ -229,7 +229,7 @@ it('ticks the steps of a runbook off in the audit log, as the command does', { t
   expect([done.length, steps.length]).toEqual([1, 6]);
 
   expect((await at.run(['log', 'list', '--operation', 'incident.step'])).stdout).toMatch(
-    /ticked off step 2 of stolen-token \(End all access of alice\) for inc-[0-9a-f]+ at test: SEC-9/,
+    /ticked off step 2 of stolen-token \(End all of alice's access\) for inc-[0-9a-f]+ at test: SEC-9/,
   );
   const report = await at.run(['incident', 'report', incident]);
   expect(report.stdout).toContain('ticked off step 2 of stolen-token');

@@ -20,7 +20,7 @@ export function commandsOf(name: string): readonly DocumentedCommand[] {
   const paragraphs = text.split('\n\n');
   return paragraphs.flatMap((paragraph, index) => {
     const before = paragraphs[index - 1]?.replaceAll('\n', ' ') ?? '';
-    const says = Number(/ends with exit code (\d+)\b[^.]*:$/.exec(before)?.[1] ?? 0);
+    const says = Number(/(?:ends with exit code|exits with) (\d+)\b[^.]*:$/.exec(before)?.[1] ?? 0);
     return paragraph
       .split('\n')
       .flatMap((line) => /^ {4,7}tokenctl ([^>#]+)/.exec(line)?.[1]?.trim() ?? [])
