@@ -22,7 +22,7 @@ export const outputFlags = inGroup('GLOBAL', {
 const globalFlags = {
   ...outputFlags,
   ...inGroup('GLOBAL', {
-    context: string({ summary: 'The context to use. Default: the current one.', helpValue: 'NAME' }),
+    context: string({ summary: 'The context to use. Default: the current context.', helpValue: 'NAME' }),
     'database-file': string({
       summary: 'Use the database whose URL is in this file with mode 0600.',
       helpValue: 'FILE',

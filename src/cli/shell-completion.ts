@@ -188,18 +188,14 @@ _tokenctl() {
   local known='${knownPaths(nodes)}'
 ${findPath('command')}
   case "$command $previous" in
-${valueCases(nodes, {
-  files: '_files',
-  contexts: `compadd -- \${(f)"$(${CONTEXTS})"}`,
-  oneOf: (list) => `compadd -- ${list}`,
-})}
+${valueCases(nodes, { files: '_files', contexts: `compadd -- \${(f)"$(${CONTEXTS})"}`, oneOf: (list) => `compadd -- ${list}` })}
   esac
   case "$command" in
 ${words.join('\n')}
   esac
   _describe 'tokenctl' candidates
 }
-# As a function in fpath it is called; read by \`source\`, it registers itself.
+# As a function in fpath, it is called; when sourced, it registers itself.
 if [[ "\${funcstack[1]}" == _tokenctl ]]; then _tokenctl "$@"; else compdef _tokenctl tokenctl; fi
 `;
 }

@@ -85,7 +85,7 @@ describe.skipIf(chromium === null)('from a theft to the report', () => {
     await takePictures(page, 'console-path-decide');
     await button(/^End \d, reassign 1…$/).click();
     await dialog()
-      .getByText(/^Cleans only what was done since .*, when the stolen token was made\.$/)
+      .getByText(/^Cleans only actions since .*, when the stolen token was created\.$/)
       .waitFor();
     await page.getByLabel('Type bob to confirm').fill('bob');
     await page.keyboard.press('Enter');

@@ -569,7 +569,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await dialog.getByLabel('It ends').selectOption('In a week');
     expect(await barriers(page, 'moderate')).toEqual([]);
     await dialog.getByRole('button', { name: 'Show the plan' }).click();
-    await page.getByText(/^Would move the end of /).waitFor();
+    await page.getByText(/^Would change the end of /).waitFor();
     await takePictures(page, 'console-lease-plan');
     await page.getByRole('button', { name: 'Move its end' }).click();
     await page.getByText('Done. The text below says what was checked.').waitFor();

@@ -162,9 +162,9 @@ export async function deletionFlow({
         placeText(description),
         accessTokens.byUser.length > 0 && `Users who lose tokens: ${usersText(accessTokens.byUser)}.`,
         application.idTokens
-          ? 'Systems that accepted an id token may keep their own sessions: these do not end here.'
+          ? 'Systems that accepted an ID token may keep their own sessions. This command does not end those.'
           : false,
-        'It cannot be undone: an application that is created again has another client id and secret.',
+        'This cannot be undone. An application that is created again gets a new client ID and secret.',
       ),
     ],
     question: { act: `delete ${shown}`, type: typedName(application.name, application.id) },
@@ -184,7 +184,7 @@ export async function deletionFlow({
       failure: unfinishedWork({
         interrupted,
         stopped,
-        left: `${shown} or some of its tokens may be left`,
+        left: `${shown} or some of its tokens may remain`,
         open: result === 'partly',
       }),
     }),
@@ -198,8 +198,7 @@ export async function deletionFlow({
 
 function leftText(result: DeletionReport['result'], left: DeletionReport['left']): Line {
   if (left === null) return warning`Not verified: the target could not be read.`;
-  if (result === 'done')
-    return good`Verified: neither the application nor one of its tokens is listed any more.`;
+  if (result === 'done') return good`Verified: the application and its tokens are no longer listed.`;
   const tokens = countText(left.accessTokens, 'access token');
   return `Listed again: ${left.application ? 'the application and ' : ''}${tokens}.`;
 }
@@ -230,7 +229,7 @@ export async function secretFlow(
       lines(
         would`replace the client secret of ${application.name} (id ${application.id}) and write the new one to ${output}.`,
         placeText(description),
-        'The old secret stops working at once: clients with it can neither get nor refresh tokens.',
+        'The old secret stops working immediately: clients that use it can neither get nor refresh tokens.',
         tokensLeft(shown, description),
       ),
     ],
@@ -254,8 +253,8 @@ export async function secretFlow(
     ended: () => ({
       document: [
         lines(
-          `Replaced the client secret of ${application.name}. The new one is in ${output}, which only you can read.`,
-          'It was not tried: this context sends no requests.',
+          `Replaced the client secret of ${application.name}. The new secret is in ${output}, which only you can read.`,
+          'The new secret was not tested: this context sends no requests.',
           tokensLeft(shown, description),
         ),
       ],
@@ -278,13 +277,13 @@ function requireReplaceable(
   const { credential, dialect } = description;
   if (application.clientType === 'public') {
     throw new TokenctlError('unsupported', `${application.name} is a public client, which has no secret`, {
-      hint: `To end its tokens: ${revocationOf(application.name, description)}`,
+      hint: `To revoke its tokens: ${revocationOf(application.name, description)}`,
     });
   }
   requireRights(description, { what: 'Replacing a client secret', purposes: ['applications'] });
   if (credential === 'database_role' && dialect === 'controller' && controllerKey === undefined) {
     throw new TokenctlError('configuration', 'A controller encrypts client secrets with its SECRET_KEY', {
-      hint: 'Give the file with it as --secret-key: /etc/tower/SECRET_KEY on a classic installation, the secret NAME-secret-key with the operator.',
+      hint: 'Specify the file with --secret-key: /etc/tower/SECRET_KEY on a classic installation, or the Kubernetes secret NAME-secret-key with the operator.',
     });
   }
   if (credential !== 'database_role') throw secretsKept(description);
@@ -294,8 +293,8 @@ function tokensLeft(
   { application, accessTokens: { total } }: ShownApplication,
   description: TargetDescription,
 ): string {
-  if (total === 0) return 'It has no access tokens.';
-  const left = `${countText(total, 'access token')} of it ${total === 1 ? 'stays' : 'stay'} valid.`;
+  if (total === 0) return 'The application has no access tokens.';
+  const left = `${countText(total, 'access token')} of the application ${total === 1 ? 'stays' : 'stay'} valid.`;
   return `${left} To revoke: ${revocationOf(application.name, description)}`;
 }
 

@@ -96,7 +96,7 @@ export async function proofFlow(
   const json = { seq, entry: line, proof, origin, size };
   if (output === undefined) return report({ json, text: () => proof, verbatim: true });
   const written = `Wrote the proof that entry ${seq} is one of the ${countText(size, 'entry', 'entries')} of ${origin} to ${output}`;
-  return report({ json, document: [lines(`${written}, and the entry to ${output}.entry.`)] });
+  return report({ json, document: [lines(`${written}, and wrote the entry to ${output}.entry.`)] });
 }
 
 /** Creates the key that signs checkpoints, or replaces it. */
@@ -115,7 +115,7 @@ export async function keyFlow(
       document: [
         code(verifier),
         lines(
-          `This is the public key. Give it to users who verify checkpoints. Entry ${entry.seq} records it.`,
+          `This is the public key. Give it to anyone who verifies checkpoints. Entry ${entry.seq} records it.`,
           isBeside(runtime) && BESIDE,
         ),
       ],
@@ -133,7 +133,7 @@ export async function keyFlow(
       document: [
         code(verifier),
         lines(
-          `This public key replaces ${replaced}. Keep the checkpoint that both keys signed: a user who trusts the old key can verify the new one with it.`,
+          `This public key replaces ${replaced}. Keep the checkpoint signed by both keys: anyone who trusts the old key can use it to verify the new one.`,
           output !== undefined && `It is in ${output}.`,
         ),
         output === undefined && code(...checkpoint.trimEnd().split('\n')),
@@ -151,7 +151,7 @@ function isBeside({ configuration: { auditLog } }: Runtime): boolean {
   return key === undefined || file === undefined || dirname(key) === dirname(file);
 }
 
-const BESIDE = warning`Warning: the key is in the folder of the log. A user who can write both can rewrite the log and sign it again: store checkpoints in another place (the job log-checkpoint), or set auditLog.key.`;
+const BESIDE = warning`Warning: the key is in the same directory as the log. A user who can write to both can rewrite the log and sign it again. Store checkpoints somewhere else (the job log-checkpoint), or set auditLog.key.`;
 
 /** Reads a small text file, which errors call `what`. Throws `configuration` if it cannot be read. */
 export function textFile(path: string, what: string): string {

@@ -40,7 +40,7 @@ export async function exportFlow(
     });
     if (signal.aborted && follow !== true)
       throw new TokenctlError('interrupted', `The export was interrupted after entry ${exported.last}`, {
-        hint: `Run it again. Without a cursor, give --since ${exported.last + 1}.`,
+        hint: `Run it again. Without a cursor, use --since ${exported.last + 1}.`,
       });
     return parts.sink === null ? undefined : exportResult(exported, parts.sink);
   } catch (error) {
@@ -80,7 +80,7 @@ function exportResult({ entries, records, last }: ExportReport, { name }: LogSin
     document: [
       lines(
         entries === 0
-          ? `Nothing to export: all entries up to ${last} are exported already.`
+          ? `Nothing to export: all entries up to ${last} were already exported.`
           : `Exported ${what} to ${name}, up to entry ${last}.`,
       ),
     ],

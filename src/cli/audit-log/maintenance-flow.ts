@@ -113,7 +113,7 @@ function placeOf({ configuration: { auditLog, auditLogNamed } }: Runtime): LogPl
   const isThere = modeOf(file) !== null;
   if (!isThere && auditLogNamed)
     throw new TokenctlError('audit_unavailable', `No audit log at ${file}`, {
-      hint: 'Check the path in --log-file, TOKENCTL_AUDIT_LOG or auditLog.file of the configuration file.',
+      hint: 'Check the path in --log-file, TOKENCTL_AUDIT_LOG or auditLog.file in the configuration file.',
     });
   return { kind: 'file', name: file, exists: isThere, groupWritable };
 }
@@ -157,9 +157,9 @@ function verificationResult(verified: VerifiedLog, place: LogPlace): Report<Veri
       lines(
         summaryLines(verified, place),
         groupWritable.length > 0 &&
-          `Members of its group may rewrite the log: run chmod g-w ${groupWritable.join(' ')}, or verify with a checkpoint.`,
+          `Members of its group can rewrite the log. Run chmod g-w ${groupWritable.join(' ')}, or verify the log with a checkpoint.`,
         tornBytes > 0 &&
-          `Ignored an unfinished last line of ${countText(tornBytes, 'byte')}, left by an interrupted append.`,
+          `Ignored an incomplete last line of ${countText(tornBytes, 'byte')}, left by an interrupted write.`,
       ),
     ],
   });
@@ -172,8 +172,8 @@ function summaryLines({ entries, head, removed, checkpoint }: VerifiedLog, place
   const first = (removed ?? 0) + 1;
   const covered = checkpoint?.size ?? 0;
   return [
-    good`Checked: each entry follows from the one before, from entry ${first} to ${entries}, in ${name}.`,
-    removed !== undefined && `Entries 1 to ${removed} were removed by retention, as the log records.`,
+    good`Checked: each entry follows from the previous one, from entry ${first} to ${entries}, in ${name}.`,
+    removed !== undefined && `Entries 1 to ${removed} were removed by log retention, as the log records.`,
     checkpoint !== undefined &&
       good`Checked: entries 1 to ${covered} match the checkpoint of ${checkpoint.origin}.`,
     notChecked(entries, checkpoint === undefined ? null : covered),
@@ -187,7 +187,7 @@ function notChecked(entries: number, covered: number | null): Lines {
     unprovedText(entries, covered),
     ...(covered === null
       ? [
-          'To check that, give a checkpoint that was kept in another place: tokenctl log verify --checkpoint FILE --key KEY',
+          'To check this, provide a checkpoint that was stored somewhere else: tokenctl log verify --checkpoint FILE --key KEY',
         ]
       : []),
   ];
@@ -199,7 +199,7 @@ export function unprovedText(entries: number, covered: number | null): Line {
     return warning`Not checked: whether entries are missing at the end, or all entries were rewritten.`;
   return covered === entries
     ? warning`Not checked: whether entries after the checkpoint are missing.`
-    : warning`Not checked: whether entries ${covered + 1} to ${entries} were rewritten, or later ones are missing. A newer checkpoint shows that.`;
+    : warning`Not checked: whether entries ${covered + 1} to ${entries} were rewritten, or later entries are missing. Use a newer checkpoint to check this.`;
 }
 
 /**
@@ -254,15 +254,15 @@ export async function rotationFlow(
 /** Why older entries are still there, and what ends that. */
 function heldLines({ since, incidents, leases }: HeldEntries): Lines {
   return [
-    warning`Kept: the entries since ${secondText(since)}, which these need:`,
+    warning`Kept all entries since ${secondText(since)} because these incidents need them:`,
     ...list(
       ...incidents.map(({ id, stays }) => {
         const names = stays.map(({ what, name }) => (what === 'user' ? name : `the role ${name}`));
         return stays.length === 0
-          ? `${id}: it is open.`
-          : `${id}: its lift did not restore: ${names.join(', ')}. Without these entries, no lift could.`;
+          ? `${id}: still open.`
+          : `${id}: its lift did not restore ${names.join(', ')}. The entries are required for the lift.`;
       }),
-      ...leases.map(({ id }) => `${id}: it is open, and when it is to end is in these entries.`),
+      ...leases.map(({ id }) => `${id}: still open, and the entries contain its end time.`),
     ),
   ];
 }

@@ -49,8 +49,8 @@ export function requestedApproval(
   if (flags['require-approval'] !== true) return false;
   const { approvers } = ruleOf(runtime, context);
   if (Object.keys(approvers).length > 0) return true;
-  throw new TokenctlError('configuration', '--require-approval is given, and no approver is configured', {
-    hint: 'Add approval.approvers to the configuration. `tokenctl plan key` makes a key.',
+  throw new TokenctlError('configuration', '--require-approval requires a configured approver', {
+    hint: 'Add approval.approvers to the configuration. Use `tokenctl plan key` to create a key.',
   });
 }
 
@@ -88,7 +88,7 @@ export async function approvalFor(change: GuardedChange): Promise<RecordedApprov
   if (!isAsked && (!rule.required || change.alone(rule))) return undefined;
   if (flags['break-glass'] === true && rule.breakGlass) {
     if ((flags.reason ?? '').trim() !== '') return { breakGlass: true, ...(saved && { plan: saved.digest }) };
-    throw new TokenctlError('usage', '--break-glass needs a reason', {
+    throw new TokenctlError('usage', '--break-glass requires a reason', {
       hint: 'Add --reason. The audit log records both.',
     });
   }
@@ -99,8 +99,8 @@ export async function approvalFor(change: GuardedChange): Promise<RecordedApprov
   if (saved.target['address'] !== description.address) {
     throw new TokenctlError(
       'not_approved',
-      `The plan that was approved names ${saved.target['address']}, not ${description.address}`,
-      { hint: `Apply it in the context of the plan (${saved.target['context']}), or make a new plan here.` },
+      `The approved plan is for ${saved.target['address']}, not ${description.address}`,
+      { hint: `Apply it in its own context (${saved.target['context']}), or create a new plan here.` },
     );
   }
   return await requireApproved({
@@ -149,10 +149,10 @@ function notApproved(
   const ways = [
     command === null
       ? (instead ??
-        'Do it for one user at a time, or with a plan of `tokenctl tokens revoke` or `incident lockdown`.')
-      : `${save}Let ${who} run \`tokenctl plan approve ${file}\`, and apply it: \`tokenctl ${command} --plan ${file}\`.`,
+        'Process one user at a time, or use a plan of `tokenctl tokens revoke` or `incident lockdown`.')
+      : `${save}Ask ${who} to run \`tokenctl plan approve ${file}\`, and apply it: \`tokenctl ${command} --plan ${file}\`.`,
     ...(rule.breakGlass && flags['break-glass'] !== true
-      ? ['In an emergency, --break-glass with --reason continues without an approval, and is recorded.']
+      ? ['In an emergency, --break-glass with --reason continues without an approval. This is recorded.']
       : []),
   ];
   const limit =
@@ -162,7 +162,7 @@ function notApproved(
   const forbidden = flags['break-glass'] === true ? ' --break-glass is not allowed here' : '';
   return new TokenctlError(
     'not_approved',
-    `${what} needs the approval of a second person${limit}.${forbidden}`,
+    `${what} requires a second person's approval${limit}.${forbidden}`,
     { hint: ways.join(' ') },
   );
 }

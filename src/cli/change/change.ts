@@ -226,7 +226,7 @@ export async function firstStep<Json>(driven: Driven, planned: Planned<Json>): P
 /** The failure of a change after which nothing more was confirmed. */
 function notMore({ code, cause }: Refusal): TokenctlError {
   const what = code === 'interrupted' ? 'Interrupted' : 'Not confirmed';
-  return new TokenctlError(code, `${what}. Nothing more was changed.`, { cause });
+  return new TokenctlError(code, `${what}. Nothing else was changed.`, { cause });
 }
 
 /**

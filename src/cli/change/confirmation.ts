@@ -128,11 +128,9 @@ export async function ask(
     if (!ended.signal.aborted) throw cause;
     throw ended.signal.reason === 'interrupted'
       ? new TokenctlError('interrupted', 'Interrupted. Nothing was changed.', { cause })
-      : new TokenctlError(
-          'not_confirmed',
-          'Not confirmed: the input ended without an answer. Nothing was changed.',
-          { cause },
-        );
+      : new TokenctlError('not_confirmed', 'Not confirmed: no answer was entered. Nothing was changed.', {
+          cause,
+        });
   } finally {
     terminal.close();
     if (input !== process.stdin) input.destroy();

@@ -190,9 +190,9 @@ function writeNew(path: string, plan: AnyPlan): void {
     throw new TokenctlError(
       'configuration',
       code === 'EEXIST'
-        ? `The file of --plan-out, ${path}, exists`
+        ? `The --plan-out file ${path} already exists`
         : `Cannot write the plan to ${path} (${code})`,
-      { hint: 'Give the name of a new file in a directory that you can write.', cause },
+      { hint: 'Specify a new file in a directory that you can write to.', cause },
     );
   }
 }
@@ -203,7 +203,7 @@ export function readAnyPlan(path: string, what = 'The file of --plan'): AnyPlan 
   const saved = statSync(path).size > MAX_BYTES ? undefined : file.safeParse(jsonIn(path)).data;
   if (saved === undefined) {
     throw new TokenctlError('configuration', `${path} is not a plan of this version of tokenctl`, {
-      hint: 'Make a plan with `tokenctl tokens revoke --plan-out FILE`.',
+      hint: 'Create a plan with `tokenctl tokens revoke --plan-out FILE`.',
     });
   }
   // An absent member is no member, for the digest and for the types.
@@ -218,8 +218,8 @@ export function readAnyPlan(path: string, what = 'The file of --plan'): AnyPlan 
   if (digestOf(plan) === plan.digest && isWorded) return plan;
   throw new TokenctlError(
     'configuration',
-    `The plan ${path} was changed after it was made: its digest or its wording differs`,
-    { hint: 'Make a new plan with --plan-out.' },
+    `The plan ${path} was modified after it was created: its digest or its wording differs`,
+    { hint: 'Create a new plan with --plan-out.' },
   );
 }
 
@@ -259,7 +259,7 @@ const KINDS = {
 /** The refusal of a plan that another command takes. */
 export function notOfThis(path: string, { format }: AnyPlan): TokenctlError {
   const [kind, command] = KINDS[format];
-  return new TokenctlError('usage', `${path} is the plan of ${kind}`, {
+  return new TokenctlError('usage', `${path} is a plan for ${kind}`, {
     hint: `Apply it with \`tokenctl ${command} --plan FILE\`.`,
   });
 }

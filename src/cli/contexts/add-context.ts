@@ -70,7 +70,7 @@ function restText(configuration: Configuration, name: string): string | false {
   );
   return (
     rest.length > 0 &&
-    `If it is the database of ${rest.length === 1 ? `"${rest[0]}"` : 'one of the other contexts'}, say so: tokenctl context link ${rest.length === 1 ? rest[0] : 'NAME'} ${name}`
+    `If this is the database of ${rest.length === 1 ? `"${rest[0]}"` : 'one of the other contexts'}, link them: tokenctl context link ${rest.length === 1 ? rest[0] : 'NAME'} ${name}`
   );
 }
 
@@ -101,7 +101,7 @@ export function requireSecure(outline: NamedContext): void {
   } catch (error) {
     if (!(error instanceof TokenctlError)) throw error;
     throw new TokenctlError('usage', error.message, {
-      hint: 'Use https and --ca-file, or add --insecure to send it nevertheless.',
+      hint: 'Use https and --ca-file, or add --insecure to send it anyway.',
     });
   }
 }
@@ -113,7 +113,7 @@ export function requireSecure(outline: NamedContext): void {
 export function requireDatabaseContext({ contexts }: Configuration, context: NamedContext): void {
   const name = context.database === undefined ? context.databaseContext : undefined;
   if (typeof name !== 'string' || contexts[name]?.database !== undefined) return;
-  const problem = contexts[name] === undefined ? 'does not exist' : 'is not the context of a database';
+  const problem = contexts[name] === undefined ? 'does not exist' : 'is not a database context';
   throw new TokenctlError('usage', `--database-context: "${name}" ${problem}`, {
     hint: `Add it first: tokenctl context add ${name === '' ? 'NAME' : name} --database-file FILE`,
   });
@@ -167,7 +167,7 @@ function requireNoCredential(flags: CredentialFlags): void {
   const [given] = givenBy(flags);
   if (given === undefined) return;
   throw new TokenctlError('usage', `${flagOf(given)} cannot be used with a database`, {
-    hint: 'Put the database password into the URL, ~/.pgpass or PGPASSWORD',
+    hint: 'Include the database password in the URL, ~/.pgpass or PGPASSWORD',
   });
 }
 
@@ -184,7 +184,7 @@ function chosen({ flags, username }: CredentialRequest): {
   }
   if (only !== undefined) return only;
   if (!canAsk()) {
-    throw new TokenctlError('usage', 'No credential given, and no terminal to ask for one', {
+    throw new TokenctlError('usage', 'No credential specified, and no terminal to prompt for one', {
       hint: 'Add --token-file, --token-env or --token-stdin, or the same flags for a password',
     });
   }

@@ -65,13 +65,14 @@ function unableText({ capabilities, credential, databaseContext }: CheckedTarget
     return unable.join(', ');
   }
   const place = databaseContext === undefined ? 'a database context' : `the context ${databaseContext}`;
-  return `${unable.join(', ')}. Refresh tokens and sessions take ${place}`;
+  return `${unable.join(', ')}. Refresh tokens and sessions require ${place}`;
 }
 
 function worksText({ standby, sessionCache }: CheckedTarget, able: readonly string[]): string {
-  if (able.length === 0) return 'answers, but has no permissions';
-  if (sessionCache !== undefined && sessionCache.problem !== null) return 'works, but not its session cache';
-  return standby === undefined ? 'works' : 'works for reading only: it is a standby';
+  if (able.length === 0) return 'responds, but has no permissions';
+  if (sessionCache !== undefined && sessionCache.problem !== null)
+    return 'works, but its session cache does not';
+  return standby === undefined ? 'works' : 'works for reading only because it is a standby';
 }
 
 export function identityResult(checked: Identity): Report<IdentityJson> {

@@ -97,7 +97,7 @@ function deleteFile(path: string): void {
     throw new TokenctlError(
       'partly_done',
       `The context was removed, but ${path} cannot be deleted (${code})`,
-      { hint: 'Delete the file: it contains the credential of the context.', cause },
+      { hint: "Delete this file. It contains the context's credential.", cause },
     );
   }
 }

@@ -33,15 +33,20 @@ export async function linkFlow(
   const { configuration } = runtime;
   const file = writableFile(configuration);
   const [rest, its] = [contextOf(configuration, name), contextOf(configuration, database)];
-  if (rest.database !== undefined) throw wrongKind(name, 'a database', 'Give the context over REST first.');
-  if (its.database === undefined) throw wrongKind(database, 'the REST API', 'Give the database second.');
+  if (rest.database !== undefined) throw wrongKind(name, 'a database', 'Specify the REST context first.');
+  if (its.database === undefined)
+    throw wrongKind(database, 'the REST API', 'Specify the database context second.');
   const [here, there] = [name, database].map((context) =>
     runtime.in({ context, progress: runtime.progress }),
   ) as [Runtime, Runtime];
   if ((await here.components()).length > 1) {
-    throw new TokenctlError('usage', `"${name}" is a platform, whose two components have a database each`, {
-      hint: 'Name them in the configuration: databaseContext: { gateway: NAME, controller: NAME }.',
-    });
+    throw new TokenctlError(
+      'usage',
+      `"${name}" is a platform with two components, each with its own database`,
+      {
+        hint: 'Set both in the configuration: databaseContext: { gateway: NAME, controller: NAME }.',
+      },
+    );
   }
   const [installUuid, other] = [
     (await here.description()).installUuid,
@@ -49,7 +54,7 @@ export async function linkFlow(
   ];
   if (installUuid !== null && other !== null && installUuid !== other) {
     throw new TokenctlError('usage', `"${name}" and "${database}" are two different controllers`, {
-      hint: `Their installations are ${installUuid} and ${other}. Check the addresses with \`tokenctl context check\`.`,
+      hint: `Their installation IDs are ${installUuid} and ${other}. Check the addresses with \`tokenctl context check\`.`,
     });
   }
   const isChecked = installUuid !== null && other !== null;
@@ -60,16 +65,16 @@ export async function linkFlow(
     document: [
       lines(
         changed
-          ? `"${database}" is the database of "${name}" now, in ${file}.`
-          : `"${database}" was the database of "${name}" before. Nothing was changed.`,
+          ? `"${database}" is now the database context of "${name}", in ${file}.`
+          : `"${database}" was the previous database context of "${name}". Nothing was changed.`,
         isChecked
-          ? `Both are the installation ${installUuid}.`
-          : warning`Not checked: whether both are the same controller. One of them does not name its installation.`,
+          ? `Both belong to the installation ${installUuid}.`
+          : warning`Not checked: whether both belong to the same controller. One of them does not report its installation ID.`,
       ),
     ],
   });
 }
 
 function wrongKind(name: string, kind: string, hint: string): TokenctlError {
-  return new TokenctlError('usage', `"${name}" is the context of ${kind}`, { hint });
+  return new TokenctlError('usage', `"${name}" is a context for ${kind}`, { hint });
 }

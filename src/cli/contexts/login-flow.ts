@@ -85,7 +85,7 @@ export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson
   const file = writableFile(configuration);
   const given = request.address === undefined ? null : addressOf(request.address);
   requireAnswers(request);
-  const url = given ?? addressOf((await ask('Address of the controller: ')).trim());
+  const url = given ?? addressOf((await ask('Controller address: ')).trim());
   const outline = outlineOf(url, request);
   requireDatabaseContext(configuration, outline);
   requireSecure(outline);
@@ -177,7 +177,7 @@ export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson
           said,
           overriddenBy === null
             ? `The current context is "${outline.name}".`
-            : `The environment selects the context "${overriddenBy}" instead: unset its variables, or add --context ${outline.name}.`,
+            : `The environment selects the context "${overriddenBy}" instead. Unset its variables, or add --context ${outline.name}.`,
         ),
       ],
     });
@@ -192,13 +192,13 @@ export function requireNoPlace(flags: {
   readonly 'database-file'?: string | undefined;
 }): void {
   if (flags.context !== undefined) {
-    throw new TokenctlError('usage', `A login does not work in the context "${flags.context}"`, {
-      hint: 'Name the context that it makes with --name, and the controller by its address.',
+    throw new TokenctlError('usage', `You cannot log in to the existing context "${flags.context}"`, {
+      hint: 'Set the name of the new context with --name, and specify the controller by its address.',
     });
   }
   if (flags['database-file'] === undefined) return;
-  throw new TokenctlError('usage', 'A login needs the REST API, not a database', {
-    hint: 'Name the context of the database with --database-context.',
+  throw new TokenctlError('usage', 'Logging in requires the REST API, not a database', {
+    hint: 'Specify the database context with --database-context.',
   });
 }
 
@@ -211,7 +211,7 @@ function requireAnswers({ address, flags }: LoginRequest): void {
     ...(flags.browser === true || !isGiven ? ['--password-file or --password-stdin'] : []),
   ];
   if (missing.length === 0 || canAsk()) return;
-  throw new TokenctlError('usage', 'Cannot ask for a login without a terminal', {
+  throw new TokenctlError('usage', 'Cannot prompt for a login without a terminal', {
     hint:
       flags.browser === true
         ? 'Use `tokenctl context add NAME --url URL --token-stdin`.'
@@ -223,8 +223,8 @@ function requireAnswers({ address, flags }: LoginRequest): void {
 export function addressOf(text: string): string {
   const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
   if (text !== '' && /^https?:/i.test(url) && URL.canParse(url)) return url;
-  throw new TokenctlError('usage', `"${text}" is not the address of a controller`, {
-    hint: 'Give a URL such as https://controller.example.org.',
+  throw new TokenctlError('usage', `"${text}" is not a controller address`, {
+    hint: 'Use a URL such as https://controller.example.org.',
   });
 }
 
@@ -239,9 +239,13 @@ function outlineOf(url: string, { configuration, environment, flags }: LoginRequ
   const name = flags.name ?? known?.name ?? nameOf(url, configuration);
   const taken = known === undefined ? configuration.contexts[name] : undefined;
   if (taken !== undefined && name !== ENVIRONMENT_CONTEXT) {
-    throw new TokenctlError('usage', `The context "${name}" is another place: ${taken.url ?? 'a database'}`, {
-      hint: 'Log in at that address, or give the new context another name with --name.',
-    });
+    throw new TokenctlError(
+      'usage',
+      `The context "${name}" has a different address: ${taken.url ?? 'a database'}`,
+      {
+        hint: 'Log in to that address, or set another name for the new context with --name.',
+      },
+    );
   }
   requireFreeName(configuration, name, known !== undefined);
   const caFile = flags['ca-file'];
@@ -254,7 +258,7 @@ function outlineOf(url: string, { configuration, environment, flags }: LoginRequ
     databaseContext: flags['database-context'] ?? known?.databaseContext,
   });
   if (context.database === undefined) return context;
-  throw new TokenctlError('usage', `The context "${name}" is one of a database`);
+  throw new TokenctlError('usage', `The context "${name}" is a database context`);
 }
 
 function isSameAddress(one: string, other: string): boolean {
@@ -277,7 +281,7 @@ interface Answer {
 
 async function typed(url: string, { flags, environment }: LoginRequest): Promise<Answer> {
   const username = flags.username ?? (await ask('User name: ')).trim();
-  if (username === '') throw new TokenctlError('usage', 'No user name given');
+  if (username === '') throw new TokenctlError('usage', 'No user name specified');
   const file = flags['password-file'];
   if (file !== undefined) {
     const path = absolutePath(file, process.cwd(), environment);
@@ -286,14 +290,14 @@ async function typed(url: string, { flags, environment }: LoginRequest): Promise
   const isPiped = flags['password-stdin'] === true && process.stdin.isTTY !== true;
   const password = isPiped
     ? await text(process.stdin)
-    : await ask(`Password of ${username} at ${url} (it is not stored): `, { hidden: true });
+    : await ask(`Password of ${username} at ${url} (not stored): `, { hidden: true });
   return { username, secret: secretFrom(password, isPiped ? 'The input on stdin' : 'The input') };
 }
 
 /** For single sign-on, where there is no password. */
 async function pasted(url: string): Promise<Answer> {
   writeNotice(
-    `Log in at ${url} in a browser, create a personal access token of your user there, and paste it here.`,
+    `Log in to ${url} in a browser, create a personal access token for your user there, and paste it here.`,
   );
   return { secret: secretFrom(await ask('Token: ', { hidden: true }), 'The input') };
 }
@@ -329,15 +333,15 @@ async function endEarlier(
   const others = made === null ? [] : await otherLoginTokens(runtime, stay);
   const said = [
     made !== null &&
-      'The controller alone decides how long a token lives (tokenctl settings token-lifetime). To end it: tokenctl logout',
-    ended.ended.length > 0 && `Revoked the token of the earlier login: ${ended.ended.join(', ')}.`,
+      'Only the controller decides how long a token lives (tokenctl settings token-lifetime). To revoke it: tokenctl logout',
+    ended.ended.length > 0 && `Revoked the token from the earlier login: ${ended.ended.join(', ')}.`,
     leftText(ended),
     unseenText(ended),
     isAgain &&
       earlier.length === 0 &&
       `The earlier token of this context is not revoked: tokenctl tokens list --user ${(await runtime.description()).identity.username}`,
     others.length > 0 &&
-      `There are other tokens "${LOGIN_DESCRIPTION}" of this user: ${others.join(', ')}. If no other context uses them: ${revokeCommand(others)}`,
+      `This user has other tokens described as "${LOGIN_DESCRIPTION}": ${others.join(', ')}. If no other context uses them: ${revokeCommand(others)}`,
   ];
   return { ended, said };
 }
@@ -359,7 +363,7 @@ async function makeToken(
     rmSync(output, { force: true });
     const why = cause instanceof TokenctlError ? cause.message : 'its file cannot be moved';
     throw new TokenctlError('partly_done', `Token ${token.id} was created, but it is not used: ${why}`, {
-      hint: `Its value is not kept. Revoke it: tokenctl tokens revoke --id ${token.id}`,
+      hint: `Its value was not stored. Revoke it: tokenctl tokens revoke --id ${token.id}`,
       details: { tokenId: token.id },
       cause,
     });

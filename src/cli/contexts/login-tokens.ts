@@ -54,7 +54,7 @@ export async function endTokens(
     const unlisted = all.filter((id) => !own.includes(id) && !foreign.includes(id));
     // Other accounts do not see a token that exists.
     const unseen = description.identity.isSuperuser || description.identity.isSystemAuditor ? [] : unlisted;
-    const why = foreign.length === 0 ? null : 'it is not a token of a login of this user';
+    const why = foreign.length === 0 ? null : 'it is not a login token of this user';
     const ended = all.filter((id) => !foreign.includes(id) && !unseen.includes(id));
     return { ended, left: foreign, unseen, why };
   } catch (error) {
@@ -74,7 +74,10 @@ export function leftText({ left, why }: Pick<EndedTokens, 'left' | 'why'>): stri
 
 /** Says which tokens this account does not see; null if there is none. */
 export function unseenText({ unseen }: EndedTokens): string | null {
-  return leftText({ left: unseen, why: 'this account does not list it: it is gone, or of another user' });
+  return leftText({
+    left: unseen,
+    why: 'this account cannot see it: it was deleted, or belongs to another user',
+  });
 }
 
 export function revokeCommand(ids: readonly number[]): string {

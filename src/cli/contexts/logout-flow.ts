@@ -39,10 +39,10 @@ export async function logoutFlow(
   const file = writableFile(configuration);
   const tokenFile = storedSecretPath({ configurationFile: file, context: name, kind: 'token' });
   if (token === undefined || !('file' in token) || token.file !== tokenFile || !existsSync(tokenFile)) {
-    throw new TokenctlError('usage', `The context "${name}" has no token that tokenctl stores`, {
+    throw new TokenctlError('usage', `The context "${name}" has no token stored by tokenctl`, {
       hint:
         loginTokens.length === 0
-          ? 'To end a token of your own: tokenctl tokens revoke'
+          ? 'To revoke a token of your own: tokenctl tokens revoke'
           : `Its tokens may still be valid. Log in again, then: ${revokeCommand(loginTokens)}`,
     });
   }
@@ -63,7 +63,7 @@ export async function logoutFlow(
   const left = leftText(ended);
   if (left !== null) {
     throw new TokenctlError('partly_done', left, {
-      hint: `${tokenFile} is left, so that it can be tried again.`,
+      hint: `${tokenFile} was kept so that you can try again.`,
       details: { tokenIds: ended.left },
     });
   }
@@ -74,7 +74,7 @@ export async function logoutFlow(
     document: [
       lines(
         refused
-          ? `${found.message}. Nothing was revoked: whether the token has expired or was revoked is not known.`
+          ? `${found.message}. Nothing was revoked. Whether the token has expired or was revoked is not known.`
           : `Revoked ${ended.ended.length === 1 ? 'token' : 'tokens'} ${ended.ended.join(', ')}.`,
         unseenText(ended),
         refused &&
@@ -99,6 +99,6 @@ async function tokensOf(runtime: Runtime, made: readonly number[]) {
   if (used.length > 0) return made;
   if (own.length === 1) return [...made, ...own];
   throw new TokenctlError('unsupported', 'The controller does not tell which token this context uses', {
-    hint: `It is one of those of \`tokenctl tokens list\`${own.length === 0 ? '' : `: ${own.join(', ')}`}. Revoke it, then run \`tokenctl logout\` again.`,
+    hint: `It is one of the tokens in \`tokenctl tokens list\`${own.length === 0 ? '' : `: ${own.join(', ')}`}. Revoke it, then run \`tokenctl logout\` again.`,
   });
 }

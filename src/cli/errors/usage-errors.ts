@@ -16,9 +16,9 @@ interface ParserError {
   };
 }
 
-const SEE_INCIDENTS = 'The command `incident status --all` lists the incidents.';
-const SEE_FIELDS = 'To print only some members of the JSON, write --json=FIELD,FIELD.';
-const SEE_HELP = 'Add --help to the command for its usage.';
+const SEE_INCIDENTS = '`incident status --all` lists all incidents.';
+const SEE_FIELDS = 'To print only some fields of the JSON, write --json=FIELD,FIELD.';
+const SEE_HELP = 'Add --help to the command to see its usage.';
 
 /**
  * Turns an error of the command framework (an unknown flag, an extra argument, a missing value) into a usage
@@ -84,7 +84,7 @@ function wrongValue(message: string): string | undefined {
       message,
     ) ?? [];
   if (problem === undefined) return undefined;
-  return `${once} ${problem.replace('can only be specified once', 'can be given only once')}`;
+  return `${once} ${problem.replace('can only be specified once', 'can only be specified once')}`;
 }
 
 /** The error for a value that is not one of a flag's choices. The value itself is not shown: it may be a secret. */

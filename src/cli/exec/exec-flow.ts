@@ -73,12 +73,12 @@ export async function execFlow(request: ExecRequest): Promise<PlannedChange<Ende
   return {
     plan: [
       lines(
-        would`run ${program} with a token with scope ${scope} for ${user}, valid for ${secondsText(seconds)} at most.`,
+        would`run ${program} with a token with scope ${scope} for ${user}, valid for at most ${secondsText(seconds)}.`,
         placeText(description),
         list(
-          'Record the end of the token in the audit log, and create it.',
+          "Record the token's end time in the audit log, and create the token.",
           'Run the program.',
-          'Revoke the token when the program ends, on a signal, or once its time is up, and verify that.',
+          'Revoke the token when the program ends, on a signal, or when its time is up, and verify this.',
         ),
       ),
     ],
@@ -100,7 +100,7 @@ export async function execFlow(request: ExecRequest): Promise<PlannedChange<Ende
 export function requireProgram(command: readonly string[], names: readonly string[] = []) {
   const [name] = command;
   if (name === undefined || name === '') {
-    throw new TokenctlError('usage', 'No program is given', {
+    throw new TokenctlError('usage', 'No program specified', {
       hint: 'Put it after --: tokenctl exec -- awx job_templates list',
     });
   }
@@ -110,7 +110,7 @@ export function requireProgram(command: readonly string[], names: readonly strin
 
 function requireVariable(name: string): void {
   if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return;
-  throw new TokenctlError('usage', `--env: "${name}" is no name of a variable`, {
+  throw new TokenctlError('usage', `--env: "${name}" is not a valid variable name`, {
     hint: 'Use letters, digits and underscores.',
   });
 }
@@ -124,7 +124,9 @@ async function requireMayMake(
   const { user } = flags;
   if (credential === 'database_role') {
     if (user === undefined) {
-      throw new TokenctlError('usage', 'A token in a database needs a user', { hint: 'Add --user NAME' });
+      throw new TokenctlError('usage', 'Creating a token in a database requires a user', {
+        hint: 'Add --user NAME',
+      });
     }
     requireRights(description, { what: 'A token for a program', purposes: ['create', 'revoke'] });
     await resolveNames(await runtime.target(), { users: [user] });
@@ -132,7 +134,7 @@ async function requireMayMake(
   if (!capabilities.changes) {
     throw new TokenctlError(
       'permission_refused',
-      'The token of this context may only read: it can make no token',
+      'The token of this context is read-only, so it cannot create tokens',
       {
         hint: 'Use a context with a password, or with a token with scope write.',
       },
@@ -193,12 +195,12 @@ async function endOverdue(change: Change): Promise<void> {
     const left = leftLeases(await endDueLeases(change, seen), '');
     writeNotice(
       left === undefined
-        ? `Revoked what was past its end: ${seen.map(({ id }) => id).join(', ')}.`
+        ? `Revoked expired leases: ${seen.map(({ id }) => id).join(', ')}.`
         : `${left.message}.`,
     );
   } catch (error) {
     if (!(error instanceof TokenctlError) || OF_THE_LOG.has(error.code)) throw error;
-    writeNotice(`Leases past their end were left: ${error.message}.`);
+    writeNotice(`Could not revoke expired leases: ${error.message}.`);
   }
 }
 
@@ -208,12 +210,12 @@ async function announce(
 ): Promise<void> {
   const { token, until } = made;
   const { context, credential } = await runtime.description();
-  writeNotice(`Token ${token.id} is revoked when the program ends, at ${timeText(until)} at the latest.`);
+  writeNotice(`Token ${token.id} is revoked when the program ends, or at ${timeText(until)} at the latest.`);
   const { text, ends } = await endingJobText(runtime, { context, until });
   if (!ends && credential !== 'database_role') writeNotice(`If tokenctl is killed: ${text}`);
   if (!hasHost)
     writeNotice(
-      'The program is not told where the controller is: no single REST context names this database (databaseContext).',
+      "The program does not get the controller's address because no single REST context refers to this database (databaseContext).",
     );
 }
 
@@ -245,10 +247,10 @@ async function endInTime(
     }
     const failure = await endNow(request, made);
     if (failure === undefined) {
-      writeNotice(`Token ${made.token.id} is revoked: its time is up. The program goes on without it.`);
+      writeNotice(`Revoked token ${made.token.id} because its time is up. The program continues without it.`);
       return true;
     }
-    writeNotice(`Error: ${failure.message}. It is tried again when the program ends.`);
+    writeNotice(`Error: ${failure.message}. Revocation is tried again when the program ends.`);
     return false;
   }
   return false;
@@ -289,7 +291,7 @@ async function endNow(
   } catch (error) {
     if (!(error instanceof TokenctlError)) throw error;
     return new TokenctlError('partly_done', `Token ${made.token.id} was not revoked: ${error.message}`, {
-      hint: `${hint}, or once its time is up: ${endDueCommand(context)}`,
+      hint: `${hint}, or when its time is up: ${endDueCommand(context)}`,
       cause: error,
     });
   } finally {

@@ -49,8 +49,8 @@ export async function goneUsersFlow(
     ...answerDocument(answer),
     lines(
       answer.doubtful.length === 0
-        ? `By the directory ${name}, no one has left. Nothing was changed.`
-        : `Whether the users in doubt have left is not known; by the directory ${name}, no other user has left. Nothing was changed.`,
+        ? `According to the directory ${name}, no one has left. Nothing was changed.`
+        : `Whether the users in doubt have left is not known. According to the directory ${name}, no other user has left. Nothing was changed.`,
     ),
   ];
   if (dryRun) return report({ json, document });

@@ -27,12 +27,12 @@ export function hintForPaths(
   if (description.credential !== 'database_role') {
     const { databaseContext } = description;
     const context = databaseContext === undefined ? 'a database context' : `--context ${databaseContext}`;
-    return `Run the same command with ${context}, or do what is listed under "Access paths".`;
+    return `Run the same command with ${context}, or follow the instructions under "Access paths".`;
   }
   const [until] = left.flatMap((each) => each.until ?? []);
   return until === undefined
-    ? 'Do what is listed under "Access paths".'
-    : `Run the same command again after ${untilText(until)}, or do what is listed under "Access paths".`;
+    ? 'Follow the instructions under "Access paths".'
+    : `Run the same command again after ${untilText(until)}, or follow the instructions under "Access paths".`;
 }
 
 /** Prints notices on stderr if incidents of the audit log are overdue, one for each context. */
@@ -65,10 +65,10 @@ export async function endText(
   const ends = `Ends at ${timeText(until)} unless extended.`;
   const text =
     job === null
-      ? 'No job of this configuration lifts it. Lift it then with:'
+      ? 'No configured job lifts it. To lift it at that time:'
       : job.dryRun
-        ? `The job ${job.name} is a dry run and lifts nothing. When the time comes, lift the lockdown with:`
-        : `The job ${job.name} lifts it at ${timeText(job.at)} if a scheduler runs it (tokenctl jobs start). Otherwise:`;
+        ? `The job ${job.name} is a dry run, so it does not lift the lockdown. To lift the lockdown at that time:`
+        : `The job ${job.name} lifts it at ${timeText(job.at)} if a scheduler is running (tokenctl jobs start). Otherwise:`;
   return { text: `${ends} ${text}`, commands };
 }
 

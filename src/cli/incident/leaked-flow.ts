@@ -115,14 +115,14 @@ function unclear({ found }: LeakedTokens): TokenctlError | undefined {
   const open = found.filter(({ live, ids }) => live && ids.length !== 1);
   if (open.length === 0) return undefined;
   if (open.some(({ needsUse }) => needsUse === true)) {
-    const what = `${countText(open.length, 'live token', 'live tokens')} can only be distinguished by a use`;
-    return new TokenctlError('partly_done', `${what}, which a dry run does not make`, {
-      hint: 'Run it without --dry-run and check the plan before you confirm it, or use a database context, which finds tokens by hash.',
+    const what = `${countText(open.length, 'live token', 'live tokens')} can only be distinguished by using each token once`;
+    return new TokenctlError('partly_done', `${what}, which a dry run does not do`, {
+      hint: 'Run the command without --dry-run and check the plan before you confirm it, or use a database context, which finds tokens by hash.',
     });
   }
   return new TokenctlError(
     'partly_done',
-    `${countText(open.length, 'live token', 'live tokens')} could not be identified and ${open.length === 1 ? 'was' : 'were'} not revoked`,
+    `${countText(open.length, 'live token', 'live tokens')} could not be identified, and ${open.length === 1 ? 'was' : 'were'} not revoked`,
     { hint: `${candidatesText(open)}Or use a database context, which finds tokens by hash.` },
   );
 }
@@ -162,18 +162,18 @@ function foundDocument(leaked: LeakedTokens): Document {
       `Read ${what}: ${countText(values, 'value that may be a token', 'values that may be tokens')}, ${countText(found.length, 'token')} of this target, ${live} live.`,
       report === null &&
         read === 0 &&
-        'The input is empty. TruffleHog writes nothing if it finds nothing, but a scan that failed may have written nothing as well.',
+        'The input is empty. TruffleHog writes nothing if it finds nothing, but a failed scan may also have written nothing.',
       found.map(tokenLines),
       hiddenLines > 0 &&
-        warning`Not checked: ${countText(hiddenLines, 'line contains', 'lines contain')} REDACTED, asterisks, a hash or packed data in place of a value.`,
+        warning`Not checked: ${countText(hiddenLines, 'line contains', 'lines contain')} REDACTED, asterisks, a hash or packed data instead of a value.`,
       report !== null &&
         report.hidden > 0 &&
         warning`Not checked: ${countText(report.hidden, 'finding', 'findings')} without a secret${placesText(report.hiddenPlaces)}.`,
       notSent > 0 &&
-        `Not sent: ${countText(notSent, 'value')} of another form. A controller generates tokens of 30 letters and digits.`,
+        `Not sent: ${countText(notSent, 'value')} in another format. A controller generates tokens of 30 letters and digits.`,
       how === 'by_trying' &&
         values > notSent &&
-        'Each value was tried as an access token. Refresh tokens and expired tokens cannot be found this way.',
+        'Each value was tested as an access token. Refresh tokens and expired tokens cannot be found this way.',
     ),
   ];
 }
@@ -191,7 +191,7 @@ function tokenLines(token: LeakedToken): Line[] {
   const text = `${stateText(token)}  ${name}${id}, of ${user ?? 'an unknown user'}, fingerprint ${fingerprint}${where}`;
   const use =
     token.needsUse === true
-      ? 'Only a use tells which one it is, and a dry run does not use it.'
+      ? 'Only using the token would tell which one it is, and a dry run does not do that.'
       : kind === 'access_token' && lastUseText(token);
   return list(text, use && { text: use, depth: 4 });
 }
@@ -234,8 +234,8 @@ export function leakedSource(path: string): () => Promise<LeakedInput> {
   let read: Promise<LeakedInput> | undefined;
   return () => {
     if (path === '-' && process.stdin.isTTY) {
-      throw new TokenctlError('usage', 'No input on standard input', {
-        hint: 'Give a file, or pipe the input from another program. A pasted value would stay visible on the screen.',
+      throw new TokenctlError('usage', 'Standard input is empty', {
+        hint: 'Specify a file, or pipe the output of another program. A pasted value would stay visible on the screen.',
       });
     }
     read ??= readLeaked(path === '-' ? process.stdin : createReadStream(path));

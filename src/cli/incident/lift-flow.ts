@@ -67,8 +67,8 @@ export interface LiftRequest extends ChangeRequest<LiftFlags> {
 /** Refuses an incident id together with --due. Throws `usage`. */
 export function requireOneIncident(incident: string | undefined, due: boolean | undefined): void {
   if (incident !== undefined && due === true) {
-    throw new TokenctlError('usage', 'Both an incident id and --due are given', {
-      hint: 'Leave one of them out.',
+    throw new TokenctlError('usage', 'Both an incident ID and --due are specified', {
+      hint: 'Omit one of them.',
     });
   }
 }
@@ -77,7 +77,7 @@ export function requireOneIncident(incident: string | undefined, due: boolean | 
 function onlyOne(open: readonly string[]): readonly string[] {
   if (open.length < 2) return open;
   throw new TokenctlError('usage', `${open.length} incidents are open: ${open.join(', ')}`, {
-    hint: 'Give the id of one, or --due.',
+    hint: 'Specify one by its ID, or use --due.',
   });
 }
 
@@ -230,7 +230,7 @@ function planLines(plan: LiftPlan, { context, isLate }: { context: string; isLat
       isLate &&
         items.length === 0 &&
         (measures.deactivate || measures.stripRoles === true) &&
-        'It is too late for --keep-deactivated: the lift did not leave anybody deactivated. Lock down again, or use `tokenctl users offboard`.',
+        'It is too late for --keep-deactivated: the lift left no users deactivated. Lock down again, or use `tokenctl users offboard`.',
     ];
   }
   return [
@@ -242,8 +242,7 @@ function planLines(plan: LiftPlan, { context, isLate }: { context: string; isLat
       giveBackText(items, { id, context }),
       usual('Revoked tokens stay revoked.'),
       passwordsText(items, measures),
-      measures.resetPasswords === true &&
-        'Passwords stay reset: set new ones for the users who are to log in.',
+      measures.resetPasswords === true && 'Passwords stay reset. Set new ones for users who need to log in.',
       measures.endApplications === true && 'Deleted applications stay deleted.',
       revivedText(revived, context),
     ),
@@ -254,9 +253,9 @@ function planLines(plan: LiftPlan, { context, isLate }: { context: string; isLat
 function giveBackText(items: readonly LiftItem[], { id, context }: { id: string; context: string }): Lines {
   if (items.every(({ action }) => action !== 'stays')) return '';
   return {
-    text: `To give this access back later: ${giveBackCommand(id, context)}`,
+    text: `To restore this access later: ${giveBackCommand(id, context)}`,
     usual: true,
-    inConsole: 'Access can be restored later on the page of this case: “Restore access…”.',
+    inConsole: 'You can restore access later on the page of this case: “Restore access…”.',
   };
 }
 
@@ -265,8 +264,8 @@ function passwordsText(items: readonly LiftItem[], { resetPasswords }: LiftPlan[
   const active = items.filter(({ what, action }) => what === 'user' && action === 'restore');
   if (active.length === 0 || resetPasswords === true) return '';
   return active.length === 1
-    ? `The lockdown did not reset the password of ${active[0]?.name}: unless it was changed since, it works again.`
-    : 'The lockdown did not reset the passwords of these users: those that were not changed since work again.';
+    ? `The lockdown did not reset the password of ${active[0]?.name}. It works again unless it was changed since.`
+    : 'The lockdown did not reset the passwords of these users. Those that were not changed since work again.';
 }
 
 /** The items of a cleaning that work on, and that only the lockdown keeps from use. */
@@ -279,7 +278,7 @@ function leftPart({ leftByCleaning, incident }: LiftPlan, { context }: TargetDes
   const from = since === null ? '' : ` --since ${since}`;
   const more = items.length - MOST_LEFT;
   return lines(
-    `Left by the cleaning of run ${run}, because it cannot be undone and was not confirmed: ${countText(items.length, 'item')}.`,
+    `The cleanup in run ${run} skipped these items because they cannot be undone and were not confirmed: ${countText(items.length, 'item')}.`,
     items.slice(0, MOST_LEFT).map(({ summary }) => ({ mark: 'left', text: summary })),
     more > 0 && `And ${more} more.`,
     `Clean them first: \`tokenctl incident clean --incident ${incident.id}${from} --context ${shellWord(context)} --irreversible\`.`,
@@ -309,17 +308,17 @@ function itemText({ what, name: shown, before, found, action, others, endedBy }:
   if (what === 'role') return roleText(shown, { action, others, endedBy });
   switch (action) {
     case 'restore':
-      return isUser ? `Activate ${shown}.` : `Set ${shown} back to ${valueText(before)}.`;
+      return isUser ? `Activate ${shown}.` : `Restore ${shown} to ${valueText(before)}.`;
     case 'as_before':
-      return isUser ? `${shown} is active already.` : `${shown} is ${valueText(before)} already.`;
+      return isUser ? `${shown} is already active.` : `${shown} is already ${valueText(before)}.`;
     case 'stays':
       return `${shown} stays deactivated.`;
     case 'waits':
-      return `Keep ${shown} deactivated for now: sessions from before would be accepted again.`;
+      return `Keep ${shown} deactivated for now because existing sessions would be accepted again.`;
     case 'kept':
-      return `Keep ${shown}: also held by ${others.join(' and ')}.`;
+      return `Keep ${shown}: another incident also holds it (${others.join(' and ')}).`;
     case 'changed':
-      return `Keep ${shown}${found === null ? '' : ` at ${valueText(found)}`}: it was changed since.`;
+      return `Keep ${shown}${found === null ? '' : ` at ${valueText(found)}`}: it has changed since.`;
     case 'ended_since':
       return isUser
         ? `Keep ${shown} deactivated: ${endedText('offboarded', endedBy)}.`
@@ -337,11 +336,11 @@ function roleText(
     case 'restore':
       return `Give back ${shown}.`;
     case 'as_before':
-      return `${shown} is held already.`;
+      return `${shown} is already assigned.`;
     case 'stays':
       return `${shown} stays taken.`;
     case 'kept':
-      return `Do not restore ${shown}: also taken by ${others.join(' and ')}.`;
+      return `Do not restore ${shown}: another incident also took it (${others.join(' and ')}).`;
     case 'ended_since':
       return `Do not restore ${shown}: ${endedText('offboarded', endedBy)}.`;
     case 'changed':
@@ -360,10 +359,10 @@ function reportLines(
   { incident, result, steps, left, revived, run }: LiftReport,
   { context, isGiving }: { context: string; isGiving: boolean },
 ): Lines {
-  if (result === 'unchanged') return `${incident} was lifted already. Nothing was changed.`;
+  if (result === 'unchanged') return `${incident} was already lifted. Nothing was changed.`;
   return [
     isGiving
-      ? `${result === 'lifted' ? 'Gave back' : 'Gave back in part'} what was left by the lift: ${incident}.`
+      ? `${result === 'lifted' ? 'Gave back' : 'Partly restored'} what was left by the lift: ${incident}.`
       : result === 'lifted'
         ? usual(good`Lifted: ${incident}.`.text)
         : warning`Partly lifted: ${incident}.`,

@@ -15,7 +15,9 @@ export function localMeasures(flags: LocalFlags, kind: LockdownScope['kind']): L
   if (wrong !== undefined) {
     throw new TokenctlError('usage', `--${wrong} cannot be used with this selection`, {
       hint:
-        wrong === 'end-applications' ? 'Select with --user or --application.' : 'Select users with --user.',
+        wrong === 'end-applications'
+          ? 'Use --user or --application to select tokens.'
+          : 'Use --user to select users.',
     });
   }
   return {
@@ -39,10 +41,10 @@ export function localSteps(plan: LocalAccessPlan): {
     before: [
       ...(passwords.length > 0
         ? [
-            `Give ${someOf(
+            `Set a random password for ${someOf(
               passwords.map(({ username }) => username),
               SHOWN,
-            )} a random password that is not kept.`,
+            )}, which is not stored.`,
           ]
         : []),
       ...(held.length > 0
@@ -61,7 +63,7 @@ export function localSteps(plan: LocalAccessPlan): {
       ),
       ...applicationsKept.map(
         ({ id, name, othersTokens }) =>
-          `Keep the application ${name} (id ${id}): others have ${countText(othersTokens, 'access token')} of it.`,
+          `Keep the application ${name} (id ${id}): other users have ${countText(othersTokens, 'access token')} of it.`,
       ),
     ],
   };

@@ -282,7 +282,7 @@ async function untilText(runtime: Runtime, { incident, until }: Pick<LockdownRep
   const { context } = await runtime.description();
   if (until !== null) return await endText(runtime, { context, until });
   return {
-    text: `No end time: it stays until lifted. To lift it: tokenctl incident lift ${incident} --context ${shellWord(context)}`,
+    text: `No end time: it stays in place until lifted. To lift it: tokenctl incident lift ${incident} --context ${shellWord(context)}`,
     // The plan said so.
     inConsole: '',
   };
@@ -296,7 +296,7 @@ function nextText(
   const runbook = RUNBOOKS[scope.kind];
   if (runbook === undefined) return null;
   const command = `tokenctl incident runbook ${runbook} --incident ${incident} --context ${shellWord(context)}`;
-  return { text: `To go on, from what was done to the report: ${command}`, inConsole: '' };
+  return { text: `To continue, from the investigation to the report: ${command}`, inConsole: '' };
 }
 
 const RUNBOOKS: Readonly<Partial<Record<LockdownPlan['scope']['kind'], string>>> = {

@@ -58,12 +58,12 @@ export async function meantScope(
       ids.length === 0 ? [] : (await Array.fromAsync(target.users.list({ ids }))).map(boundUser);
     if (owner === undefined) {
       const { username = '?' } = actors[0]?.user ?? {};
-      throw new TokenctlError('not_found', `User ${username}, the owner of token ${token}, is not found now`);
+      throw new TokenctlError('not_found', `User ${username}, the owner of token ${token}, was not found`);
     }
     const others = scope.names.filter((name) => name !== owner.name);
     const remarks = others.map(
       (name) =>
-        `Token ${token} belongs to ${owner.name} (${owner.id}), not to ${name}, who is not part of this.`,
+        `Token ${token} belongs to ${owner.name} (${owner.id}), not to ${name}. This user is not included.`,
     );
     return { scope: { kind: 'users', names: [owner.name], bound: [owner] }, remarks };
   } finally {
@@ -93,8 +93,8 @@ function scopeFrom(flags: LockdownFlags): LockdownScope {
   if (scope !== undefined && scopes.length === 1) return scope;
   throw new TokenctlError(
     'usage',
-    scope === undefined ? 'No selection for the lockdown' : 'Several kinds of selection',
-    { hint: 'Give one of --user, --token, --application, --identity-provider or --all.' },
+    scope === undefined ? 'No selection for the lockdown' : 'More than one kind of selection',
+    { hint: 'Use only one of --user, --token, --application, --identity-provider and --all.' },
   );
 }
 
@@ -109,7 +109,7 @@ function measuresFrom(flags: LockdownFlags, { kind }: LockdownScope): Measures {
   const deactivate = flags.deactivate === true;
   if (kind === 'applications' && deactivate) {
     throw new TokenctlError('usage', '--deactivate cannot be used with --application', {
-      hint: 'Select users with --user.',
+      hint: 'Use --user to select users.',
     });
   }
   if (keepActive.length > 0 && !deactivate) {

@@ -53,7 +53,7 @@ export function lockdownPlanDocument(
         ({ tokenId }) => warning`Kept: token ${tokenId}, which may be the credential of this context.`,
       ),
       usersKept.length > 0 && warning`Kept active: ${usersKept.join(', ')}.`,
-      usersGone.length > 0 && `Not found any more: ${usersGone.join(', ')}.`,
+      usersGone.length > 0 && `Not found: ${usersGone.join(', ')}.`,
       renamedText(kindOf(plan.scope), plan.renamed),
     ),
   ];
@@ -96,7 +96,7 @@ function tokensPart({ tokens, revocation }: LockdownPlan): Part | null {
   if (tokens === null || all === 0) return null;
   const more = all - tokens.length;
   return lines(
-    'Access tokens to revoke, for good:',
+    'Access tokens to revoke permanently:',
     list(...tokens.map(tokenText), more > 0 && `and ${numberText(more)} more.`),
   );
 }
@@ -120,16 +120,16 @@ function stepsOf(plan: LockdownPlan, description: TargetDescription): string[] {
         ]
       : []),
     ...localSteps(plan.local).before,
-    'Save to a file what is there: users, tokens, settings, and what was done in the last hour.',
+    'Save the current state to a file: users, tokens, settings and the activity of the last hour.',
     ...revocationSteps(plan),
     ...localSteps(plan.local).after,
     ...lifetimes.map(settingText),
-    'Check that every way in is closed.',
+    'Check that every access path is closed.',
   ];
 }
 
 function revocationSteps({ revocation, counted }: LockdownPlan): string[] {
-  if (revocation === null) return ['No user matches now. Nothing to revoke.'];
+  if (revocation === null) return ['No users currently match. Nothing to revoke.'];
   const { reach } = revocation;
   if (!counted) {
     const kinds = [
@@ -141,7 +141,7 @@ function revocationSteps({ revocation, counted }: LockdownPlan): string[] {
     return [`Revoke or end all ${kinds.join(', ')}. They are counted when this step runs.`];
   }
   const { accessTokens, refreshTokens, authorizationCodes, sessions } = amountsOf(revocation);
-  const again = ', and any that are made before this step runs';
+  const again = ', and any that are created before this step runs';
   const expired = expiredText(revocation.refreshTokensExpired);
   return [
     ...(reach.authorizationCodes

@@ -129,7 +129,7 @@ function requireSame({ bound }: UserOffboardingPlan, { gone, directory }: Direct
   if (changed === undefined && bound.length === gone.length) return;
   throw new TokenctlError(
     'plan_outdated',
-    `The users of the controller changed while the directory ${directory} was compared`,
+    `The users on the controller changed while they were compared with the directory ${directory}`,
     { hint: 'Run it again.' },
   );
 }
@@ -162,7 +162,7 @@ function offboardingEnding(
       unfinishedWork({
         interrupted,
         stopped,
-        left: `Some access of ${users.join(', ')} may be left`,
+        left: `Some access of ${users.join(', ')} may remain`,
         open: result === undefined ? leftOpen(accessPaths).length > 0 : result === 'partly',
         hint: isWhole ? hintForPaths(accessPaths, { description, staysActive }) : undefined,
       }) ?? namesFailure(names, { ...description, command: 'users offboard' }),
@@ -200,7 +200,7 @@ export function answerDocument(answer: DirectoryAnswer): Document {
     lines(
       `The directory ${directory} listed ${countText(listed, 'user')} (${before}), ${disabled} of them disabled, at ${timeText(at)}.`,
       `External users: ${gone.length} left, ${present} there, ${doubtful.length} in doubt. ${countText(kept, 'other user')} not compared.`,
-      gone.length > 0 && 'Left by the directory:',
+      gone.length > 0 && 'Users who left, according to the directory:',
       gone.map(({ username, basis, evidence }) => list(`${username}: ${evidence}; matched by ${basis}`)),
       doubtful.length > 0 && 'In doubt, not acted on:',
       doubtful.slice(0, MAX_DOUBTFUL).map(({ username, why }) => list(`${username}: ${why}`)),

@@ -150,8 +150,8 @@ function documentOf(
   if (format === 'svg') {
     const { found } = gathered;
     if (found === null) {
-      throw new TokenctlError('usage', 'The picture needs an investigation', {
-        hint: 'Make one with `tokenctl incident investigate --out FILE`, and add --from FILE.',
+      throw new TokenctlError('usage', 'The picture requires an investigation', {
+        hint: 'Create one with `tokenctl incident investigate --out FILE`, and add --from FILE.',
       });
     }
     return () => once(`${chainPicture(chainOf(gathered, found), { standalone: true })}\n`);

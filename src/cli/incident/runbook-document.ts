@@ -97,7 +97,7 @@ function filledFlag(flag: string, value: string, known: RunbookCase): string | n
       return placeholder('event');
     case '--since':
       // How long ago is the same in every case; a date is not.
-      return value.includes('T') ? filled(known.since, 'beginning-of-the-theft') : null;
+      return value.includes('T') ? filled(known.since, 'start-of-incident') : null;
     default:
       return null;
   }

@@ -110,7 +110,7 @@ export async function stepFlow(request: {
   return report({
     json: { incident, runbook, step, title, done: !undo, changed },
     document: [
-      lines(changed ? `${act} ${what}.` : `Nothing to do: ${what} is ${undo ? 'not ' : ''}ticked off.`),
+      lines(changed ? `${act} ${what}.` : `Nothing to do: ${what} is ${undo ? 'not ' : ''}marked as done.`),
     ],
   });
 }

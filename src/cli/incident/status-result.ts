@@ -87,7 +87,7 @@ function statusDocument({ incidents, left, elsewhere, stream }: Incidents, descr
 function leftPart(left: readonly IncidentStatus[], { address, context }: TargetDescription): Part {
   return lines(
     left.length > 0 && [
-      'Lifted, without giving all access back:',
+      'Lifted, but some access was not restored:',
       ...left.map((each) =>
         list(
           `${each.id}: ${each.selection}, since ${secondText(each.lifted?.at ?? each.since)}`,
@@ -103,10 +103,10 @@ function leftPart(left: readonly IncidentStatus[], { address, context }: TargetD
 
 /** A state in short, and with what to do. */
 const STATES: Readonly<Record<IncidentStatus['state'], readonly [short: string, line: Line]>> = {
-  unfinished: ['UNFINISHED', bad`UNFINISHED: interrupted, or still running. Run the same lockdown again.`],
+  unfinished: ['UNFINISHED', bad`INCOMPLETE: interrupted, or still running. Run the same lockdown again.`],
   locked: ['locked down', 'locked down'],
   partly: ['PARTLY LOCKED DOWN', bad`PARTLY LOCKED DOWN: run the same lockdown again.`],
-  lifting: ['partly lifted', 'partly lifted: lift it again.'],
+  lifting: ['partly lifted', 'partly lifted: run the lift again.'],
   lifted: ['lifted', 'lifted'],
 };
 
@@ -121,7 +121,7 @@ function incidentPart(incident: IncidentStatus, here: string): Part {
       address !== here && `at another address of this controller: ${address} (context ${context})`,
       `since ${secondText(since)}, by ${who(by)}${why === '' ? '' : `: ${why}`}`,
       lifted === null ? untilText(incident) : `lifted ${secondText(lifted.at)}, by ${who(lifted.by)}`,
-      snapshot !== null && `what was there before is saved in ${snapshot.file}`,
+      snapshot !== null && `the previous state is saved in ${snapshot.file}`,
       incident.names,
       state === 'lifted' ? stayLines(incident) : [settingLines(values), userLines(values), roleLines(values)],
       tokenLines(incident),
@@ -178,7 +178,7 @@ function settingLines(values: readonly HeldValue[]): string[] {
     .filter(({ what }) => what === 'setting')
     .map(({ name, before, locked, found, holds, incidents }) => {
       const state = holds ? valueText(locked) : `CHANGED to ${found === null ? 'nothing' : valueText(found)}`;
-      const shared = incidents.length > 1 ? `, held by ${incidents.join(' and ')}` : '';
+      const shared = incidents.length > 1 ? `, also held by ${incidents.join(' and ')}` : '';
       return `${name}: ${state} (was ${valueText(before)}${shared})`;
     });
 }
@@ -189,18 +189,19 @@ function stayLines({ id, stays, values, context }: IncidentStatus) {
   const lineOf = ({ what, name, userId }: IncidentStatus['stays'][number]): Text => {
     const value = values.find((each) => each.what === what && each.name === name && each.userId === userId);
     const kept = what === 'user' ? 'deactivated' : 'taken';
-    if (value === undefined) return `${name}: left ${kept} by the lift, says the audit log; not read now`;
+    if (value === undefined)
+      return `${name}: the lift left it ${kept} according to the audit log; the current state was not read`;
     if (value.found === null)
-      return `${name}: left ${kept}; the user no longer exists, or is not listed here`;
+      return `${name}: the lift left it ${kept}; the user no longer exists, or is not listed here`;
     if (value.found === value.locked)
       return what === 'user' ? `${name} stays deactivated.` : `${name} stays taken.`;
     return what === 'user'
-      ? bad`ACTIVE: ${name}, whom the lift left deactivated`.text
-      : `HELD AGAIN: ${name}, which the lift left taken`;
+      ? bad`ACTIVE: ${name}, which the lift left deactivated`.text
+      : `ASSIGNED AGAIN: ${name}, which the lift did not restore`;
   };
   return [
     ...stays.map((each) => ({ text: lineOf(each) })),
-    { text: 'to give this access back:', commands: [giveBackCommand(id, context)] },
+    { text: 'To restore this access:', commands: [giveBackCommand(id, context)] },
   ];
 }
 
@@ -257,8 +258,8 @@ function lifetimeText({ lifetimes }: IncidentStatus): Line | '' {
   if (lifetimes === null || lifetimes.issued === 0) return '';
   const { set, issued, longer } = lifetimes;
   return longer === 0
-    ? `New access tokens: ${issued}, none valid for longer than the ${set} s that were set.`
-    : bad`NEW ACCESS TOKENS LIVE LONGER THAN SET: ${longer} of ${issued} (set: ${set} s). Restart the web services of the controller.`;
+    ? `New access tokens: ${issued}, none valid longer than the configured ${set} s.`
+    : bad`NEW ACCESS TOKENS LIVE LONGER THAN CONFIGURED: ${longer} of ${issued} (configured: ${set} s). Restart the controller's web services.`;
 }
 
 function effectText({ holds, notSeen, accessPaths }: IncidentStatus): Line {
@@ -287,6 +288,6 @@ function problem({ incidents, elsewhere }: Incidents): TokenctlError | undefined
   if (unsure.length === 0) return undefined;
   const paths = pathNames(uncheckedPaths(unsure.flatMap(({ accessPaths }) => accessPaths)));
   return new TokenctlError('partly_done', `Not checked: ${paths}`, {
-    hint: 'Use a database context, which checks more, or wait until the times above.',
+    hint: 'Use a database context, which can check more, or wait until the times above.',
   });
 }

@@ -189,11 +189,11 @@ function furtherQuestion(plan: CleaningPlan): Asked | undefined {
   if (final.length === 0 || first === 0) return undefined;
   return {
     plan: irreversibleDocument(final),
-    part: 'question 2 of 2: what cannot be undone',
+    part: 'question 2 of 2: actions that cannot be undone',
     // Not the number alone: that was the answer to the first question.
     type: `${final.length} for good`,
     act: `also do what cannot be undone to ${countText(final.length, 'item')}`,
-    note: `Whatever you answer, the ${countText(first, 'item')} of question 1 ${first === 1 ? 'is' : 'are'} cleaned now. Without this answer, what is listed here is left as it is.`,
+    note: `The ${countText(first, 'item')} in question 1 ${first === 1 ? 'is' : 'are'} cleaned regardless of your answer. If you cancel, the items listed here are left as they are.`,
   };
 }
 
@@ -258,15 +258,15 @@ function questionOf(plan: AnyPlan): Question | null {
   const all = plan.clean.length;
   const object = all === 1 && first === 0 ? plan.clean[0]?.item.object.name : null;
   const act = isUndo(plan)
-    ? `undo the cleaning of ${items}`
+    ? `undo the cleanup of ${items}`
     : `clean ${items}${first === 0 ? ', which cannot be undone' : number < all ? ' that can be undone later' : ''}`;
   const isTwice = !isUndo(plan) && first > 0 && number < all;
   return {
     act,
     ...(object == null ? { type: String(number) } : { type: object, object }),
     ...(isTwice && {
-      part: 'question 1 of 2: what can be undone later',
-      note: `Question 2 is about the ${countText(all - number, 'item')} that cannot be undone: you can leave them.`,
+      part: 'question 1 of 2: actions that can be undone',
+      note: `Question 2 is about the ${countText(all - number, 'item')} that cannot be undone. You can skip them.`,
     }),
   };
 }
@@ -300,11 +300,13 @@ function chosen(now: Investigation, saved: Investigation | undefined) {
   return {
     investigation: { ...now, items },
     left: [
-      ...(earlier === 0 ? [] : [`Left alone: ${countText(earlier, 'item')} of the file from before.`]),
+      ...(earlier === 0
+        ? []
+        : [`Skipped: ${countText(earlier, 'item')} in the file from before the incident.`]),
       ...(later.length === 0
         ? []
         : [
-            `Not in the file, and left: ${countText(later.length, 'item')} that ${later.length === 1 ? 'remains' : 'remain'}. Investigate again to list ${later.length === 1 ? 'it' : 'them'}.`,
+            `Not in the file, and skipped: ${countText(later.length, 'item')} that ${later.length === 1 ? 'remains' : 'remain'}. Investigate again to include ${later.length === 1 ? 'it' : 'them'}.`,
           ]),
     ],
   };
@@ -336,8 +338,8 @@ function requireSameController({ target }: Investigation, description: TargetDes
   if (isSameController(there, description)) return;
   throw new TokenctlError(
     'plan_outdated',
-    `The investigation is of ${address}, not of ${description.address}`,
-    { hint: `Use the context ${context}, or another one of the same controller.` },
+    `The investigation is for ${address}, not ${description.address}`,
+    { hint: `Use the context ${context}, or another context of the same controller.` },
   );
 }
 

@@ -31,10 +31,11 @@ export function isUndo(plan: AnyPlan): plan is UndoPlan {
   return 'undoes' in plan;
 }
 
-const BY_HAND = 'Do what the lines of these items say.';
+const BY_HAND = 'Follow the instructions in these lines.';
 const INVESTIGATE_AGAIN =
-  'Whoever is cleaned up after still acts, or did until now: investigate again, and clean what that lists.';
-const AGAIN_AND_BY_HAND = 'Run the same command again, and do what is listed under "Needs manual action".';
+  'The account is still active, or was until now. Investigate again, and clean the new items.';
+const AGAIN_AND_BY_HAND =
+  'Run the same command again, and follow the instructions under "Needs manual action".';
 
 /** How much a text says of each item. */
 interface Detail {
@@ -50,7 +51,7 @@ export function planDocument(
   const { clean: planned } = plan;
   const plannedLines = isBrief ? briefLines : wholeLines;
   const [none, act] = isUndo(plan)
-    ? ['Nothing to undo.', `undo, of the cleaning ${plan.undoes},`]
+    ? ['Nothing to undo.', `undo the cleanup ${plan.undoes},`]
     : ['No items to clean.', 'clean'];
   const final = planned.filter(isIrreversible);
   const isMixed = final.length > 0 && (isBrief || final.length < planned.length);
@@ -63,7 +64,7 @@ export function planDocument(
       items === 0
         ? none
         : {
-            ...would`${act} ${countText(items, 'item')}${final.length === 0 ? '' : `, ${final.length} of them for good${isBrief ? '' : ', after a second confirmation'}`}:`,
+            ...would`${act} ${countText(items, 'item')}${final.length === 0 ? '' : `, ${final.length} of them permanently${isBrief ? '' : ', after a second confirmation'}`}:`,
             // The titles of the two lists say it.
             inConsole: isBrief && final.length > 0 && !isUndo(plan) ? '' : undefined,
           },
@@ -112,8 +113,7 @@ function actText(planned: Planned, { isBrief }: Detail): string {
 /** Whose work an item is, and of when. */
 function authorText({ by = [], first, last }: Planned['item']): string {
   if (first === undefined) return '';
-  const who =
-    by.length === 0 ? 'by no one who is recorded' : `by ${by.map(({ username }) => username).join(', ')}`;
+  const who = by.length === 0 ? 'by an unknown user' : `by ${by.map(({ username }) => username).join(', ')}`;
   const [from, to] = [secondText(first), secondText(last ?? first)];
   return `: ${who}, ${from}${to === from ? '' : ` to ${to}`}`;
 }
@@ -133,10 +133,8 @@ export function nothingFailure(plan: AnyPlan): TokenctlError | undefined {
 function notesOf({ act, way }: Planned, { isBrief }: Detail): string {
   const notes = [
     ...(act.undoable || isBrief ? [] : ['not undoable']),
-    ...(act.act === 'restore' && act.survey !== null ? ['the survey is not undoable'] : []),
-    ...(act.act === 'restore' && act.newWebhookKey !== null
-      ? ['the key of the webhook is not undoable']
-      : []),
+    ...(act.act === 'restore' && act.survey !== null ? ['the survey cannot be restored'] : []),
+    ...(act.act === 'restore' && act.newWebhookKey !== null ? ['the webhook key cannot be restored'] : []),
     ...(way.isTarget ? [] : [`over REST, context ${way.context}`]),
   ];
   return notes.length === 0 ? '' : ` (${notes.join('; ')})`;
@@ -147,9 +145,9 @@ function keepPart(plan: AnyPlan): Part {
   const legitimate = plan.keep.filter(({ reason }) => reason === 'legitimate').length;
   const handed = plan.keep.filter(({ reason }) => reason === 'handed_over');
   return lines(
-    legitimate > 0 && `Left as legitimate, as it is marked: ${countText(legitimate, 'item')}.`,
+    legitimate > 0 && `Skipped because marked as legitimate: ${countText(legitimate, 'item')}.`,
     handed.length > 0 && [
-      `Left to others, as it is marked: ${countText(handed.length, 'item')}.`,
+      `Skipped because reassigned: ${countText(handed.length, 'item')}.`,
       ...list(...handed.map(({ item, why }) => `${item.summary} [${item.id}]. ${why}`)),
     ],
     keep.length > 0 &&
@@ -208,7 +206,7 @@ function switchedOffText(plan: AnyPlan, done: CleaningReport): string {
   );
   if (off.length === 0) return '';
   const named = off.map(({ item }) => objectText(item.object));
-  return `Switched off, not deleted: ${someOf(named, MOST_NAMED)}.`;
+  return `Turned off, not deleted: ${someOf(named, MOST_NAMED)}.`;
 }
 
 const MOST_NAMED = 20;
@@ -217,7 +215,7 @@ function countsText(plan: AnyPlan, done: CleaningReport): string {
   const { planned, ended, inPart, remaining } = countsOf(plan, done);
   const rest = [
     ...(remaining === 0 ? [] : [`${remaining} ${remainText(plan, remaining)}`]),
-    ...(inPart === 0 ? [] : [`${inPart} in part: the rest is listed under "Needs manual action"`]),
+    ...(inPart === 0 ? [] : [`${inPart} in part. The rest is listed under "Needs manual action"`]),
   ];
   const more = rest.length === 0 ? '' : ` ${rest.join('; ')}.`;
   return `${WORDS[isUndo(plan) ? 'undone' : 'cleaned'][done.result]}: ${ended} of ${countText(planned, 'item')}.${more}`;
@@ -232,14 +230,14 @@ export function cleaningEnding(plan: AnyPlan, done: CleaningReport, { isBrief }:
       lines(
         countsText(plan, done),
         stepLines(steps),
-        left === null && warning`Not verified: what remains was not read.`,
+        left === null && warning`Not verified: the remaining items could not be read.`,
         left?.length === 0 &&
           (undoes
-            ? good`Verified: these items are as before the cleaning.`
+            ? good`Verified: these items are as before the cleanup.`
             : good`Verified: these items are ended.`),
         left !== null && !undoes && switchedOffText(plan, done),
         left?.map(({ summary, id }) => `${undoes ? 'NOT UNDONE' : 'REMAINS'}: ${summary} [${id}]`),
-        later?.map((item) => `CAME SINCE THE PLAN: ${item.summary}${authorText(item)} [${item.id}]`),
+        later?.map((item) => `NEW SINCE THE PLAN: ${item.summary}${authorText(item)} [${item.id}]`),
       ),
       keepPart(plan),
       lines(
@@ -285,15 +283,15 @@ function leftText(plan: AnyPlan, done: CleaningReport | null): string {
   const left = done === null ? 0 : done.left === null ? null : countsOf(plan, done).remaining;
   const later = done?.later?.length ?? 0;
   const parts = [
-    ...(later === 0 ? [] : [`${countText(later, 'item')} came since the plan`]),
+    ...(later === 0 ? [] : [`${countText(later, 'item')} appeared after the plan was made`]),
     ...(left === null
-      ? ['what remains was not read']
+      ? ['the remaining items could not be read']
       : left === 0
         ? []
         : [`${countText(left, 'item')} of the plan ${remainText(plan, left)}`]),
     ...(keep.length === 0
       ? []
-      : [`${countText(items, 'item')} ${isUndo(plan) ? 'cannot be undone' : 'left to do by hand'}`]),
+      : [`${countText(items, 'item')} ${isUndo(plan) ? 'cannot be undone' : 'left for manual action'}`]),
   ];
   return parts.length === 0
     ? `Not everything was ${isUndo(plan) ? 'undone' : 'cleaned'}`

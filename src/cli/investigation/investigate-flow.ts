@@ -72,7 +72,7 @@ function nextText(
     (each) => isOpen(each) && !isOtherChangeLeft(each.item),
   );
   const command = `tokenctl incident clean --context ${shellWord(target.context)} --from ${shellWord(out)} --dry-run`;
-  return isLeft && { text: 'To see what a cleaning would do:', commands: [command] };
+  return isLeft && { text: 'To see what a cleanup would do:', commands: [command] };
 }
 
 /** Whose deeds: as the flags say, or the one user or application of the incident. */
@@ -101,7 +101,7 @@ export async function subjectOfIncident(
   if (name !== undefined && others.length === 0) {
     return { ...(scope.kind === 'users' ? { user: name } : { application: name }), incident: incident.id };
   }
-  throw new TokenctlError('usage', `${incident.id} is not about one user or application`, {
+  throw new TokenctlError('usage', `${incident.id} is not about a single user or application`, {
     hint: 'Add --user NAME, --token NUMBER or --application NAME.',
   });
 }

@@ -99,9 +99,9 @@ function notWritten(path: string, cause: unknown): TokenctlError {
   return new TokenctlError(
     'configuration',
     code === 'EEXIST'
-      ? `The file of --out, ${path}, exists`
+      ? `The --out file ${path} already exists`
       : `Cannot write the investigation to ${path} (${code})`,
-    { hint: 'Give the name of a new file in a directory that you can write.', cause },
+    { hint: 'Specify a new file in a directory that you can write to.', cause },
   );
 }
 
@@ -111,6 +111,6 @@ export function readInvestigationFile(path: string): Investigation {
   const saved = statSync(path).size > MAX_BYTES ? undefined : file.safeParse(jsonIn(path)).data;
   if (saved !== undefined) return saved as unknown as Investigation;
   throw new TokenctlError('configuration', `${path} is not an investigation of this version of tokenctl`, {
-    hint: 'Make one with `tokenctl incident investigate --out FILE`.',
+    hint: 'Create one with `tokenctl incident investigate --out FILE`.',
   });
 }

@@ -35,8 +35,8 @@ const MAX_UNATTRIBUTED = 10;
 const MAX_OF_KIND = 20;
 
 const HEADINGS: Readonly<Record<ItemGroup, string>> = {
-  ways_in: 'Ways in that remain',
-  code_later: 'Ways to run code later',
+  ways_in: 'Remaining access',
+  code_later: 'Code that can run later',
   ran: 'What ran',
   other: 'Other changes',
 };
@@ -64,11 +64,11 @@ export function investigationDocument(
     lines(
       ...notReadText(investigation),
       `Investigated ${subjectText(investigation.subject)} at ${target.address} (context ${target.context}), from ${secondText(since)} to ${secondText(until)}.`,
-      `${countText(stream.read, 'entry', 'entries')} of the activity stream, ${countText(acts, 'item')}: ${numberText(left)} ${left === 1 ? 'remains' : 'remain'}${decided.length === 0 ? '' : `, beside ${numberText(decided.length)} that people decided about`}.`,
+      `${countText(stream.read, 'entry', 'entries')} of the activity stream, ${countText(acts, 'item')}: ${numberText(left)} ${left === 1 ? 'remains' : 'remain'}${decided.length === 0 ? '' : `, plus ${numberText(decided.length)} with a decision`}.`,
       stolen !== undefined &&
-        `The stolen token is not counted: ${describedSummary(stolen)}, ${secondText(stolen.first)}. The theft did not begin before. Now: ${stateText(stolen)}.`,
+        `The stolen token is not counted: ${describedSummary(stolen)}, ${secondText(stolen.first)}. The incident did not start before that. Now: ${stateText(stolen)}.`,
       investigation.visibility.kind !== 'all' &&
-        `${investigation.as} sees only part of this controller: more may have been done, and may remain.`,
+        `${investigation.as} can see only part of this controller. There may be more actions and remaining items.`,
       chainLines(chain, all),
     ),
     beforeTokenPart(investigation, all),
@@ -92,7 +92,7 @@ export function investigationDocument(
 /** What people marked as legitimate, or reassigned; nothing without it. */
 function decidedPart(decided: readonly CaseItem[]): Part {
   return lines(
-    decided.length > 0 && 'Still there, and marked. A mark says what its person says, and was not checked:',
+    decided.length > 0 && "Still there, and marked. A mark is a person's statement that was not checked:",
     list(
       ...decided.map(({ item: { id, summary }, said: { legitimate, handedOver } }) => {
         const what = legitimate === null ? `reassigned to ${handedOver?.to}` : 'legitimate';
@@ -124,11 +124,11 @@ function beforeTokenPart({ beforeToken }: Investigation, all: boolean): Part {
   const shown = all ? items : items.slice(0, MAX_OF_KIND);
   const more = items.length - shown.length;
   return lines(
-    `From before the stolen token was made, ${secondText(madeAt)}; taken for the owner's own work: ${countText(items.length, 'item')}. ${items.length === 0 ? '' : 'They are not cleaned.'}`.trim(),
+    `From before the stolen token was created, ${secondText(madeAt)}, and considered the owner's own work: ${countText(items.length, 'item')}. ${items.length === 0 ? '' : 'They are not cleaned.'}`.trim(),
     list(
       ...shown.map(({ first, summary }) => `${secondText(first)}  ${summary}`),
       more > 0 && `and ${numberText(more)} more. Add --all to list them.`,
-      !isWhole && 'More was done than was read.',
+      !isWhole && 'Results truncated.',
     ),
   );
 }
@@ -137,7 +137,7 @@ function unattributedPart({ unattributed, unattributedCount, ours }: Unknowns, a
   const shown = all ? unattributed : unattributed.slice(0, MAX_UNATTRIBUTED);
   const more = unattributedCount - shown.length;
   return lines(
-    shown.length > 0 && 'Entries without an actor, about access, newest first:',
+    shown.length > 0 && 'Entries without an actor that affect access, newest first:',
     list(
       ...shown.map(({ at, operation, object, other, owner, fields }) => {
         const end = other === undefined ? '' : ` and ${other.kind} ${other.name ?? other.id ?? ''}`;

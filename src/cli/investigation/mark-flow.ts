@@ -42,7 +42,7 @@ export async function markFlow(request: {
   });
   const what = countText(changed.length, 'item');
   const [done, note] = SAID[as];
-  const said = undo ? `Took the mark back from ${what}` : done(what, to ?? '');
+  const said = undo ? `Removed the mark from ${what}` : done(what, to ?? '');
   return report({
     json: {
       ...{ incident, items, changed },
@@ -64,14 +64,14 @@ export async function markFlow(request: {
 /** What was said, and what follows from it. */
 const SAID: Readonly<Record<MarkKind, readonly [said: (what: string, to: string) => string, note: string]>> =
   {
-    legitimate: [(what) => `Marked ${what} as legitimate`, 'A cleaning leaves them'],
+    legitimate: [(what) => `Marked ${what} as legitimate`, 'Cleanups skip them'],
     by_hand: [
       (what) => `Marked ${what} as resolved manually`,
-      'That was not checked: the next investigation does',
+      'This was not checked. The next investigation checks it',
     ],
     handed_over: [
-      (what, to) => `Handed ${what} over to ${to}`,
-      'They are not told by this: tell them. A cleaning leaves the items, and the report lists them',
+      (what, to) => `Reassigned ${what} to ${to}`,
+      'They are not notified. Tell them yourself. Cleanups skip the items, and the report lists them',
     ],
   };
 
@@ -82,11 +82,11 @@ function requireReceiver({ to = '', reason = '' }: MarkFlags): string {
   const missing = [...(to.trim() === '' ? ['--to'] : []), ...(reason.trim() === '' ? ['--reason'] : [])];
   if (missing.length > 0) {
     throw new TokenctlError('usage', `--handed-over needs ${missing.join(' and ')}`, {
-      hint: 'Name who decides about the items, and say why.',
+      hint: 'Specify who decides about the items, and why.',
     });
   }
   if (to.trim().length <= MAX_NAME) return to.trim();
   throw new TokenctlError('usage', `The name of --to has more than ${MAX_NAME} characters`, {
-    hint: 'Name a person or a team, and say the rest in --reason.',
+    hint: 'Name a person or a team, and put details in --reason.',
   });
 }

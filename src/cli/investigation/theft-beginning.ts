@@ -29,25 +29,25 @@ export async function theftBeginning(
   if (given !== undefined) {
     const asked = later(given, listed);
     return made !== undefined && made >= asked
-      ? beginning(made, ', when the stolen token was made')
+      ? beginning(made, ', when the stolen token was created')
       : beginning(asked);
   }
   const incident = id === null ? null : await incidentOf(runtime, id);
   const found = dateIn(incident?.reason ?? '');
   if (incident === null || found === undefined || found >= new Date(incident.since)) {
-    throw new TokenctlError('usage', 'When the theft began is not known', {
-      hint: 'Add --since WHEN. What the user did before that is not cleaned.',
+    throw new TokenctlError('usage', 'The start of the incident is not known', {
+      hint: 'Add --since WHEN. Actions of the user before that are not cleaned.',
     });
   }
   const { at, text } = beginning(later(found, listed));
   return {
     at,
-    text: `${text} The date is from the reason of ${incident.id}: check it, or add --since WHEN.`,
+    text: `${text} The date is from the reason of ${incident.id}. Check it, or add --since WHEN.`,
   };
 }
 
 function beginning(at: Date, why = ''): TheftBeginning {
-  return { at, text: `Cleans only what was done since ${timeText(at)}${why}.` };
+  return { at, text: `Cleans only actions since ${timeText(at)}${why}.` };
 }
 
 /** When the stolen token was made, by the saved investigation of one: nothing was done with it before. */

@@ -59,10 +59,10 @@ export function draftLines(drafted: readonly Drafted[]): Document {
   return drafted.map(({ name, passwordFile, draft }) =>
     lines(
       `Drafted the directory ${name} from the settings of the controller: ${draft.url.join(', ')}, ${draft.base.join('; ')}.`,
-      'Before it can say who has left:',
+      'Before it can detect departed users:',
       list(
-        `put the password of ${draft.bindDn} into ${passwordFile}, mode 0600, beside the configuration`,
-        'add caFile if its certificate is of an authority of your own',
+        `put the password of ${draft.bindDn} into ${passwordFile}, mode 0600, next to the configuration file`,
+        'add caFile if its certificate is signed by your own CA',
         ['tokenctl', 'users', 'offboard', '--gone', name, '--dry-run'].join(' '),
       ),
     ),

@@ -104,8 +104,8 @@ export async function initFlow(request: InitRequest): Promise<Report<JobsInitJso
 function requireNoJobs({ jobs }: Configuration, file: string): void {
   const names = Object.keys(jobs);
   if (names.length === 0) return;
-  throw new TokenctlError('usage', `${file} has jobs: ${names.join(', ')}`, {
-    hint: `See what one would do: tokenctl jobs run ${names[0]} --dry-run. Add others to the section jobs of the file.`,
+  throw new TokenctlError('usage', `${file} contains jobs: ${names.join(', ')}`, {
+    hint: `To see what a job would do: tokenctl jobs run ${names[0]} --dry-run. To add more, edit the jobs section of the file.`,
   });
 }
 
@@ -113,10 +113,10 @@ async function answersOf({ runtime, flags }: InitRequest) {
   const { configuration } = runtime;
   const { context, address } = await controllerOf(configuration, flags);
   const rules = await answer(
-    `Revoke tokens by which rules of the audit? See tokenctl docs policy [${RULES}]: `,
+    `Which audit rules should select tokens to revoke? See tokenctl docs policy [${RULES}]: `,
     { ...{ flag: flags.rules, byDefault: RULES, read: rulesOf } },
   );
-  const schedule = await answer('When, as HH:MM or cron [03:00]: ', {
+  const schedule = await answer('Time to run, as HH:MM or cron [03:00]: ', {
     ...{ flag: flags.schedule, byDefault: SCHEDULE, read: scheduleOf },
   });
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -130,13 +130,14 @@ async function answersOf({ runtime, flags }: InitRequest) {
   const dryRun = await answer('Revoke (live), or only report (dry-run) [dry-run]: ', {
     ...{ flag: flags.live === true ? 'live' : undefined, byDefault: 'dry-run', read: isDryRun },
   });
-  const webhook = await answer(
-    'URL of a webhook or of Slack for notices, not shown (empty to send no notices): ',
-    { byDefault: '', hidden: true, read: webhookOf },
-  );
+  const webhook = await answer('Webhook or Slack URL for notices, not shown (empty to send no notices): ', {
+    byDefault: '',
+    hidden: true,
+    read: webhookOf,
+  });
   if (!canAsk() && (flags.rules === undefined || flags.schedule === undefined)) {
-    throw new TokenctlError('usage', 'There is no terminal to ask at', {
-      hint: 'Say what to write with --rules and --schedule, and where with --context.',
+    throw new TokenctlError('usage', 'No terminal to prompt at', {
+      hint: 'Use --rules, --schedule and --context instead.',
     });
   }
   return { context, address, rules, schedule, timeZone, dryRun, webhook };
@@ -172,12 +173,14 @@ async function answer<Read>(
 
 function isDryRun(mode: string): boolean {
   if (mode === 'live' || mode === 'dry-run') return mode === 'dry-run';
-  throw new TokenctlError('usage', `"${mode}" is neither live nor dry-run`);
+  throw new TokenctlError('usage', `"${mode}" must be live or dry-run`);
 }
 
 function webhookOf(url: string): string {
   if (url === '' || /^https?:\/\//.test(url)) return url;
-  throw new TokenctlError('usage', 'Invalid webhook URL', { hint: 'It begins with https:// or http://.' });
+  throw new TokenctlError('usage', 'Invalid webhook URL', {
+    hint: 'It must start with https:// or http://.',
+  });
 }
 
 /** An existing context and its address; null and the address to log in at for one that a login makes. */
@@ -186,11 +189,11 @@ async function controllerOf(configuration: Configuration, flags: InitRequest['fl
   const [first] = Object.keys(contexts);
   if (first === undefined) {
     if (!canAsk()) {
-      throw new TokenctlError('usage', 'There is no context, and no terminal to ask for one', {
-        hint: 'Run `tokenctl login ADDRESS` before.',
+      throw new TokenctlError('usage', 'No context, and no terminal to prompt for one', {
+        hint: 'Run `tokenctl login ADDRESS` first.',
       });
     }
-    return { context: null, address: addressOf((await ask('Address of the controller: ')).trim()) };
+    return { context: null, address: addressOf((await ask('Controller address: ')).trim()) };
   }
   const current = configuration.currentContext;
   const byDefault = current !== undefined && Object.hasOwn(contexts, current) ? current : first;
@@ -206,7 +209,10 @@ function rulesOf(text: string): readonly RuleName[] {
     if (rule === undefined) {
       const near = nearestName(name, ruleNames);
       throw new TokenctlError('usage', `No rule named "${name}"`, {
-        hint: near === undefined ? `Use some of: ${ruleNames.join(', ')}.` : `Did you mean "${near}"?`,
+        hint:
+          near === undefined
+            ? `Use one or more of these rules: ${ruleNames.join(', ')}.`
+            : `Did you mean "${near}"?`,
       });
     }
     requireUsable(rule, defaultPolicy);
@@ -233,7 +239,7 @@ const WEBHOOK = 'notices.url';
 
 function webhookFile(url: string, configurationFile: string): string | null {
   if (url === '') return null;
-  return storeSecret(secretFrom(url, 'The URL of the webhook'), {
+  return storeSecret(secretFrom(url, 'The webhook URL'), {
     configurationFile,
     context: 'notices',
     kind: 'url',
@@ -295,7 +301,7 @@ async function tried(
       ? ['systemctl daemon-reload', 'systemctl enable --now tokenctl-jobs']
       : ['tokenctl jobs check', 'tokenctl jobs start'];
     const mode = dryRun
-      ? 'It only reports what it would revoke, until the file says `dryRun: false`.'
+      ? 'It only reports what it would revoke until the file contains `dryRun: false`.'
       : 'It revokes.';
     return report({
       json: {
@@ -305,7 +311,7 @@ async function tried(
       document: [
         lines(`Wrote the job ${JOB} to ${file}: ${rules.join(', ')} at "${schedule}" ${timeZone}.`, mode),
         lines(
-          'Now, it would do this:',
+          'If it ran now, it would do this:',
           list(...ran.json.map(({ job, summary }) => `${job}: ${String(summary['message'] ?? '')}`)),
         ),
         lines('Start it:', list(start)),

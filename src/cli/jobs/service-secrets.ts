@@ -39,7 +39,7 @@ export function dropInFor(context: NamedContext): ServiceSecret {
       'configuration',
       `The service cannot read the credential of the context "${context.name}": it is not in ${folder}`,
       {
-        hint: 'Log in again: tokenctl login ADDRESS. Or move its file there, and name it in the configuration.',
+        hint: 'Log in again: tokenctl login ADDRESS. Alternatively, move its file there and name it in the configuration.',
       },
     );
   }
@@ -49,7 +49,7 @@ export function dropInFor(context: NamedContext): ServiceSecret {
     reference: { file: `$CREDENTIALS_DIRECTORY/${name}` },
     text: (others) =>
       [
-        '# Written by `tokenctl jobs init`. systemd hands these files to the service; only root can read them.',
+        '# Written by `tokenctl jobs init`. systemd passes these files to the service; only root can read them.',
         '[Service]',
         'LoadCredential=',
         ...[name, ...others].map((each) => `LoadCredential=${each}:${join(folder, each)}`),

@@ -142,18 +142,18 @@ export async function leaseChangeFlow(
   const { context } = description;
   const moved = leases.find((lease) => !isLeaseHere(lease, description));
   if (moved !== undefined && moved.target['context'] !== context) throw notHere(moved, description);
-  const none = end === undefined ? `No lease of ${context} is past its end.` : 'This lease is not open.';
+  const none = end === undefined ? `No lease of ${context} has expired.` : 'This lease is not open.';
   return {
     plan:
       leases.length === 0
         ? [lines(none)]
         : [
             lines(
-              would`revoke ${countText(leases.length, 'token')} of leases:`,
+              would`revoke ${countText(leases.length, 'token')} with expired leases:`,
               placeText(description),
               list(leases.map(leaseText)),
               moved &&
-                warning`It began at ${moved.target['address'] ?? ''}. Only if that controller is here now.`,
+                warning`It was created at ${moved.target['address'] ?? ''}. Only do this if it is still the same controller.`,
             ),
           ],
     question:
@@ -175,7 +175,7 @@ export async function leaseChangeFlow(
     ended: (ended) => ({
       document: [lines(ended.map(endedText))],
       amount: { what: 'token', planned: leases.length, done: ended.filter(({ how }) => how !== null).length },
-      failure: leftLeases(ended, `Run it again once that is settled: ${endDueCommand(context)}`),
+      failure: leftLeases(ended, `Run the command again after resolving this: ${endDueCommand(context)}`),
     }),
     json: ({ dryRun, done, file }) => ({
       ...{ dryRun, ...file, ended: done },
@@ -188,7 +188,7 @@ export function notHere({ id, target }: Lease, { address }: TargetDescription): 
   const { context = '' } = target;
   return new TokenctlError(
     'usage',
-    `${id} began at ${target['address']}, and this is ${address}, which may be a copy of that controller`,
+    `${id} was created at ${target['address']}, but this is ${address}, which may be a copy of that controller`,
     { hint: `Use --context ${shellWord(context)}.` },
   );
 }
@@ -196,16 +196,16 @@ export function notHere({ id, target }: Lease, { address }: TargetDescription): 
 function leaseText({ id, token, owner, until, state }: Lease): string {
   const which =
     token === null
-      ? `the token of ${owner.username}, if it was made`
+      ? `the token of ${owner.username}, if it was created`
       : `token ${token.id} of ${owner.username}`;
-  return `${id}: ${which}, ${state === 'unknown' ? 'its creation was cut off' : `ends at ${timeText(new Date(until))}`}`;
+  return `${id}: ${which}, ${state === 'unknown' ? 'its creation was interrupted' : `ends at ${timeText(new Date(until))}`}`;
 }
 
 function endedText({ lease, token, owner, how, why }: EndedLease) {
   const of = `token ${token ?? ''} of ${owner}`;
-  if (how === 'revoked') return good`${lease}: ${of} was revoked, and is not listed any more.`;
-  if (how === 'gone') return `${lease}: ${of} was gone already.`;
-  if (how === 'unmade') return `${lease}: no token was made.`;
+  if (how === 'revoked') return good`${lease}: ${of} was revoked and is no longer listed.`;
+  if (how === 'gone') return `${lease}: ${of} was already gone.`;
+  if (how === 'unmade') return `${lease}: no token was created.`;
   return `${lease}: left. ${why}.`;
 }
 
@@ -215,9 +215,13 @@ function requireEnds(description: TargetDescription, { row }: Lease): void {
 }
 
 function endedMeanwhile({ id, token }: Lease): TokenctlError {
-  return new TokenctlError('partly_done', `${id} ended meanwhile: token ${token?.id} may be revoked`, {
-    hint: 'See `tokenctl tokens leases --all`. Make a new token with `tokenctl tokens create --for`.',
-  });
+  return new TokenctlError(
+    'partly_done',
+    `${id} has ended in the meantime: token ${token?.id} may be revoked`,
+    {
+      hint: 'See `tokenctl tokens leases --all`. Create a new token with `tokenctl tokens create --for`.',
+    },
+  );
 }
 
 /** The extension of a saved plan: of the same token, to the same end. */
@@ -238,9 +242,13 @@ async function savedExtensionFlow(
   });
   if (lease.token?.id === saved.token && lease.owner.username === saved.user && seconds > 0)
     return await extensionFlow(request, { lease, saved });
-  throw new TokenctlError('plan_outdated', `The plan ${path} is of another token, or its end has come`, {
-    hint: 'Make a new plan with --plan-out.',
-  });
+  throw new TokenctlError(
+    'plan_outdated',
+    `The plan ${path} is for another token, or its end time has passed`,
+    {
+      hint: 'Create a new plan with --plan-out.',
+    },
+  );
 }
 
 /** Changes nothing on the controller, so that no one is asked. That of a sunset is a decision of two persons where they are required. */
@@ -259,14 +267,14 @@ async function extensionFlow(
   return {
     plan: [
       lines(
-        would`move the end of ${lease.id}, token ${String(lease.token?.id)}, to ${timeText(until)}.`,
+        would`change the end of ${lease.id}, token ${String(lease.token?.id)}, to ${timeText(until)}.`,
         ...end,
       ),
     ],
     require: () => requireEnds(description, lease),
     question: 'unneeded',
     guard: {
-      ...{ saved, what: `Moving the end of token ${lease.token?.id}`, command: 'tokens leases' },
+      ...{ saved, what: `Changing the end of token ${lease.token?.id}`, command: 'tokens leases' },
       alone: ({ aloneUpTo }) => lease.sunset === null || aloneUpTo > 0,
     },
     save: (path) =>

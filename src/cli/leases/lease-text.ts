@@ -18,23 +18,26 @@ export async function endingJobText(
   runtime: Runtime,
   { context, until }: Pick<LeaseEnd, 'context' | 'until'>,
 ): Promise<{ readonly text: string; readonly ends: boolean }> {
-  const by = `Revoke tokens whose lease is due with: ${endDueCommand(context)}`;
+  const by = `To revoke tokens with expired leases: ${endDueCommand(context)}`;
   const invalid = runtime.configuration.invalid.get('jobs');
   if (invalid !== undefined)
-    return { text: `It is not known whether a job ends it: ${invalid.message}. ${by}`, ends: false };
+    return { text: `Whether a job revokes it is not known: ${invalid.message}. ${by}`, ends: false };
   const { endingJobOf } = await import('../../app/jobs/ending-job.ts');
   const { schedulerWarning } = await import('../../app/jobs/inspect.ts');
   const job = endingJobOf(runtime.configuration, { kind: 'lease-end', context, until });
   if (job === null) return { text: `No job ends the leases of the context ${context}. ${by}`, ends: false };
   if (job.dryRun)
-    return { text: `The job ${job.name} is a dry run, which revokes no token. ${by}`, ends: false };
+    return { text: `The job ${job.name} is a dry run and does not revoke tokens. ${by}`, ends: false };
   const warning = await schedulerWarning(runtime);
   if (warning !== null)
     return {
       text: `The job ${job.name} would end it. ${warning}. Or: ${endDueCommand(context)}`,
       ends: false,
     };
-  return { text: `The job ${job.name} revokes it at ${timeText(job.at)}: a scheduler runs.`, ends: true };
+  return {
+    text: `The job ${job.name} revokes it at ${timeText(job.at)}: a scheduler is running.`,
+    ends: true,
+  };
 }
 
 /** When a token with a lease ends, what ends it then, and what is so without that. */
@@ -43,7 +46,7 @@ export async function leaseEndText(runtime: Runtime, end: LeaseEnd): Promise<rea
   if (end.expires <= end.until)
     return [`Ends at ${timeText(end.until)}: the controller itself accepts it until then.`, text];
   return [
-    `Ends at ${timeText(end.until)} by a lease; the controller itself accepts it until ${timeText(end.expires)}.`,
+    `Ends at ${timeText(end.until)} by a lease. The controller itself accepts it until ${timeText(end.expires)}.`,
     text,
   ];
 }
@@ -52,7 +55,7 @@ export async function leaseEndText(runtime: Runtime, end: LeaseEnd): Promise<rea
 function dueLeaseTexts(due: readonly Lease[]): readonly string[] {
   return [...Map.groupBy(due, ({ target }) => target['context'] ?? '')].map(
     ([context, leases]) =>
-      `Past the end of their lease, and not revoked: ${leases.map(tokenText).join(', ')} (context ${context}). Run: ${endDueCommand(context)}`,
+      `Expired leases whose tokens were not revoked: ${leases.map(tokenText).join(', ')} (context ${context}). Run: ${endDueCommand(context)}`,
   );
 }
 
@@ -99,6 +102,6 @@ export async function openLeases(runtime: Runtime): Promise<OpenLeases> {
   if (next === undefined) return { open: 0, overdue: 0, ends: null, text: 'none open' };
   const context = next.target['context'] ?? description.context;
   const { text, ends } = await endingJobText(runtime, { context, until: new Date(next.until) });
-  const overdue = due.length === 0 ? '' : `, ${due.length} of them past the end`;
+  const overdue = due.length === 0 ? '' : `, ${due.length} of them expired`;
   return { open: leases.length, overdue: due.length, ends, text: `${leases.length} open${overdue}. ${text}` };
 }

@@ -90,7 +90,7 @@ function notAllVisible(notSeen: string, viewer: Viewer): TokenctlError {
 async function warnAboutOtherComponents(runtime: Runtime): Promise<void> {
   if ((await runtime.components()).length < 2) return;
   writeNotice(
-    'Revokes tokens of the gateway only. `tokenctl tokens revoke` also revokes those of the controller behind it.',
+    'Revokes only tokens of the gateway. `tokenctl tokens revoke` also revokes those of the controller behind it.',
   );
 }
 

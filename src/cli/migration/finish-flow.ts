@@ -19,9 +19,9 @@ export interface FinishJson {
 const QUIET_MS = 14 * 86_400_000;
 
 const WAITS: Readonly<Record<WaitsFor, string>> = {
-  new_unused: 'wait until something uses the new one',
-  old_used: 'were used lately themselves, or that is not known',
-  new_gone: 'have a new one that is not listed, or whose last use is not known',
+  new_unused: 'wait until something uses the new token',
+  old_used: 'were used recently, or their last use is not known',
+  new_gone: 'have a replacement that is not listed, or whose last use is not known',
 };
 
 /**
@@ -40,7 +40,7 @@ export async function finishFlow({
   const waiting: Document = [
     {
       kind: 'counts',
-      title: `Of ${countText(tokens.length, 'token')} that a new one has replaced`,
+      title: `Of ${countText(tokens.length, 'token')} that were replaced`,
       counts: [
         [ids.length, 'can be revoked'],
         ...Object.entries(WAITS).flatMap(([state, text]) => {

@@ -85,12 +85,12 @@ function endingOf({ results, leftovers, interrupted, stopped, run }: MigrationRe
     document: [
       lines(
         done > 0 &&
-          good`${countText(done, 'token')} of the gateway took the place of the controller's: read back where they are. The old ones stay.`,
+          good`${countText(done, 'token')} of the gateway replaced the controller's tokens. The values were read back from where they were written. The old tokens stay valid.`,
         failed
           .slice(0, SHOWN)
-          .map(({ old, owner, why }) => `Token ${old} of ${owner} got no new one: ${why}.`),
+          .map(({ old, owner, why }) => `Token ${old} of ${owner} was not replaced: ${why}.`),
         failed.length > SHOWN && `and ${failed.length - SHOWN} more (--json lists all)`,
-        done > 0 && 'Once the programs use the new ones, --finish revokes the old ones.',
+        done > 0 && 'Once the programs use the new tokens, --finish revokes the old ones.',
         runLine(run),
       ),
     ],
@@ -98,7 +98,7 @@ function endingOf({ results, leftovers, interrupted, stopped, run }: MigrationRe
     failure:
       unfinishedWork({
         ...{ interrupted, stopped, open: failed.length > 0 },
-        left: `${countText(count - done, 'token')} got no new one.`,
+        left: `${countText(count - done, 'token')} not replaced.`,
       }) ?? left,
   };
 }
@@ -111,7 +111,7 @@ type Open = Parameters<typeof migrateTokens>[0]['openStore'];
 
 function requirePlace(open: Open | null): Open {
   if (open !== null) return open;
-  throw new TokenctlError('usage', 'A new token needs a place for its value', {
+  throw new TokenctlError('usage', 'A new token requires a place to store its value', {
     hint: 'Add --store NAME or --output-dir DIR, or --dry-run.',
   });
 }
@@ -122,8 +122,8 @@ function requireCreates(description: TargetDescription): void {
   if (description.credential !== 'database_role') {
     throw new TokenctlError(
       'permission_refused',
-      `Over REST, ${description.identity.username} makes tokens for itself only`,
-      { hint: 'Name a context of the database of the gateway with --to.' },
+      `Over REST, ${description.identity.username} can only create tokens for itself`,
+      { hint: 'Specify a database context of the gateway with --to.' },
     );
   }
   requireRights(description, { what: 'A migration', purposes: ['create', 'revoke'] });
@@ -145,8 +145,8 @@ function placesOf({ runtime, flags }: ChangeRequest<MigrationFlags>): Open | nul
   if (store !== undefined) {
     const { stores } = configuration;
     if (!JSON.stringify(storeSettings(store, stores)).includes('{consumer}')) {
-      throw new TokenctlError('usage', `The store ${store} has one place for all tokens`, {
-        hint: 'Write {consumer} in its path or key: it stands for migrated-CONTROLLER-ID, by the id of the old token.',
+      throw new TokenctlError('usage', `The store ${store} has only one place for all tokens`, {
+        hint: 'Use {consumer} in its path or key. It stands for migrated-CONTROLLER-ID, with the ID of the old token.',
       });
     }
     return (consumer: string) => openStore(store, { configuration, consumer, environment });
@@ -154,7 +154,7 @@ function placesOf({ runtime, flags }: ChangeRequest<MigrationFlags>): Open | nul
   if (flags['output-dir'] === undefined) return null;
   const folder = absolutePath(flags['output-dir'], process.cwd(), environment);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
-    throw new TokenctlError('usage', `${folder} is no directory`, { hint: 'Create it, with mode 0700.' });
+    throw new TokenctlError('usage', `${folder} is not a directory`, { hint: 'Create it, with mode 0700.' });
   }
   const stores = { files: { kind: 'file' as const, file: join(folder, '{consumer}') } };
   return (consumer: string) =>

@@ -8,13 +8,14 @@ import { placeText } from '../change/plan-text.ts';
 
 /** What each step is, as the end of a line that begins with the number of tokens. */
 const STEPS: Readonly<Record<NextStep, string>> = {
-  new_token: 'in use, need a token of the gateway',
-  migrated: 'have one already, which tokenctl made',
-  no_account: 'in use, of owners without an account on the gateway',
-  inactive: 'of owners who are deactivated, here or there',
+  new_token: 'in use, need a gateway token',
+  migrated: 'already have one that tokenctl created',
+  no_account: 'in use, but the owner has no account on the gateway',
+  inactive: 'belong to owners who are deactivated on the controller or the gateway',
   unused: 'not in use',
-  application: 'of applications: their clients have to log in on the gateway',
-  no_application: 'of applications without one of this name and organization on the gateway',
+  application: 'belong to applications: their clients have to log in on the gateway',
+  no_application:
+    'belong to applications that do not exist on the gateway with the same name and organization',
 };
 
 /** How many names and tokens a plan shows. */
@@ -46,11 +47,11 @@ export function migrationDocument(
   return [
     lines(
       needing.length === 0
-        ? `No token of ${from.context} needs a new one.`
-        : would`make ${countText(needing.length, 'token')} on ${to.context} to replace those in use on ${from.context}${place === '' ? '' : `, each into ${place}`}:`,
+        ? `No token of ${from.context} needs a replacement.`
+        : would`create ${countText(needing.length, 'token')} on ${to.context} to replace those in use on ${from.context}${place === '' ? '' : `, each in ${place}`}:`,
       placeText(from),
       placeText(to),
-      `By the documentation of 2.7, ${countText(tokens.length, 'living token')} of ${from.context} stop with it. In use: since ${dayText(usedSince)}.`,
+      `According to the documentation, ${countText(tokens.length, 'live token')} of ${from.context} stop working with version 2.7. In use since ${dayText(usedSince)}.`,
     ),
     {
       kind: 'counts',
@@ -62,17 +63,18 @@ export function migrationDocument(
       kind: 'counts',
       title: 'Owners',
       counts: [
-        [matched('resource_id'), "have the account with the platform's id of the user"],
-        [matched('name'), 'have the account of the same name'],
+        [matched('resource_id'), "have an account with the platform's user ID"],
+        [matched('name'), 'have an account with the same name'],
         [withoutAccount.length, 'have no account'],
       ],
     },
     lines(
-      matched('name') > 0 && 'Look at those of the same name: they may be different people.',
+      matched('name') > 0 && 'Check those matched by name: they may be different people.',
       withoutAccount.length > 0 && `Without an account: ${someNames(withoutAccount)}.`,
-      twinless.length > 0 && `Applications without a twin: ${someNames(twinless.map(({ name }) => name))}.`,
+      twinless.length > 0 &&
+        `Applications without a counterpart: ${someNames(twinless.map(({ name }) => name))}.`,
       byName.length > 0 &&
-        `Found by name only, since an organization is not known: ${someNames(byName.map(({ name }) => name))}.`,
+        `Found only by name because an organization is not known: ${someNames(byName.map(({ name }) => name))}.`,
       unknown.map((text) => `${text}.`),
     ),
     ...(needing.length === 0 ? [] : [tableOf(needing)]),
@@ -111,7 +113,7 @@ function lastUseText({ lastUsed }: StoppingToken): string {
   return lastUsed === null ? 'never' : dayText(lastUsed);
 }
 
-/** All living tokens of the controller, for `--csv`. */
+/** All live tokens of the controller, for `--csv`. */
 export function tokenListing(tokens: readonly StoppingToken[]): Listing<StoppingToken> {
   return listing({
     rows: tokens,

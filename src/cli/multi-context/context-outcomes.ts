@@ -83,7 +83,7 @@ export function multiContextFailure(
   return new TokenctlError(code, notCompleted(what), {
     ...(changes &&
       code !== 'findings' &&
-      !failures.every(isStuck) && { hint: `${GO_ON} It skips what is done.` }),
+      !failures.every(isStuck) && { hint: `${GO_ON} Completed changes are skipped.` }),
     cause,
     details: { contexts: failed },
   });
@@ -131,7 +131,7 @@ function isLeftToOther(outcome: ContextOutcome): boolean {
 export function credentialText({ context, credentialRevokedBy: by }: ContextOutcome): string {
   return by === undefined
     ? ''
-    : `The token of context ${context} is revoked: the database of context ${by} does not have it any more. Configure a new one, or leave the context out.`;
+    : `The token of context ${context} is revoked: it is no longer in the database of context ${by}. Configure a new token, or omit this context.`;
 }
 
 /** How a command ended in one context, as `--json` shows it. */
@@ -264,7 +264,7 @@ const STATES: { readonly [Code in Failure['code']]?: string } = {
   credentials_refused: 'refused',
   permission_refused: 'refused',
   unsupported: 'not possible there',
-  lockout_refused: 'refused: it would lock tokenctl out',
+  lockout_refused: 'refused because it would lock tokenctl out',
   target_unreachable: 'unreachable',
   database_unreachable: 'unreachable',
   busy: 'busy',

@@ -34,7 +34,7 @@ export function jointQuestion(all: readonly AskedContext[], failed: readonly Fai
         lines(warning`Skipped: ${whyText(error)}`),
       ]),
     ],
-    act: `${sameAct ? first.act : 'do all of this'} in ${contexts}`,
+    act: `${sameAct ? first.act : 'apply all plans'} in ${contexts}`,
     type: typed(questions) ?? contexts,
   };
 }

@@ -280,7 +280,7 @@ export function requireOneContext(
   flag: string,
 ): void {
   if (!several) return;
-  throw new TokenctlError('usage', `${flag} works in one context only: each context has its own ids`, {
+  throw new TokenctlError('usage', `${flag} works in one context only because each context has its own IDs`, {
     hint: context.includes('/')
       ? 'Add a context for one component: `tokenctl context add NAME --component controller`.'
       : 'Select one context with --context.',

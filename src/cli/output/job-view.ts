@@ -97,11 +97,11 @@ export function jobCheckResult(
     document: [
       lines(
         jobs.length === 0 &&
-          `No jobs in ${file ?? 'the configuration'}. To write a first one: tokenctl jobs init`,
+          `No jobs in ${file ?? 'the configuration'}. To create the first one: tokenctl jobs init`,
         jobs.map((job) => `${job.name}: ${job.problem?.message ?? `valid (${modeText(job)})`}`),
         warnings,
         jobs.length > wrong.length &&
-          'Nothing was connected: controllers, directories and recipients were not asked. To try a job: tokenctl jobs run JOB --dry-run',
+          'Connected to nothing: controllers, directories and recipients were not checked. To test a job: tokenctl jobs run JOB --dry-run',
       ),
     ],
     failure:

@@ -46,9 +46,9 @@ export async function docsResult(root: string, name: string | undefined): Promis
     document: [
       titledLines(pages),
       lines(
-        'To print one: tokenctl docs PAGE. README has them by task.',
+        'To print one: tokenctl docs PAGE. README lists them by task.',
         'A runbook with your names in its commands: tokenctl incident runbook',
-        `They are in ${folders[0]}.`,
+        `The files are in ${folders[0]}.`,
       ),
     ],
   });
@@ -74,8 +74,8 @@ export async function schemaText(root: string, command: string): Promise<string>
   const name = command.trim().split(/\s+/).join('-');
   if (!names.includes(name)) {
     const hint =
-      names.length === 0 ? 'In a checkout, `npm run build` makes them.' : `The schemas are in ${folder}.`;
-    throw notThere(`No schema of "${command}"`, nearestName(name, names), hint);
+      names.length === 0 ? 'In a checkout, `npm run build` generates them.' : `The schemas are in ${folder}.`;
+    throw notThere(`No schema for "${command}"`, nearestName(name, names), hint);
   }
   return await readFile(join(folder, `${name}.json`), 'utf8');
 }

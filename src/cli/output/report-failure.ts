@@ -51,7 +51,7 @@ export function traceOf(error: unknown): string {
     lines.push(depth === 0 ? '' : 'caused by:', withoutCredentials(stackOf(cause)));
     cause = cause.cause;
   }
-  return lines.length === 0 ? '\n(no stack: what was thrown is not an Error)\n' : `${lines.join('\n')}\n`;
+  return lines.length === 0 ? '\n(no stack: the thrown value is not an Error)\n' : `${lines.join('\n')}\n`;
 }
 
 /** The flag parser's messages quote the input, so only the stack frames of its errors are shown. */

@@ -90,7 +90,7 @@ export async function showPlan(
       lines(
         `Approval: ${approvalText(approval, needed)}`,
         applied !== null &&
-          `${applied.isDone ? 'Applied' : 'Begun, and not finished'}: ${timeText(new Date(applied.at))}, run ${applied.run}, by the audit log in use.`,
+          `${applied.isDone ? 'Applied' : 'Started, but not finished'}: ${timeText(new Date(applied.at))}, run ${applied.run}, according to the current audit log.`,
       ),
     ],
   });
@@ -134,7 +134,7 @@ function planDocument(plan: AnyPlan): Document {
     lines(
       `${DOES[plan.format]}: ${selection}.`,
       `At ${target['address']} (context ${target['context']}).`,
-      `Made by ${behind ?? user}@${host}${as === undefined ? '' : ` as ${as}`} at ${instant(made.at)}.`,
+      `Created by ${behind ?? user}@${host}${as === undefined ? '' : ` as ${as}`} at ${instant(made.at)}.`,
       reason !== undefined && `Reason: ${reason}`,
       ticket !== undefined && `Ticket: ${ticket}`,
       `Digest: ${digest}`,
@@ -173,7 +173,7 @@ function tokenParts(plan: Extract<AnyPlan, { readonly format: 'tokenctl-plan' }>
   return [
     lines(
       `${counted}${withRefreshTokens ? ', and the refresh tokens of the access tokens' : ''}.`,
-      includeOwn && 'The token of the context may be among them.',
+      includeOwn && "The context's own token may be among them.",
     ),
     tally('user', tallies(all.map(({ user }) => user?.username ?? '(none)'))),
     tally('application', tallies(all.map(({ application }) => application ?? '(personal)'))),
@@ -204,7 +204,9 @@ function accessTokenTable(tokens: readonly PlannedToken[]): Document {
       ]),
     },
     tokens.length > shown.length &&
-      lines(`The first ${SHOWN_TOKENS} of ${countText(tokens.length, 'access token')}. The file has all.`),
+      lines(
+        `The first ${SHOWN_TOKENS} of ${countText(tokens.length, 'access token')}. The file contains all of them.`,
+      ),
   ];
 }
 
@@ -223,16 +225,16 @@ function measureLines(plan: Extract<AnyPlan, { readonly format: 'tokenctl-lockdo
     ...(basicAuthentication ? ['Turns basic authentication off.'] : []),
     ...(externalTokens ? ['Stops external users from creating tokens.'] : []),
     ...(deactivate ? [`Deactivates the users${but}.`] : []),
-    ...(resetPasswords ? ['Gives the users random passwords that are not kept.'] : []),
-    ...(stripRoles ? ['Takes the roles of the users.'] : []),
+    ...(resetPasswords ? ['Sets random passwords for the users, which are not stored.'] : []),
+    ...(stripRoles ? ['Removes the roles of the users.'] : []),
     ...(endApplications
       ? [
           `Deletes the applications${plan.scope.kind === 'users' ? ' of the users' : ''} with their tokens. This cannot be undone.`,
         ]
       : []),
-    'Revokes what there is when it works: refresh tokens, access tokens, sessions.',
+    'Revokes everything that exists when it runs: refresh tokens, access tokens, sessions.',
     ...(lifetimes ? ['Shortens the lifetimes of new tokens to one hour.'] : []),
-    lasts === null ? 'The lockdown has no end time.' : `Ends ${lasts / 60_000} minutes after it began.`,
+    lasts === null ? 'The lockdown has no end time.' : `Ends ${lasts / 60_000} minutes after it starts.`,
   ];
 }
 
@@ -265,7 +267,9 @@ export async function approvePlan(
         unchanged: true,
         run: null,
       },
-      document: [lines(`Approved before, by ${by}, valid until ${instant(expires)}. Nothing was changed.`)],
+      document: [
+        lines(`Previously approved by ${by}, valid until ${instant(expires)}. Nothing was changed.`),
+      ],
     });
   }
   const signer = parseSigner(ownKey(runtime, flags['key-file']));
@@ -275,11 +279,11 @@ export async function approvePlan(
   const log = await runtime.auditLog();
   const applied = await findApplied(log, plan);
   if (applied?.isDone === true) {
-    throw new TokenctlError('plan_outdated', `The plan was applied at ${applied.at}, by run ${applied.run}`);
+    throw new TokenctlError('plan_outdated', `The plan was applied at ${applied.at} by run ${applied.run}`);
   }
   if (known.why !== null && existsSync(output)) {
     throw new TokenctlError('configuration', `${output} exists: ${known.why}`, {
-      hint: 'Remove it, or name another file with --output.',
+      hint: 'Remove it, or specify another file with --output.',
     });
   }
   requireNewFile(output);
@@ -326,7 +330,7 @@ function ownKey(runtime: Runtime, flag: string | undefined) {
   const key = configuration.approval?.key;
   if (key !== undefined) return readSecret(key, environment);
   throw new TokenctlError('usage', 'No key to sign with', {
-    hint: 'Name the file of your key with --key-file, or in approval.key of the configuration. `tokenctl plan key` makes one.',
+    hint: 'Specify your key file with --key-file, or in approval.key in the configuration. `tokenctl plan key` creates one.',
   });
 }
 
@@ -339,9 +343,9 @@ export function makeApproverKey(flags: { name: string; output: string }): Report
   return report({
     json: { name, keyFile: output, publicKey: text },
     document: [
-      lines(`Wrote the private key to ${output} (mode 0600). Keep it to yourself.`, `Public key: ${text}`),
+      lines(`Wrote the private key to ${output} (mode 0600). Keep it private.`, `Public key: ${text}`),
       lines(
-        'For the configuration, under the name that you log in with:',
+        'Add this to the configuration, under your login name:',
         list('approval:', { text: 'approvers:', depth: 2 }, { text: `${name}: ${text}`, depth: 3 }),
       ),
     ],

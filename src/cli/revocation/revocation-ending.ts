@@ -78,7 +78,7 @@ function notEmpty({ madeSince, sessions }: RevocationReport): TokenctlError | un
   if (text === '') return undefined;
   const one = made.reduce((sum, { number }) => sum + number, 0) === 1;
   return new TokenctlError('partly_done', `${text} ${one ? 'was' : 'were'} created since the plan`, {
-    hint: 'Run the same command again. If clients go on, `tokenctl incident lockdown` closes every way in first.',
+    hint: 'Run the same command again. If clients keep creating tokens, use `tokenctl incident lockdown`, which closes every access path first.',
   });
 }
 
@@ -88,7 +88,7 @@ function unfinished(revocation: RevocationReport): TokenctlError | undefined {
   const kinds = revokedKinds(revocation);
   if (!interrupted && stopped === null && isRefused(kinds))
     return new TokenctlError('permission_refused', 'No permission to revoke any of the selected tokens', {
-      hint: "Use a superuser's token with the scope write to revoke other users' tokens",
+      hint: "Use a superuser's token with scope write to revoke other users' tokens",
     });
   const { authorizationCodes: codes } = revocation;
   const codesLeft = codes !== null && codes.failed.length + codes.notTried > 0;
@@ -115,20 +115,20 @@ type NotCheckedCause = Extract<Verification, { readonly result: 'not_checked' }>
 function notVerified(revocation: RevocationReport, cause: NotCheckedCause): TokenctlError {
   const code = cause === 'interrupted' ? 'interrupted' : 'partly_done';
   return new TokenctlError(code, notVerifiedText(revocation), {
-    hint: HINTS[cause] ?? 'Run the same command again: it reads what is left.',
+    hint: HINTS[cause] ?? 'Run the same command again to check what remains.',
   });
 }
 
 /** What to do where the same command would do no more. */
 const HINTS: { readonly [Cause in NotCheckedCause]?: string } = {
-  part_seen: 'Run the same command with an account that sees all tokens, or with a database context.',
-  sessions_unseen: 'Deactivate the users to end their sessions at once, or add `cache` to the context.',
+  part_seen: 'Run the same command with an account that can see all tokens, or with a database context.',
+  sessions_unseen: 'To end their sessions immediately, deactivate the users, or add `cache` to the context.',
 };
 
 function notVerifiedText({ verification }: RevocationReport): string {
   return verification.result === 'not_checked'
     ? `Not verified: ${verification.why}`
-    : 'Not all selected tokens are verified as revoked';
+    : 'Could not verify that all selected tokens are revoked';
 }
 
 /** Whether the target refused every token. */
@@ -150,14 +150,14 @@ function verificationText(revocation: RevocationReport): Line {
   const { verification, ownAccessEnded, sessions } = revocation;
   const found = [...foundTokens(revocation), ...foundSessions(sessions?.stillAlive ?? 0)];
   if (found.length > 0) return bad`Verification failed: ${found.join('; ')}.`;
-  const ended = ownAccessEnded ? ' The credential of this context is now revoked: configure a new one.' : '';
+  const ended = ownAccessEnded ? ' The credential of this context is now revoked. Configure a new one.' : '';
   if (verification.result === 'not_checked') return warning`Not verified: ${verification.why}.${ended}`;
   const gone = goneOf(revocation);
   const text = countsText(gone) || 'the selected tokens';
   const since = newLoginsText(sessions?.begunSince ?? 0);
   const [only, ...others] = gone;
   if (!ownAccessEnded && only?.number === 1 && others.length === 0)
-    return good`Verified: the ${only.one} is not listed any more.${since}`;
+    return good`Verified: the ${only.one} is no longer listed.${since}`;
   return ownAccessEnded
     ? good`Verified: none of ${text} is accepted any more.${ended}${since}`
     : good`Verified: none of ${text} is listed any more.${since}`;

@@ -171,7 +171,7 @@ function revocationJson(plan: RevocationPlan) {
 function unseenFailure({ sessions }: RevocationPlan): TokenctlError | undefined {
   if (sessions?.unseen === undefined) return undefined;
   return new TokenctlError('partly_done', `Not checked: ${sentenceOf(sessions.unseen).replace(/\.$/, '')}`, {
-    hint: 'Deactivate the users to end their sessions at once, or add `cache` to the context.',
+    hint: 'To end their sessions immediately, deactivate the users, or add `cache` to the context.',
   });
 }
 

@@ -47,7 +47,7 @@ function savedLines({ saved, notSeen }: RevocationPlan): string[] {
   const { made, digest } = saved;
   const maker = made.by['sudo_user'] ?? made.by['user'] ?? 'an unknown user';
   return [
-    `Applies the plan of ${timeText(new Date(made.at))} by ${maker}, digest ${digest.slice(0, 12)}.`,
+    `Applies the plan created at ${timeText(new Date(made.at))} by ${maker}, digest ${digest.slice(0, 12)}.`,
     ...goneLines(saved, notSeen),
   ];
 }
@@ -62,7 +62,7 @@ export function goneLines({ gone }: SavedPlanReference, notSeen: string | null):
   const what = notSeen === null ? 'Already gone' : 'Already gone, or not visible to this account';
   return kinds
     .filter(([, ids]) => ids.length > 0)
-    .map(([name, ids]) => `${what}: ${countText(ids.length, name)} of the plan (${idsText(ids)}).`);
+    .map(([name, ids]) => `${what}: ${countText(ids.length, name)} in the plan (${idsText(ids)}).`);
 }
 
 /** The number of each kind, if the plan covers more than access tokens. */

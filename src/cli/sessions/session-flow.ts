@@ -38,7 +38,7 @@ export interface SessionExpiryJson extends MaybeMade<SessionExpiryReport> {
 export function requireSessions({ user, all }: SessionExpiryFlags): void {
   if (user !== undefined || all === true) return;
   throw new TokenctlError('usage', 'No sessions are selected', {
-    hint: "Add --user NAME, or --all for everyone's",
+    hint: 'Add --user NAME, or --all for all users',
   });
 }
 
@@ -112,7 +112,9 @@ export function expiryEnding(done: SessionExpiryReport): Ending {
   const { planned, ended, interrupted, stopped, verified, seconds, run } = done;
   const { stillAlive, begunSince, unseen } = done;
   const isCached = stillAlive === 0 && unseen !== null;
-  const hint = isCached ? `Running it again ends nothing more. ${unseen.remedy ?? ''}` : undefined;
+  const hint = isCached
+    ? `Running the command again would end nothing more. ${unseen.remedy ?? ''}`
+    : undefined;
   return {
     document: [
       lines(

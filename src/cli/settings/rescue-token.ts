@@ -32,9 +32,13 @@ export async function rescueFileFor(options: {
   const { credential, context } = await runtime.description();
   if (credential !== 'password') return null;
   if (several && !given.includes(CONTEXT)) {
-    throw new TokenctlError('usage', `--rescue-token ${given} names one file for several contexts`, {
-      hint: `Put ${CONTEXT} into the name to write one file for each context.`,
-    });
+    throw new TokenctlError(
+      'usage',
+      `--rescue-token ${given} is a single file, but there are several contexts`,
+      {
+        hint: `Use ${CONTEXT} in the name to write one file for each context.`,
+      },
+    );
   }
   const name = given.replaceAll(CONTEXT, context.replace('/', '+'));
   const file = absolutePath(name, process.cwd(), runtime.environment);
@@ -43,7 +47,7 @@ export async function rescueFileFor(options: {
 }
 
 export function rescuePlanLine(file: string, { identity }: TargetDescription): string {
-  return `First, a token with scope write for ${identity.username} goes into ${file}, and is used from then on.`;
+  return `First, a token with scope write for ${identity.username} is created in ${file} and used from then on.`;
 }
 
 /**
@@ -70,7 +74,7 @@ export async function createRescueToken(options: {
   );
   if (works) return { runtime: rescued, tokenId: id, file };
   throw new TokenctlError('partly_done', `The rescue token ${id} does not work; no setting was changed`, {
-    hint: `It is in ${file}. Try it, or revoke it with \`tokenctl tokens revoke --id ${id}\`.`,
+    hint: `The token is in ${file}. Test it, or revoke it with \`tokenctl tokens revoke --id ${id}\`.`,
     details: { tokenId: id },
   });
 }

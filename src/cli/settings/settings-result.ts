@@ -51,7 +51,7 @@ function sessionsText({
 
 /** A value as text, if the target has the setting. */
 function told<Value>(value: Value | null, inWords: (value: Value) => string): string {
-  return value === null ? 'not a setting here' : inWords(value);
+  return value === null ? 'not available here' : inWords(value);
 }
 
 /** When a changed setting takes effect. */

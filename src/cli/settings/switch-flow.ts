@@ -84,7 +84,7 @@ export async function switchStatus<More extends object>({
     },
     document: [
       lines(
-        enabled === null ? `${setting.setting} is not a setting here.` : `${setting.states[side(enabled)]}.`,
+        enabled === null ? `${setting.setting} is not available here.` : `${setting.states[side(enabled)]}.`,
       ),
     ],
   });
@@ -311,9 +311,13 @@ function hasKey(value: unknown, name: string): boolean {
 
 /** The setting was changed, and what runs has not applied it: what is issued meanwhile was not revoked. */
 function issuedFailure(applied: Date): TokenctlError {
-  return new TokenctlError('partly_done', 'Tokens that are issued until the change is applied stay valid', {
-    hint: `Run the same command again after ${untilText(applied)}.`,
-  });
+  return new TokenctlError(
+    'partly_done',
+    'Tokens that are issued before the change takes effect stay valid',
+    {
+      hint: `Run the same command again after ${untilText(applied)}.`,
+    },
+  );
 }
 
 async function countExisting(runtime: Runtime, users: readonly string[]): Promise<Existing> {

@@ -37,11 +37,12 @@ export async function watchingSources(
  */
 export async function ownerLines(runtime: Runtime, username: string): Promise<readonly string[]> {
   const known = await knownSources(() => runtime.auditLog(), await runtime.description());
-  if (known.answers === null) return [`Not checked: what a directory said of ${username}. ${known.why}.`];
+  if (known.answers === null)
+    return [`Not checked: what a directory reported about ${username}. ${known.why}.`];
   let owner: User | undefined;
   for await (const user of (await runtime.target()).users.list({ names: [username] })) owner = user;
   if (owner === undefined)
-    return [`Not checked: what a directory said of ${username}. No such user is listed here.`];
+    return [`Not checked: what a directory reported about ${username}. No such user is listed here.`];
   const { id, externalAccount } = owner;
   return [
     ...(known.answers.length === 0 ? [`No directory was asked about ${username}.`] : []),
@@ -57,10 +58,10 @@ function saidOf(
   const asked = `asked at ${timeText(at)}`;
   const { username } = user;
   if (gone.includes(user.id)) return `${asked}; ${username} had left.`;
-  if (matchesAny(username, except)) return `${asked}; ${username} is an exception, who is not compared.`;
+  if (matchesAny(username, except)) return `${asked}; ${username} is an exception and is not compared.`;
   const compared =
-    accounts.length === 0 ? '' : ` It compares users with an account of ${accounts.join(', ')}.`;
-  return `${asked}; ${username} was not among those who had left.${compared}`;
+    accounts.length === 0 ? '' : ` It compares users with an account from ${accounts.join(', ')}.`;
+  return `${asked}; ${username} had not left.${compared}`;
 }
 
 function sourcesOf({ answers }: KnownSources): readonly SourceJson[] | null {
@@ -79,17 +80,17 @@ function sourceLines({ answers, why }: KnownSources, transmitters: readonly stri
       ? []
       : [`Security events are configured (${transmitters.join(', ')}). Not checked: whether they arrive.`];
   if (answers === null)
-    return [`Not checked: whether a directory was asked which users have left. ${why}.`, ...told];
+    return [`Not checked: whether a directory was asked for departed users. ${why}.`, ...told];
   if (answers.length === 0) {
     return [
-      'No directory was asked which users have left: nothing that is recorded here ends the token of a user who is disabled at the identity provider.',
+      'No directory was asked for departed users. Nothing recorded here ends the tokens of a user who is disabled at the identity provider.',
       ...told,
     ];
   }
   return [
     ...answers.map(
       ({ directory, at, listed, gone }) =>
-        `The directory ${directory} was last asked which users have left at ${at.toISOString()}: it listed ${countText(listed, 'user')}, and ${gone} here had left.`,
+        `The directory ${directory} was last asked for departed users at ${at.toISOString()}: it listed ${countText(listed, 'user')}, and ${gone} here had left.`,
     ),
     ...told,
   ];

@@ -73,7 +73,7 @@ export async function connectFlow({
   };
   if (flags['dry-run'] === true) {
     const document = [
-      found === null ? creationPlan(managed) : lines(`The stream ${found.id} of ${name} exists.`),
+      found === null ? creationPlan(managed) : lines(`The stream ${found.id} of ${name} already exists.`),
       needsSubjects && lines(NEEDS_SUBJECTS),
     ];
     return report({ json: planned, document });
@@ -108,7 +108,7 @@ type Connection = ConnectedStream & Pick<ConnectionJson, 'verified'>;
 
 /** No one agreed to a new one. */
 function streamGone(name: string, { id }: EventStream): TokenctlError {
-  return new TokenctlError('plan_outdated', `The stream ${id} of ${name} was deleted a moment ago`, {
+  return new TokenctlError('plan_outdated', `The stream ${id} of ${name} was just deleted`, {
     hint: 'Run it again.',
   });
 }
@@ -126,14 +126,14 @@ async function transmitterOf(runtime: Runtime, issuer: string): Promise<ManagedT
     'configuration',
     `The configuration has no transmitter with the issuer ${metadata.issuer}`,
     {
-      hint: `Add it to signals.transmitters, with a name of yours: { issuer: ${metadata.issuer}, jwks: ${metadata.jwks ?? 'URL'}, management: { token: { file: PATH } }, and push or poll as \`tokenctl docs signals\` shows }.`,
+      hint: `Add it to signals.transmitters with a name of your choice: { issuer: ${metadata.issuer}, jwks: ${metadata.jwks ?? 'URL'}, management: { token: { file: PATH } }, and push or poll as shown in \`tokenctl docs signals\` }.`,
     },
   );
 }
 
 /** Shared Signals 1.0, section 7.1: `default_subjects` is `NONE`. */
 const NEEDS_SUBJECTS =
-  'This transmitter sends events only about users that are added to the stream. Add them in its administration: tokenctl does not.';
+  "This transmitter only sends events about users that are added to the stream. Add them in the transmitter's administration; tokenctl does not.";
 
 function creationPlan({ name, settings, wanted }: ManagedTransmitter) {
   return facts(
@@ -216,28 +216,28 @@ function connectionEnding(
     return {
       document: [
         lines(
-          `${isNew ? 'Created the stream' : 'Found the stream'} ${stream.id}. It does not fit the configuration yet. Set in signals.transmitters.${name}:`,
+          `${isNew ? 'Created the stream' : 'Found the stream'} ${stream.id}. It does not match the configuration yet. Set in signals.transmitters.${name}:`,
           list(...wanted),
-          'Then restart the receiver, and run this command again: it has a verification event sent.',
+          'Then restart the receiver, and run this command again to request a verification event.',
           needsSubjects && NEEDS_SUBJECTS,
         ),
       ],
-      failure: new TokenctlError('partly_done', `The configuration of ${name} does not fit its stream yet`),
+      failure: new TokenctlError('partly_done', `The configuration of ${name} does not match its stream yet`),
     };
   }
-  const failure = new TokenctlError('partly_done', `No verification event of ${name} arrived`, {
+  const failure = new TokenctlError('partly_done', `No verification event from ${name} arrived`, {
     hint: stream.method.endsWith('8936')
-      ? 'Run it again, or look at the stream in the administration of the transmitter.'
-      : `Check that \`tokenctl signals serve\` runs with the same queue, and that the transmitter reaches ${stream.endpoint ?? 'it'}.`,
+      ? "Run the command again, or check the stream in the transmitter's administration."
+      : `Check that \`tokenctl signals serve\` is running with the same queue, and that the transmitter can reach ${stream.endpoint ?? 'it'}.`,
   });
   return {
     document: [
       lines(
-        isNew ? `Created the stream ${stream.id}.` : `The stream ${stream.id} exists.`,
+        isNew ? `Created the stream ${stream.id}.` : `The stream ${stream.id} already exists.`,
         verified
-          ? 'A verification event arrived, was verified and recorded.'
+          ? 'A verification event arrived, was verified and was recorded.'
           : 'No verification event arrived.',
-        withheld.length > 0 && 'The transmitter does not send these events on it:',
+        withheld.length > 0 && 'The transmitter does not send these events on this stream:',
         list(...withheld),
         needsSubjects && NEEDS_SUBJECTS,
       ),

@@ -42,7 +42,7 @@ export async function decideFlow(
     });
   if (decision.decision === 'released' && signal.subject === null)
     throw new TokenctlError('usage', `The event ${id} is about the stream, not about a user`, {
-      hint: 'Dismiss it once the stream is as you want it: `tokenctl signals status`.',
+      hint: 'Dismiss it when the stream is in the state you want: `tokenctl signals status`.',
     });
   const user = decision.user ?? null;
   const plan = planOf(signal, decision);
@@ -59,7 +59,7 @@ export async function decideFlow(
       document: [
         lines(
           isReleased
-            ? 'Released. The receiver, or the next run of signals-poll, carries it out: see `tokenctl signals list`.'
+            ? 'Released. The receiver or the next run of signals-poll processes it. See `tokenctl signals list`.'
             : 'Dismissed. Nothing is done for it.',
         ),
       ],
@@ -94,8 +94,8 @@ async function decide(store: SignalStore, signal: Signal, request: Decision): Pr
     machineClock.now(),
   );
   if (!made)
-    throw new TokenctlError('busy', `Someone else decided about ${signal.id.slice(0, SHOWN_DIGITS)}`, {
-      hint: 'Look at it with `tokenctl signals list`.',
+    throw new TokenctlError('busy', `Someone else has decided about ${signal.id.slice(0, SHOWN_DIGITS)}`, {
+      hint: 'Check it with `tokenctl signals list`.',
     });
 }
 

@@ -69,11 +69,11 @@ export async function withQueue<T>(runtime: Runtime, work: (store: SignalStore) 
 export async function signalNamed(store: SignalStore, prefix: string): Promise<Signal> {
   const [signal, other] = await store.find(prefix);
   if (other !== undefined)
-    throw new TokenctlError('usage', `Several events begin with "${prefix}"`, {
-      hint: 'Give more digits of the id.',
+    throw new TokenctlError('usage', `Several event IDs start with "${prefix}"`, {
+      hint: 'Enter more digits of the ID.',
     });
   if (signal !== undefined) return signal;
-  throw new TokenctlError('not_found', `No event begins with "${prefix}"`, {
-    hint: 'Look for it with `tokenctl signals list`.',
+  throw new TokenctlError('not_found', `No event ID starts with "${prefix}"`, {
+    hint: 'Find it with `tokenctl signals list`.',
   });
 }

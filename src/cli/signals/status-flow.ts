@@ -85,7 +85,7 @@ function isOff(stream: string | null): boolean {
 }
 
 /** The state of a stream whose transmitter has no endpoint for it. */
-const UNKNOWN = 'exists; the transmitter tells no state';
+const UNKNOWN = 'exists; the transmitter does not report its state';
 
 async function streamState(runtime: Runtime, name: string, transmitter: TransmitterSettings) {
   if (transmitter.management === undefined) return { stream: null, problem: null };

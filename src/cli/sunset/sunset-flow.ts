@@ -92,14 +92,14 @@ export async function sunsetFlow({
   return {
     plan: [
       count === 0 || first === undefined || last === undefined
-        ? lines('No selected token needs an end.', leftTexts(plan), inUse.unknown)
+        ? lines('No selected token needs an end date.', leftTexts(plan), inUse.unknown)
         : lines(
-            would`give ${countText(count, 'token')} of ${countText(owners.length, 'owner')} an end, from ${dayText(first)} to ${dayText(last)}, as ${id}:`,
+            would`set an end date for ${countText(count, 'token')} of ${countText(owners.length, 'owner')}, from ${dayText(first)} to ${dayText(last)}, as ${id}:`,
             placeText(description),
             list(owners.slice(0, SHOWN).map(ownerText)),
             owners.length > SHOWN && `and ${owners.length - SHOWN} more (--json lists all)`,
             isInRow &&
-              'The end is written into the rows of the tokens as well: the controller refuses them then.',
+              'The end date is also stored with the tokens in the database: the controller rejects them after it.',
             leftTexts(plan),
             inUse.unknown.map((text) => warning`${text}`),
             `Until then, undo it with: tokenctl tokens sunset --undo ${id}. ${job}`,
@@ -108,25 +108,29 @@ export async function sunsetFlow({
     question:
       count === 0
         ? null
-        : { act: `give ${countText(count, 'token')} an end`, type: String(count), tokens: count },
+        : { act: `set an end date for ${countText(count, 'token')}`, type: String(count), tokens: count },
     amount: { what: 'token', planned: count },
     // They are revoked without another question.
-    guard: { ...revocationGuard(count), what: `Giving ${countText(count, 'token')} an end`, command: null },
+    guard: {
+      ...revocationGuard(count),
+      what: `Setting an end date for ${countText(count, 'token')}`,
+      command: null,
+    },
     require: () => requireMayEnd(description),
     async act(begin) {
       const { onProgress, ...change } = await begin();
       return await recordSunset(change, plan, (done) => onProgress({ done, total: count, failed: 0 }));
     },
     ended: (done) => ({
-      document: [lines(good`Recorded the end of ${countText(done, 'token')}, as ${id}.`, job)],
+      document: [lines(good`Recorded the end date of ${countText(done, 'token')}, as ${id}.`, job)],
       amount: { what: 'token', planned: count, done },
       failure:
         done === count
           ? undefined
           : new TokenctlError(
               runtime.caughtSignal()?.aborted === true ? 'interrupted' : 'partly_done',
-              `${countText(count - done, 'token')} got no end from this sunset`,
-              { hint: 'Run the command again: it goes on with the rest.' },
+              `${countText(count - done, 'token')} got no end date from this sunset`,
+              { hint: 'Run the command again to continue with the rest.' },
             ),
     }),
     json: ({ dryRun, done }) => ({
@@ -152,10 +156,10 @@ function ownerText({ owner, tokens, until }: OwnersEnd): string {
 function leftTexts({ left }: SunsetPlan): readonly string[] {
   const { leased, excepted, ofApplications, withoutOwner, ending } = left;
   const all = [
-    [ending, 'end in time by themselves'],
-    [leased, 'have a lease already, or are of a context of yours'],
-    [excepted, 'are excepted by the policy (never-expires)'],
-    [ofApplications, 'are of applications: shorten the lifetime of the settings, and revoke them'],
+    [ending, 'expire soon enough by themselves'],
+    [leased, 'already have a lease, or belong to one of your contexts'],
+    [excepted, 'are exempt from the policy (never-expires)'],
+    [ofApplications, 'belong to applications: shorten the configured lifetime, and revoke them'],
     [withoutOwner, 'have no owner'],
   ] as const;
   return all.filter(([count]) => count > 0).map(([count, text]) => `Left: ${count} ${text}.`);
@@ -183,25 +187,27 @@ export async function sunsetUndoFlow(
   return {
     plan: [
       count === 0
-        ? lines(`No end of ${sunset} is left to undo.`)
+        ? lines(`No end date of ${sunset} can still be undone.`)
         : lines(
-            would`remove the end of ${countText(count, 'token')} of ${sunset}.`,
+            would`remove the end date of ${countText(count, 'token')} of ${sunset}.`,
             placeText(description),
             'The controller accepts them until they expire there.',
           ),
     ],
     question:
-      count === 0 ? null : { act: `remove the end of ${countText(count, 'token')}`, type: String(count) },
+      count === 0
+        ? null
+        : { act: `remove the end date of ${countText(count, 'token')}`, type: String(count) },
     amount: { what: 'token', planned: count },
     // Otherwise one person could move any end for good, which takes two by `tokens leases --extend`.
     guard:
       count === 0
         ? undefined
         : {
-            what: `Removing the end of ${countText(count, 'token')}`,
+            what: `Removing the end date of ${countText(count, 'token')}`,
             alone: () => false,
             command: null,
-            instead: 'Move ends one by one, with `tokenctl tokens leases --extend` and --plan-out.',
+            instead: 'Change end dates one by one with `tokenctl tokens leases --extend` and --plan-out.',
           },
     require: () => (leases.some(({ row }) => row !== null) ? requireMayEnd : requireMayChange)(description),
     async act(begin) {
@@ -217,7 +223,7 @@ export async function sunsetUndoFlow(
       return (await listedOf(change.target, still)).length;
     },
     ended: (done) => ({
-      document: [lines(`Removed the end of ${countText(done, 'token')}.`)],
+      document: [lines(`Removed the end date of ${countText(done, 'token')}.`)],
       amount: { what: 'token', planned: count, done },
       failure:
         done === count
@@ -251,7 +257,7 @@ async function sunsetLeases(runtime: Runtime, sunset: string | undefined): Promi
   );
   if (found.length > 0 || sunset === undefined) return found;
   throw new TokenctlError('not_found', `There is no sunset ${sunset} on this controller`, {
-    hint: 'List the ends with `tokenctl tokens leases --sunset`.',
+    hint: 'List the end dates with `tokenctl tokens leases --sunset`.',
   });
 }
 

@@ -167,7 +167,7 @@ function rulesNamed(names: readonly string[], policy: Policy): RuleName[] {
   for (const rule of rules) {
     const setting = policy[rule];
     if (!('users' in setting) || setting.users.length > 0) continue;
-    throw new TokenctlError('usage', `The rule ${rule} needs its parameter users`, {
+    throw new TokenctlError('usage', `The rule ${rule} requires the parameter users`, {
       hint: `Set it in the policy section of the configuration: ${rule}: { users: [ci-*] }`,
     });
   }
@@ -209,11 +209,11 @@ function requireTogether(flags: AuditFlags, format: AuditFormat): void {
     throw new TokenctlError(
       'usage',
       `${flag} cannot be combined with a ${document ? format : 'written'} report`,
-      { hint: 'Leave one of them out.' },
+      { hint: 'Omit one of them.' },
     );
   }
   if (flags.list === true && format !== 'table') {
-    throw new TokenctlError('usage', `--list is about the table, and cannot be combined with ${format}`);
+    throw new TokenctlError('usage', `--list applies to the table, and cannot be combined with ${format}`);
   }
   if (summary === true && format === 'csv') {
     throw new TokenctlError('usage', '--summary cannot be written as CSV', { hint: 'Use --group-by rule.' });
@@ -255,7 +255,7 @@ export function filesPerContext<Flags extends AuditFlags>(
   const shared = several ? given.find(({ path }) => !path.includes(CONTEXT)) : undefined;
   if (shared !== undefined) throw oneForEach(`--${shared.name}`, shared.path);
   if (several && flags.output === undefined && format !== 'table' && format !== 'json') {
-    throw new TokenctlError('usage', `A ${format} report holds one context, but several are audited`, {
+    throw new TokenctlError('usage', `A ${format} report covers one context, but several are audited`, {
       hint: `Add --output 'audit-${CONTEXT}.${format}' to write one file for each context.`,
     });
   }
@@ -264,7 +264,7 @@ export function filesPerContext<Flags extends AuditFlags>(
 }
 
 function oneForEach(flag: string, path: string): TokenctlError {
-  return new TokenctlError('usage', `${flag} ${path} names one file, but several contexts are audited`, {
-    hint: `Put ${CONTEXT} into the name to write one file for each context.`,
+  return new TokenctlError('usage', `${flag} ${path} is a single file, but several contexts are audited`, {
+    hint: `Use ${CONTEXT} in the name to write one file for each context.`,
   });
 }

@@ -73,7 +73,7 @@ export async function ownerNoticesFlow({
     plan: planDocument(plan, description),
     preview: shown === undefined ? [] : shownMail(plan, { owner: shown, rules, description }),
     question:
-      owners === 0 ? null : { act: `send mail to ${countText(owners, 'owner')}`, type: String(owners) },
+      owners === 0 ? null : { act: `send email to ${countText(owners, 'owner')}`, type: String(owners) },
     amount: { what: 'mail', planned: owners },
     async act(begin) {
       const mailer = openOwnerMailer(settings, runtime.environment);
@@ -129,8 +129,8 @@ function planToJson(
 
 const WHY = {
   no_address: 'no mail address',
-  invalid_address: 'an invalid mail address',
-  other_domain: 'an address of another domain',
+  invalid_address: 'an invalid email address',
+  other_domain: 'an address in another domain',
   unknown: 'no such user',
 } as const;
 
@@ -142,8 +142,8 @@ function planDocument(plan: OwnerNoticePlan, { address, context }: TargetDescrip
   return [
     lines(
       digests.length === 0
-        ? 'No owner to send mail to.'
-        : would`send mail to ${countText(digests.length, 'owner')}, about tokens at ${address} (context ${context}).`,
+        ? 'No owner to email.'
+        : would`send email to ${countText(digests.length, 'owner')}, about tokens at ${address} (context ${context}).`,
       list(...firstOf(digests, LISTED, digestText)),
       unreachableText(plan),
       list(
@@ -155,7 +155,7 @@ function planDocument(plan: OwnerNoticePlan, { address, context }: TargetDescrip
       ),
       laterText(plan),
       toldBefore > 0 && `Told before: ${countText(toldBefore, 'token')}.`,
-      optedOut > 0 && `Left out by rules: ${countText(optedOut, 'token')}.`,
+      optedOut > 0 && `Excluded by rules: ${countText(optedOut, 'token')}.`,
     ),
   ];
 }
@@ -184,7 +184,7 @@ function shownMail(
 ): Document {
   const digest = digests.find(({ owner }) => owner === options.owner);
   if (digest === undefined) {
-    throw new TokenctlError('not_found', `${options.owner} would get no mail`, {
+    throw new TokenctlError('not_found', `${options.owner} would not get an email`, {
       hint: 'Run the dry run without --show to list the owners who would.',
     });
   }
@@ -199,7 +199,7 @@ function sentEnding(done: OwnerNoticeReport): Ending {
     document: [
       lines(
         `Sent ${sent} of ${countText(planned, 'mail')} ${tookText(done.seconds)}.`,
-        undeliverable.length > 0 && `Refused by the mail server for good: ${undeliverable.join(', ')}.`,
+        undeliverable.length > 0 && `Permanently rejected by the mail server: ${undeliverable.join(', ')}.`,
         skipped > 0 && `Sent by another run: ${countText(skipped, 'mail')}.`,
         list(...firstOf(failed, LISTED, ({ owner, reason }) => bad`Failed: ${owner}: ${reason}`)),
         unreachableText(done),

@@ -45,7 +45,7 @@ export async function shownTokenFlow(
   if (token === null) {
     await resolveTokenIds(target, [tokenId]);
     throw new TokenctlError('not_found', `Token ${tokenId} is not listed`, {
-      hint: `For a deleted token: tokenctl tokens trace ${tokenId}`,
+      hint: `To see a deleted token: tokenctl tokens trace ${tokenId}`,
     });
   }
   const owner = token.user === null ? null : await ownerOf(runtime, token.user.username);

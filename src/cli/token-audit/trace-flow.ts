@@ -14,13 +14,13 @@ const MAX_TRACED = 20;
 /** Makes sure that tokens are named in one way: by id, or by flags. Throws `usage`. */
 export function requireOneSelection(tokenId: number | undefined, flags: readonly string[]): void {
   if (tokenId !== undefined && flags.length > 0) {
-    throw new TokenctlError('usage', `A token id and --${flags[0] ?? ''} are given`, {
-      hint: 'Leave one of them out.',
+    throw new TokenctlError('usage', `Both a token ID and --${flags[0] ?? ''} are specified`, {
+      hint: 'Omit one of them.',
     });
   }
   if (tokenId === undefined && flags.length === 0) {
     throw new TokenctlError('usage', 'No token is selected', {
-      hint: 'Give a token id, or select tokens: `tokenctl tokens trace --user alice`.',
+      hint: 'Specify a token ID, or select tokens: `tokenctl tokens trace --user alice`.',
     });
   }
 }

@@ -33,7 +33,9 @@ function traceDocument(trace: TokenTrace): Document {
     titled('In the audit log', entries.map(entryText)),
     titled(
       'Not available from the target',
-      notTold.map(({ what, why }) => `${what === 'history' ? 'its history' : 'what its owner did'}: ${why}`),
+      notTold.map(
+        ({ what, why }) => `${what === 'history' ? 'its history' : 'actions of its owner'}: ${why}`,
+      ),
     ),
   ];
 }
@@ -63,10 +65,10 @@ function originFacts(origin: TokenTrace['origin']): readonly Fact[] {
 
 /** What a use by this tool says about the last use that is shown above it. */
 function ownUseText({ at, isLast, before }: NonNullable<TokenTrace['ownUse']>): string {
-  const used = `tokenctl used it at ${timeText(at)} to look for a leaked token`;
+  const used = `tokenctl used it at ${timeText(at)} to search for a leaked token`;
   if (isLast === false) return used;
   const hidden = before === undefined ? 'not known' : before === null ? 'never' : timeText(before);
-  return `${isLast === null ? used : 'by tokenctl, which looked for a leaked token'}; the last use before that: ${hidden}`;
+  return `${isLast === null ? used : 'by tokenctl, while searching for a leaked token'}; the last use before that: ${hidden}`;
 }
 
 /** What the target lists of a token: names and values. */

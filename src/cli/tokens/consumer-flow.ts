@@ -40,14 +40,14 @@ export async function consumerFlow(
 ): Promise<PlannedChange<Rotation, ConsumerRotationJson>> {
   if (tokenId !== undefined) {
     throw new TokenctlError('usage', '--consumer takes no ID', {
-      hint: `To take token ${tokenId} over, use --adopt ${tokenId}.`,
+      hint: `To take over token ${tokenId}, use --adopt ${tokenId}.`,
     });
   }
   const { openStore } = await import('../../app/open-store.ts');
   const description = await runtime.description();
   const { consumer, context } = consumerOf(runtime.configuration, name);
   if (context !== description.context) {
-    throw new TokenctlError('usage', `The job of ${name} runs in the context ${context}`, {
+    throw new TokenctlError('usage', `The job for ${name} runs in the context ${context}`, {
       hint: `Use --context ${context}.`,
     });
   }
@@ -64,13 +64,13 @@ export async function consumerFlow(
   const planned =
     adoption === null
       ? await planOf(reading)
-      : [`take token ${adoption.token.id} over: its next rotation revokes it`];
+      : [`take over token ${adoption.token.id} (its next rotation revokes it)`];
   return {
     plan: [
       lines(would`change the token of ${name}:`, placeText(description), `${store.name}.`, list(...planned)),
     ],
     question: {
-      act: adoption === null ? `rotate the token of ${name}` : `take token ${adopt} over`,
+      act: adoption === null ? `rotate the token of ${name}` : `take over token ${adopt}`,
       type: name,
     },
     async act(begin) {
@@ -83,11 +83,11 @@ export async function consumerFlow(
       document: [
         lines(
           adoption !== null &&
-            `Took token ${adoption.token.id} over. The job of ${name} replaces it when it is time.`,
+            `Took over token ${adoption.token.id}. The job for ${name} replaces it when it is due.`,
           adoption === null &&
             result === 'rotated' &&
-            `${store.name} has the new token ${token}. The one before is accepted for ${secondsText(consumer.overlap)} more.`,
-          adoption === null && result === 'busy' && `Another process rotates the token of ${name}.`,
+            `${store.name} has the new token ${token}. The previous token is accepted for ${secondsText(consumer.overlap)} more.`,
+          adoption === null && result === 'busy' && `Another process is rotating the token of ${name}.`,
           revoked > 0 && `Revoked ${revoked} of its tokens.`,
         ),
       ],
@@ -122,7 +122,7 @@ function consumerOf(
     name,
     all.map(({ consumer }) => consumer.name),
   );
-  throw new TokenctlError('not_found', `No job rotates the tokens of a consumer "${name}"`, {
-    hint: near === undefined ? 'Add it to a job of the kind `rotation`.' : `Did you mean "${near}"?`,
+  throw new TokenctlError('not_found', `No job rotates the tokens of a consumer named "${name}"`, {
+    hint: near === undefined ? 'Add it to a job of kind `rotation`.' : `Did you mean "${near}"?`,
   });
 }

@@ -68,7 +68,9 @@ export async function creationFlow(
   if (description.credential !== 'database_role') {
     requireRestCreates(request, { username: identity.username, dialect: description.dialect });
   } else if (request.user === undefined) {
-    throw new TokenctlError('usage', 'A token in a database needs a user', { hint: 'Add --user NAME' });
+    throw new TokenctlError('usage', 'Creating a token in a database requires a user', {
+      hint: 'Add --user NAME',
+    });
   } else await resolveNames(await runtime.target(), { users: [request.user] });
   if (seconds !== undefined) await requireWithinLifetime(await runtime.target(), seconds);
   const { scope, lifetime = seconds, user = identity.username } = request;
@@ -118,7 +120,7 @@ async function plannedEnd(
 ): Promise<string> {
   const until = new Date((await runtime.targetClock()).now().getTime() + seconds * 1000);
   const { text } = await endingJobText(runtime, { context, until });
-  return `The REST API takes no lifetime: a lease ends it. ${text}`;
+  return `The REST API accepts no lifetime, so a lease ends the token. ${text}`;
 }
 
 /**

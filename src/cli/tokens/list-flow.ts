@@ -128,7 +128,7 @@ function sorted<Row extends ListedToken>(tokens: Rows<Row>, { compare }: Order):
       held.push(...page);
       if (held.length <= MAX_SORTED) return;
       throw new TokenctlError('usage', `At most ${numberText(MAX_SORTED)} tokens can be sorted`, {
-        hint: 'Narrow the selection, or leave out --sort: a list without it has no limit.',
+        hint: 'Narrow the selection, or omit --sort: an unsorted list has no limit.',
       });
     });
     return held.sort(compare);
@@ -146,7 +146,7 @@ function limited<Row>(rows: Rows<Row>, limit: number | undefined): Rows<Row> {
     const first = page.slice(0, left);
     left -= first.length;
     isOver = first.length < page.length;
-    if (isOver) writeNotice(`Only the first ${numberText(limit)} are listed: there are more.`);
+    if (isOver) writeNotice(`Only the first ${numberText(limit)} are listed. There are more.`);
     return first;
   });
 }
@@ -179,7 +179,7 @@ function withDays(runtime: Runtime, tokens: Rows<ListedToken>): Rows<ListedToken
     if (held.length > MANY) {
       const much = countText(Math.min(held.length, MAX_LAST_USES), 'token');
       writeNotice(
-        `Reading the last use of ${much}, which this target only selects by. This can take minutes.`,
+        `Reading the last use of ${much}, because this target can only select by it. This can take minutes.`,
       );
     }
     const now = (await runtime.targetClock()).now();

@@ -70,7 +70,7 @@ export async function rotationFlow(
   const { grace = 0 } = flags;
   if (tokenId === undefined || flags.output === undefined) {
     throw new TokenctlError('usage', `Missing ${tokenId === undefined ? 'argument: ID' : 'flag: --output'}`, {
-      hint: "Name the token and a new file: `tokenctl tokens rotate ID --output FILE`. To rotate the token of a job's consumer, use --consumer alone.",
+      hint: "Specify the token and a new file: `tokenctl tokens rotate ID --output FILE`. To rotate the token of a job's consumer, use only --consumer.",
     });
   }
   const rotation: RotationRequest = { ...given, tokenId };
@@ -78,7 +78,7 @@ export async function rotationFlow(
   requireNewFile(output);
   if (grace > MAX_GRACE_MS) {
     throw new TokenctlError('usage', 'The grace time can be at most a day', {
-      hint: 'For a longer one, use `tokenctl tokens create` now and `tokenctl tokens revoke --id` later.',
+      hint: 'For a longer time, use `tokenctl tokens create` now and `tokenctl tokens revoke --id` later.',
     });
   }
   const description = await runtime.description();
@@ -146,7 +146,7 @@ export async function requireToken(runtime: Runtime, tokenId: number): Promise<T
   for await (const token of target.tokens({ ids: [tokenId] })) return token;
   await resolveTokenIds(target, [tokenId]);
   throw new TokenctlError('not_found', `Token ${tokenId} is not listed`, {
-    hint: `To see what became of it: tokenctl tokens trace ${tokenId}`,
+    hint: `To see its history: tokenctl tokens trace ${tokenId}`,
   });
 }
 
@@ -200,9 +200,9 @@ async function tryNew(
   if (works) return description.credential === 'database_role' ? 'read_again' : 'accepted';
   throw new TokenctlError(
     'partly_done',
-    `The new token ${created.id} does not work; token ${tokenId} was left`,
+    `The new token ${created.id} does not work; token ${tokenId} was kept`,
     {
-      hint: `The new token is in ${output}. Try it, or revoke it with \`tokenctl tokens revoke --id ${created.id}\`.`,
+      hint: `The new token is in ${output}. Test it, or revoke it with \`tokenctl tokens revoke --id ${created.id}\`.`,
       details: { tokenId: created.id },
     },
   );
@@ -237,7 +237,7 @@ async function waitFor(
   } catch (cause) {
     throw new TokenctlError(
       'interrupted',
-      `Interrupted: token ${tokenId} was left, and the new token is valid`,
+      `Interrupted: token ${tokenId} was kept, and the new token is valid`,
       { hint: `To revoke it: tokenctl tokens revoke --id ${tokenId}`, cause },
     );
   }

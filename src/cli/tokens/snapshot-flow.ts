@@ -116,7 +116,7 @@ async function taken({ runtime, selection, flags }: SnapshotRequest): Promise<Sn
   const tokens: SnapshotToken[] = [];
   for await (const token of rows()) {
     if (tokens.length === MAX_TOKENS) {
-      throw new TokenctlError('usage', `A snapshot holds at most ${numberText(MAX_TOKENS)} tokens`, {
+      throw new TokenctlError('usage', `A snapshot can contain at most ${numberText(MAX_TOKENS)} tokens`, {
         hint: 'Narrow the selection.',
       });
     }
@@ -173,8 +173,8 @@ export async function tokenDiffFlow(
     failure:
       unseen === null
         ? undefined
-        : new TokenctlError('partly_done', `Not all was compared: ${unseen}`, {
-            hint: 'Take both snapshots with an account that sees all tokens.',
+        : new TokenctlError('partly_done', `Not everything was compared: ${unseen}`, {
+            hint: 'Create both snapshots with an account that can see all tokens.',
           }),
   });
 }
@@ -188,7 +188,7 @@ function readSnapshot(path: string): Snapshot {
   const found = statSync(path).size > MAX_BYTES ? undefined : schema.safeParse(jsonIn(path)).data;
   if (found !== undefined) return found;
   throw new TokenctlError('configuration', `${path} is not a snapshot of this version of tokenctl`, {
-    hint: 'Take one with `tokenctl tokens snapshot`.',
+    hint: 'Create one with `tokenctl tokens snapshot`.',
   });
 }
 
@@ -200,7 +200,7 @@ function requireComparable(before: Snapshot, after: Snapshot): void {
     : before.selection !== after.selection
       ? `of different selections: ${before.selection}, and ${after.selection}`
       : before.at > after.at
-        ? 'in the wrong order: give the earlier one first'
+        ? 'in the wrong order: specify the earlier one first'
         : null;
   if (problem !== null) throw new TokenctlError('usage', `The snapshots are ${problem}`);
 }
@@ -208,7 +208,7 @@ function requireComparable(before: Snapshot, after: Snapshot): void {
 const TITLES: Readonly<Record<TokenChange, string>> = {
   new: 'New',
   gone: 'Gone',
-  widened: 'May write now, and could only read before',
+  widened: 'Gained write access',
   newly_used: 'Used for the first time',
   newly_idle: 'Idle now',
 };
@@ -218,9 +218,9 @@ function diffDocument({ before, after, selection, tellsUse, changes }: TokenDiff
   // Where an account saw only part, a token may have been there before, or be there still.
   const titleOf = (change: TokenChange) =>
     change === 'new' && before.notSeen !== null
-      ? 'Listed now, and not before'
+      ? 'Listed now, but not before'
       : change === 'gone' && after.notSeen !== null
-        ? 'Listed before, and not now'
+        ? 'Listed before, but not now'
         : TITLES[change];
   const groups = CHANGES.flatMap((change) => {
     const tokens = changes.flatMap((each) => (each.change === change ? each.token : []));
@@ -228,7 +228,7 @@ function diffDocument({ before, after, selection, tellsUse, changes }: TokenDiff
   });
   return [
     lines(
-      groups.length === 0 ? `No changes: ${selection}, ${period}.` : `Changes: ${selection}, ${period}.`,
+      groups.length === 0 ? `No changes to ${selection}, ${period}.` : `Changes to ${selection}, ${period}.`,
       !tellsUse &&
         'Not compared: when tokens were used. Both snapshots must have been taken in a database context for that.',
     ),
@@ -245,7 +245,8 @@ function diffDocument({ before, after, selection, tellsUse, changes }: TokenDiff
               ...[secondText(created), description],
             ]),
         },
-        tokens.length > SHOWN && lines(`and ${numberText(tokens.length - SHOWN)} more: --json has all.`),
+        tokens.length > SHOWN &&
+          lines(`and ${numberText(tokens.length - SHOWN)} more. Use --json to see all.`),
       ],
     ),
   ];

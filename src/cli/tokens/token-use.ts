@@ -11,7 +11,7 @@ export function useText(
   // A component of a platform is named after the context.
   const [name = ''] = label.split('/');
   if (name === ENVIRONMENT_CONTEXT) {
-    return 'To use it: unset CONTROLLER_USERNAME CONTROLLER_PASSWORD, and set CONTROLLER_OAUTH_TOKEN (with AAP_HOSTNAME, AAP_TOKEN) to the content of the file.';
+    return 'To use it: unset CONTROLLER_USERNAME CONTROLLER_PASSWORD, and set CONTROLLER_OAUTH_TOKEN (with AAP_HOSTNAME, AAP_TOKEN) to the contents of the file.';
   }
   const context = contextOf(configuration, name);
   if (context.database !== undefined) return '';

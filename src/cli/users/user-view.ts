@@ -148,15 +148,15 @@ function notListedText(
 ): string {
   if (database === null) return credential === 'database_role' ? NOT_ALLOWED : NOT_LISTED;
   const { context, problem } = database;
-  return `not read in the database context ${context}: ${problem ?? 'the role there lacks rights, or its tables do not tell'}`;
+  return `not read in the database context ${context}: ${problem ?? 'the role there lacks permissions, or its tables do not contain it'}`;
 }
 
 const NOT_LISTED = 'not listed by this target; use a database context';
-const NOT_ALLOWED = 'not read: this role lacks rights, which `tokenctl context check` lists';
+const NOT_ALLOWED = 'not read: this role lacks permissions, which `tokenctl context check` lists';
 
 function lastChangeText(lastChange: Date | null | undefined): string {
-  if (lastChange === undefined) return 'unknown: the activity stream may not be read';
-  return lastChange === null ? 'never, by the activity stream' : timeText(lastChange);
+  if (lastChange === undefined) return 'unknown: no permission to read the activity stream';
+  return lastChange === null ? 'never, according to the activity stream' : timeText(lastChange);
 }
 
 function accessTokensText({ total, write, neverExpire, expired }: ShownUser['accessTokens']): string {

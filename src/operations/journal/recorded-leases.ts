@@ -171,7 +171,7 @@ export async function planExtension(
   const lease = requireLease(await readLeases(log, description), id);
   const { state, token } = lease;
   if (state !== 'open' || token === null) {
-    throw new TokenctlError('usage', `${lease.id} has no living token`, {
+    throw new TokenctlError('usage', `${lease.id} has no live token`, {
       hint: 'Make a new token with `tokenctl tokens create --for`.',
     });
   }

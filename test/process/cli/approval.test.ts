@@ -259,7 +259,7 @@ test('the end of a sunset is moved as another person approved it, once', async (
   const [{ tokens }] = sunset['owners'] as [{ readonly tokens: readonly [number] }];
   const undo = ['tokens', 'sunset', '--undo', String(sunset['sunset'])];
   expect(refusal(await alice(...undo, '--yes'))).toEqual(NOT_APPROVED);
-  expect((await at.run([...undo, '--dry-run'])).stderr).toContain('Move ends one by one');
+  expect((await at.run([...undo, '--dry-run'])).stderr).toContain('Change end dates one by one');
   const extend = ['tokens', 'leases', '--extend', String(tokens[0]), '--for', '90d'];
   expect(refusal(await alice(...extend))).toEqual(NOT_APPROVED);
   const saved = await alice(...extend, '--plan-out', plan, '--ticket', 'SEC-8');
@@ -309,7 +309,7 @@ describe('a lockdown', () => {
 
     const saved = await alice(...all, '--for', '2h', '--plan-out', plan);
     expect([saved.code, printed(saved)['planFile']]).toEqual([0, plan]);
-    expect((await at.run(['plan', 'show', plan])).stdout).toContain('Ends 120 minutes after it began.');
+    expect((await at.run(['plan', 'show', plan])).stdout).toContain('Ends 120 minutes after it starts.');
     const apply = ['incident', 'lockdown', '--plan', plan, '--yes'];
     expect(refusal(await alice(...apply))).toEqual(NOT_APPROVED);
     expect(refusal(await alice('tokens', 'revoke', '--plan', plan, '--yes'))).toEqual({
@@ -375,8 +375,8 @@ describe('a lockdown', () => {
     forge(plan, ({ measures }) => ({ measures: { ...(measures as object), ...more } }));
     const { stdout } = await at.run(['plan', 'show', plan]);
     expect(stdout).toContain(`Locks down: the access of ${names.toSorted().join(' or ')}.`);
-    expect(stdout).toContain('Gives the users random passwords that are not kept.');
-    expect(stdout).toContain('Takes the roles of the users.');
+    expect(stdout).toContain('Sets random passwords for the users, which are not stored.');
+    expect(stdout).toContain('Removes the roles of the users.');
     expect(stdout).toContain('Deletes the applications of the users');
 
     const approve = ['plan', 'approve', plan, '--yes', '--key-file', path(at, 'bob.key')];

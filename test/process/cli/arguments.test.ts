@@ -41,7 +41,7 @@ describe('what cannot be meant ends with 2, and says what might be', () => {
       'a missing incident',
       ['incident', 'report'],
       /Missing argument INCIDENT\./,
-      /The command `incident status --all` lists the incidents/,
+      /`incident status --all` lists all incidents/,
     ],
     [
       'a wrong choice',
@@ -64,7 +64,7 @@ describe('what cannot be meant ends with 2, and says what might be', () => {
     [
       'a flag given twice',
       ['context', 'add', 'x', '--url', 'a', '--url', 'b'],
-      /--url .* only once/,
+      /--url .*only be specified once/,
       /--help/,
     ],
     [

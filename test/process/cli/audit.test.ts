@@ -72,7 +72,10 @@ describe('tokens audit', () => {
     const one = await audited(run, '--rule', 'write-scope');
     expect(one.byRule).toEqual({ 'write-scope': one.found });
     const person = await run(['tokens', 'audit', '--rule', 'application-token-of-person']);
-    expect([person.code, person.stderr]).toEqual([2, expect.stringContaining('needs its parameter users')]);
+    expect([person.code, person.stderr]).toEqual([
+      2,
+      expect.stringContaining('requires the parameter users'),
+    ]);
     const table = (await run(['tokens', 'audit', '--rule', 'write-scope', '--limit', '2', '--last-used']))
       .stdout;
     expect(table).toMatch(/^low {2}write-scope: \d+ findings\n/);

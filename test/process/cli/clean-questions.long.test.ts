@@ -56,8 +56,8 @@ describe('a cleaning on a terminal', () => {
     const { screen, code } = await typedInto(clean, {
       ...{ home: home.folder, ...FIRST, next: { question: SECOND, answer: '1' } },
     });
-    expect(screen).toContain(`Cleans only what was done since ${day(1)}T00:00:00Z.`);
-    expect(screen).toContain(`The date is from the reason of ${incident}: check it, or add --since WHEN.`);
+    expect(screen).toContain(`Cleans only actions since ${day(1)}T00:00:00Z.`);
+    expect(screen).toContain(`The date is from the reason of ${incident}. Check it, or add --since WHEN.`);
     expect(screen).toContain(SECOND);
     expect(screen).toMatch(/created the application app\d+/);
     expect(code).toBe(5);
@@ -77,10 +77,12 @@ describe('a cleaning on a terminal', () => {
     const incident = await lockDown(`stolen on ${day(1)}`);
     const clean = ['incident', 'clean', '--incident', incident, '--yes'];
     const lift = ['incident', 'lift', incident];
-    expect((await home.run([...lift, '--dry-run'])).stdout).not.toContain('Left by the cleaning');
+    expect((await home.run([...lift, '--dry-run'])).stdout).not.toContain('skipped these items');
     expect((await home.run(clean)).code).toBe(5);
     const warned = await home.run([...lift, '--dry-run']);
-    expect(warned.stdout).toMatch(/\nLeft by the cleaning of run [-\w]+, because .*: 1 item\.\n.*app\d+/);
+    expect(warned.stdout).toMatch(
+      /\nThe cleanup in run [-\w]+ skipped these items because .*: 1 item\.\n.*app\d+/,
+    );
     // The command that is printed can be pasted as it is.
     const [, printed = ''] = /Clean them first: `tokenctl ([^`]*)`/.exec(warned.stdout) ?? [];
     expect(printed).toContain('--since');
@@ -101,7 +103,7 @@ describe('a cleaning on a terminal', () => {
     const { screen, code } = await typedInto(['incident', 'clean', '--incident', incident], {
       ...{ home: home.folder, ...FIRST, next: { question: SECOND, answer: '1 for good' } },
     });
-    for (const about of ['1 of 2: what can be undone later.', '2 of 2: what cannot be undone.'])
+    for (const about of ['1 of 2: actions that can be undone.', '2 of 2: actions that cannot be undone.'])
       expect(screen).toContain(`Question ${about}`);
     expect(screen).toContain('Cleaned: 2 of 2 items.');
     expect([code, await left()]).toEqual([0, { email: 'v@example.org', applications: 0 }]);
@@ -175,7 +177,7 @@ describe('incident mark', () => {
     const cleaned = await home.run([...clean, '--yes', '--irreversible']);
     expect([cleaned.code, cleaned.stdout]).toEqual([
       0,
-      expect.stringMatching(/\nLeft to others, as it is marked: 1 item\.\n.*app\d+ .*Reassigned to carol by/),
+      expect.stringMatching(/\nSkipped because reassigned: 1 item\.\n.*app\d+ .*Reassigned to carol by/),
     ]);
     expect(await left()).toEqual({ email: 'v@example.org', applications: 1 });
     const undo = await home.run([...mark, '--undo', '--json']);

@@ -121,7 +121,7 @@ describe('a case in a console', () => {
     for (const wrong of [over, { ...over, to: 'carol' }, { ...over, to: ' ', reason: 'hers' }])
       expect((await send('/api/case/marks', wrong)).json().error.message).toMatch(/--handed-over needs/);
     expect((await send('/api/case/marks', { ...over, to: 'carol', reason: 'hers' })).json().text).toMatch(
-      /^Handed 1 item over to carol for/,
+      /^Reassigned 1 item to carol for/,
     );
     expect((await read()).investigations).toMatchObject([{ remaining: 2, handedOver: 1, legitimate: 1 }]);
     expect((await found()).items.find(({ id }) => id === idOf('backdoor'))).toMatchObject({
@@ -144,7 +144,7 @@ describe('a case in a console', () => {
     // Without a choice of items, what is marked is left as well.
     const plan = (await send('/api/plans', clean)).json();
     expect(plan).toMatchObject({ text: expect.any(String) });
-    expect(plan.text).toContain('Left as legitimate, as it is marked: 1 item.');
+    expect(plan.text).toContain('Skipped because marked as legitimate: 1 item.');
     expect(plan.json.plan.keep).toMatchObject([{ id: idOf('colleague'), reason: 'legitimate' }]);
     expect(plan.command).toBe(
       `tokenctl incident clean --from ${first?.path} --incident ${incident} --rest-context east --context east-db`,
@@ -155,14 +155,14 @@ describe('a case in a console', () => {
     const part = await tokenctl(['incident', 'clean', '--context', 'east-db', ...args, ...named, '--yes'], {
       env: { HOME: folder },
     });
-    expect(part.stdout).toMatch(/^ *Switched off, not deleted: user mole \(\d+\)\.$/m);
+    expect(part.stdout).toMatch(/^ *Turned off, not deleted: user mole \(\d+\)\.$/m);
     // What was not confirmed works on: a lift says so.
     const left = (await read()).left?.items ?? [];
     expect(left.length).toBeGreaterThan(0);
     expect((await read()).investigations).toMatchObject([{ isOutdated: true }]);
     const lift = { kind: 'incident lift', place: 'east-db', incident };
     const warned = (await send('/api/plans', lift)).json().text;
-    expect(warned).toMatch(/Left by the cleaning of run .*, because it cannot be undone/);
+    expect(warned).toMatch(/The cleanup in run .* skipped these items because they cannot be undone/);
     for (const { summary } of left) expect(warned).toContain(summary);
     expect((await investigate()).statusCode).toBe(200);
     expect((await read()).investigations).toMatchObject([{ isOutdated: true }, { isOutdated: false }]);
@@ -190,7 +190,7 @@ describe('a case in a console', () => {
     expect(orderOf(last, items)).toEqual(orderOf(items, last));
     expect(orderOf(last, items).length).toBeGreaterThan(3);
     expect((await read()).left).toBeNull();
-    expect((await send('/api/plans', lift)).json().text).not.toContain('Left by the cleaning');
+    expect((await send('/api/plans', lift)).json().text).not.toContain('skipped these items');
 
     const cleanings = (await read()).runs.filter(({ operation }) => operation === 'incident.clean');
     const undone = await carryOut(opened, {
@@ -359,7 +359,7 @@ describe('a case in a console', () => {
     expect(report.body).toMatch(/created the user mole \(\d+\): superuser: still there/);
     const plan = { kind: 'incident clean', place: 'east-db', incident, investigation: second?.name };
     expect((await opened.send('/api/plans', plan)).json().text).toMatch(
-      /Cleans only what was done since \S+Z?.*, when the stolen token was made\./,
+      /Cleans only actions since \S+Z?.*, when the stolen token was created\./,
     );
     expect(report.body).toMatch(/The theft began no earlier than \S+Z, when the token was made: bob created/);
     const apart = (await found()).beforeToken;
@@ -430,7 +430,7 @@ describe('a case in a console', () => {
     expect(other).not.toBe(incident);
     const lift = { kind: 'incident lift', place: 'east-db', incident: other };
     expect((await send('/api/plans', lift)).json().text).toContain(
-      'The lockdown did not reset the password of bob: unless it was changed since, it works again.',
+      'The lockdown did not reset the password of bob. It works again unless it was changed since.',
     );
     const lifted = await carryOut(opened, { ...lift, keepDeactivated: true });
     expect(lifted.command).toContain('--keep-deactivated');

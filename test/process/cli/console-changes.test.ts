@@ -207,7 +207,7 @@ describe('a saved plan in a console', () => {
       ...[400, '--break-glass and --plan-out cannot be used together.'],
     ]);
     const urgent = { ...apply, breakGlass: true };
-    expect((await carryOut(opened, urgent)).failure?.message).toMatch(/needs a reason/);
+    expect((await carryOut(opened, urgent)).failure?.message).toMatch(/requires a reason/);
     const applied = await carryOut(opened, { ...urgent, reason: 'no one answers' });
     expect(applied).toMatchObject({
       kind: 'incident lockdown',

@@ -45,10 +45,10 @@ test('context link names the database of the same controller, and refuses anothe
   const { run, down, folder, text } = await place();
   const added = await run('add', 'live-db', '--database-file', join(folder, 'database'));
   expect(added.stdout).toContain(
-    'If it is the database of "live", say so: tokenctl context link live live-db',
+    'If this is the database of "live", link them: tokenctl context link live live-db',
   );
   await run('add', 'other-db', '--database-file', join(folder, 'other'));
-  expect((await run('check', 'live')).stdout).toContain('sessions take a database context');
+  expect((await run('check', 'live')).stdout).toContain('sessions require a database context');
 
   const before = text();
   const refused = await run('link', 'live', 'other-db');
@@ -57,8 +57,8 @@ test('context link names the database of the same controller, and refuses anothe
     expect.stringContaining('are two different controllers'),
   ]);
   for (const [names, why] of [
-    [['live-db', 'live'], '"live-db" is the context of a database'],
-    [['live', 'live'], '"live" is the context of the REST API'],
+    [['live-db', 'live'], '"live-db" is a context for a database'],
+    [['live', 'live'], '"live" is a context for the REST API'],
     [['live', 'nothing'], 'There is no context "nothing"'],
   ] as const) {
     const wrong = await run('link', ...names);
@@ -73,7 +73,7 @@ test('context link names the database of the same controller, and refuses anothe
   ]);
   expect(text()).toContain('# ours');
   expect((await run('show', 'live')).stdout).toMatch(/Database: +live-db/);
-  expect((await run('check', 'live')).stdout).toContain('sessions take the context live-db');
+  expect((await run('check', 'live')).stdout).toContain('sessions require the context live-db');
   const written = text();
   const again = await run('link', 'live', 'live-db');
   expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('Nothing was changed.')]);

@@ -51,7 +51,7 @@ describe('context add', () => {
     const added = await run(['add', 'live', ...named, '--json']);
     expect([added.code, JSON.parse(added.stdout).databaseContext]).toEqual([0, 'live-db']);
     const wrong = await run(['add', 'lab', ...URL_FLAG, '--token-file', token, '--database-context', 'live']);
-    expect(wrong.stderr).toContain('"live" is not the context of a database');
+    expect(wrong.stderr).toContain('"live" is not a database context');
   });
 
   test('keeps a password from stdin in a file of its own', async () => {
@@ -111,7 +111,7 @@ describe('context add', () => {
   });
 
   test.each([
-    ['no credential', [], /no terminal to ask/],
+    ['no credential', [], /no terminal to prompt/],
     ['two credentials', ['--token-env', 'T', '--password-env', 'P'], /Several credentials given/],
     ['a password of nobody', ['--password-env', 'P'], /--username/],
     [

@@ -92,7 +92,9 @@ describe('a role with the documented grants can do what they are for', () => {
 
 test('a role without any right is told what it needs, briefly where a command fails', async () => {
   const { run } = home(await addRole([]));
-  expect((await run(['context', 'check'])).stdout).toMatch(/^Context "db" answers, but has no permissions\./);
+  expect((await run(['context', 'check'])).stdout).toMatch(
+    /^Context "db" responds, but has no permissions\./,
+  );
   const { code, stderr } = await run(['tokens', 'list']);
   expect([code, stderr.trimEnd().split('\n')]).toEqual([
     4,
@@ -235,5 +237,7 @@ test('a role without rights on sessions is not sent to a database context for th
   const grants = [...(documented.get('Reading') ?? []), ...SERVICE_GRANTS];
   const { run } = home(await addRole([...grants, 'REVOKE ALL ON django_session FROM ROLE']));
   const { stdout } = await run(['users', 'show', 'admin']);
-  expect(stdout).toMatch(/^ {2}Sessions: +not read: this role lacks rights, which `tokenctl context check/m);
+  expect(stdout).toMatch(
+    /^ {2}Sessions: +not read: this role lacks permissions, which `tokenctl context check/m,
+  );
 });

@@ -70,7 +70,7 @@ describe('lists', () => {
       changes: [{ change: 'gone', token: { id: user.personal.id } }],
     });
     const { stdout: now } = await run(['tokens', 'diff', late, ...of]);
-    expect(now).toContain(`May write now, and could only read before: 1 token of ${user.name} (1).`);
+    expect(now).toContain(`Gained write access: 1 token of ${user.name} (1).`);
     for (const [wrong, why] of [
       [[late, early], 'in the wrong order'],
       [[late], `of different selections: tokens of ${user.name}, and every token`],
@@ -486,7 +486,7 @@ describe('the audit log in a database', () => {
     expect(verified).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
-        /^Checked: each entry follows from the one before, from entry 1 to \d+, in the database whose URL is in \$TOKENCTL_AUDIT_DATABASE\.\nNot checked: /,
+        /^Checked: each entry follows from the previous one, from entry 1 to \d+, in the database whose URL is in \$TOKENCTL_AUDIT_DATABASE\.\nNot checked: /,
       ),
     });
     expect(parsed(await run(['log', 'verify', '--json'], { env }))).toMatchObject({

@@ -55,7 +55,7 @@ describeEach(NEWEST)('the commands at %s', (peer) => {
     );
     expect(done).toMatchObject({ code: 0, stderr: '' });
     expect(done.stdout).toMatch(/^Investigated user erin at /);
-    expect(done.stdout).toContain('Ways in that remain: 4.');
+    expect(done.stdout).toContain('Remaining access: 4.');
     expect(done.stdout).toContain(`Run: tokenctl tokens revoke --context ${context} --id 13`);
     expect(done.stdout).toContain('The activity stream of a gateway does not record: logins');
     const json = await run(context, 'incident', 'investigate', '--user', 'erin', '--json');

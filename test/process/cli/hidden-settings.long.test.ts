@@ -210,12 +210,12 @@ describe.runIf(existsSync(RECORDED))('a controller after 24.6.1, without single 
     const shown = await home.run(['settings', 'show']);
     expect(shown).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/Tokens of external users: +not a setting here/),
+      stdout: expect.stringMatching(/Tokens of external users: +not available here/),
     });
     const state = await home.run(['settings', 'external-tokens', 'status']);
     expect(state).toMatchObject({
       code: 0,
-      stdout: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS is not a setting here.\n',
+      stdout: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS is not available here.\n',
     });
     expect((await home.run(['tokens', 'show', String((await someone()).tokenId)])).code).toBe(0);
     const audit = await home.run(['tokens', 'audit']);

@@ -85,27 +85,27 @@ describe('incidents of several contexts in one audit log', () => {
     [
       'no job',
       '',
-      /No job of this configuration lifts it\. Lift it then with: tokenctl incident lift --due --context north/,
+      /No configured job lifts it\. To lift it at that time: tokenctl incident lift --due --context north/,
     ],
     [
       'a job of another context',
       'jobs: { lift: { job: incident-lift, contexts: [south], dryRun: false } }\n',
-      /No job of this configuration lifts it\./,
+      /No configured job lifts it\./,
     ],
     [
       'a dry run',
       'jobs: { lift: { job: incident-lift, contexts: [north], dryRun: true } }\n',
-      /The job lift@north is a dry run and lifts nothing\./,
+      /The job lift@north is a dry run, so it does not lift the lockdown\./,
     ],
     [
       'a job',
       'jobs: { lift: { job: incident-lift, contexts: [north], dryRun: false } }\n',
-      /The job lift@north lifts it at 20\S+ if a scheduler runs it/,
+      /The job lift@north lifts it at 20\S+ if a scheduler is running/,
     ],
     [
       'a job of the current context',
       'jobs: { lift: { job: incident-lift, dryRun: false } }\n',
-      /The job lift\S* lifts it at 20\S+ if a scheduler runs it/,
+      /The job lift\S* lifts it at 20\S+ if a scheduler is running/,
     ],
   ])('with an end say whether a job lifts them: %s', async (_what, jobs, text) => {
     const { run } = place(jobs);

@@ -20,7 +20,7 @@ const rest = { credential: 'token' } as const;
 test('what the same command would find again is not left to the same command', () => {
   const named = { ...rest, databaseContext: 'prod-db' };
   expect(hintForPaths([closed, unchecked], { description: named })).toBe(
-    'Run the same command with --context prod-db, or do what is listed under "Access paths".',
+    'Run the same command with --context prod-db, or follow the instructions under "Access paths".',
   );
   expect(hintForPaths([closed, unchecked], { description: rest })).toContain('a database context');
   expect(hintForPaths([active], { description: rest, staysActive: true })).toContain('a database context');
@@ -30,9 +30,9 @@ test('in a database, an access path that cannot be checked yet names the time to
   const description = { credential: 'database_role' } as const;
   const later = { ...unchecked, until: '2026-11-22T07:00:00.000Z' };
   expect(hintForPaths([later], { description })).toBe(
-    'Run the same command again after 2026-11-22T07:00Z, or do what is listed under "Access paths".',
+    'Run the same command again after 2026-11-22T07:00Z, or follow the instructions under "Access paths".',
   );
-  expect(hintForPaths([unchecked], { description })).toBe('Do what is listed under "Access paths".');
+  expect(hintForPaths([unchecked], { description })).toBe('Follow the instructions under "Access paths".');
 });
 
 test('what the same command may close is left to it', () => {
@@ -43,7 +43,7 @@ test('what the same command may close is left to it', () => {
 
 test('several contexts are told to run it again only where that may finish the work', () => {
   const partly = (hint: string) => new TokenctlError('partly_done', 'Not checked: sessions', { hint });
-  const stuck = partly('Run the same command with --context prod-db, or do what is listed.');
+  const stuck = partly('Run the same command with --context prod-db, or follow the instructions.');
   const open = partly('Run the same command again to finish.');
   const hint = (...errors: TokenctlError[]) =>
     multiContextFailure(new Map(errors.map((error, index) => [`s${index}`, error])), {

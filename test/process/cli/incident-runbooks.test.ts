@@ -233,7 +233,7 @@ describe('a runbook for a case', () => {
         `tokenctl incident lockdown --context production-db --user 'o'\\''neil' --deactivate --reason 'laptop stolen' --ticket SEC-9\n`,
       ),
     ]);
-    expect(stdout).toContain('--incident <incident> --since <beginning-of-the-theft> --out theft.json');
+    expect(stdout).toContain('--incident <incident> --since <start-of-incident> --out theft.json');
     expect(stdout).not.toContain('inc-1a2b3c4d');
   });
 

@@ -143,7 +143,7 @@ describe('in a database', () => {
     expect(await isActive()).toEqual({ is_active: false });
     const again = await home.run([...lift, '--yes']);
     expect(again.stdout).toMatch(/was lifted at .* Nothing to do\./);
-    const [, back = ''] = /To give this access back later: tokenctl (.*)/.exec(again.stdout) ?? [];
+    const [, back = ''] = /To restore this access later: tokenctl (.*)/.exec(again.stdout) ?? [];
     expect((await home.run(['incident', 'status', '--all'])).stdout).toContain(`${name} stays deactivated.`);
     expect(await isActive()).toEqual({ is_active: false });
     // The command that is printed can be pasted as it is.
@@ -379,7 +379,7 @@ describe('over REST', () => {
     const dry = await home.run([...lockdown, '--dry-run']);
     expect([dry.code, dry.stdout.split('\n')[0]]).toEqual([
       0,
-      `First, a token with scope write for admin goes into ${file}, and is used from then on.`,
+      `First, a token with scope write for admin is created in ${file} and used from then on.`,
     ]);
     const { code, stdout } = await home.run([...lockdown, '--yes', '--json']);
     expect(code).toBe(5);
@@ -446,16 +446,16 @@ describe('over REST', () => {
     // What cannot be undone is not confirmed by --yes alone; author and time of each item are in the plan.
     const kept = await home.run(['incident', 'clean', '--from', found, '--yes']);
     expect(kept.code).toBe(5);
-    expect(kept.stdout).toMatch(/^Cleans only what was done since /);
+    expect(kept.stdout).toMatch(/^Cleans only actions since /);
     expect(kept.stdout).toMatch(
       /Needs manual action: 2 items\.\n.*access token.*: by mallory, 20\d\d-.*\n.*--irreversible/,
     );
     const clean = await home.run(['incident', 'clean', '--from', found, '--yes', '--irreversible']);
     expect([clean.code, clean.stdout]).toEqual([0, expect.stringContaining('Cleaned: 2 of 2 items.')]);
     expect(clean.stdout).toMatch(
-      /Will clean 2 items, 2 of them for good, after a second confirmation:\n.*: by mallory, 20/,
+      /Will clean 2 items, 2 of them permanently, after a second confirmation:\n.*: by mallory, 20/,
     );
-    expect((await home.run([...investigate, after])).stdout).toContain('Ways in that remain: 0.');
+    expect((await home.run([...investigate, after])).stdout).toContain('Remaining access: 0.');
 
     const locked = await home.run(['incident', 'lockdown', '--user', 'mallory', '--yes', '--json']);
     const { incident } = JSON.parse(locked.stdout);
@@ -477,7 +477,7 @@ describe('over REST', () => {
     expect(await home.run(['incident', 'lift', '--yes'])).toMatchObject({ code: 0 });
   });
 
-  test('what a cleaning restores in part is left to do by hand, and not to run again', {
+  test('what a cleaning restores in part is left for manual action, and not to run again', {
     tags: ['long'],
   }, async () => {
     const home = at.home();
@@ -517,7 +517,7 @@ describe('over REST', () => {
       new Date().toISOString(),
       '--yes',
     ]);
-    expect([none.code, none.stdout]).toEqual([0, expect.stringContaining('Left alone: 1 item of the file')]);
+    expect([none.code, none.stdout]).toEqual([0, expect.stringContaining('Skipped: 1 item in the file')]);
     expect((await home.run([...investigate, saved, '--since', '1d'])).code).toBe(0);
     // What came after the file, and a mark with a wrong id, are said.
     await as(`trudy:${password}`, 'POST', 'users/', { username: 'late', password });
@@ -532,7 +532,7 @@ describe('over REST', () => {
       'clean',
       ...['--from', saved, '--incident', incident, '--dry-run'],
     ]);
-    expect(dry.stdout).toContain('Not in the file, and left: 1 item that remains.');
+    expect(dry.stdout).toContain('Not in the file, and skipped: 1 item that remains.');
     expect(dry.stdout).toContain('Marked, but not found by this investigation: user:999999.');
     // The next investigation has the marks of the incident, and names the command that comes next.
     const marked = ['incident', 'mark', incident, '--item', `user:${id}`, '--reason', 'on shift'];
@@ -543,16 +543,16 @@ describe('over REST', () => {
       'investigate',
       ...['--incident', incident, '--since', '1d', '--out', again],
     ]);
-    expect(next.stdout).toContain('beside 1 that people decided about');
+    expect(next.stdout).toContain('plus 1 with a decision');
     expect(next.stdout).toMatch(/\[user:\d+\]: legitimate, by .*: "on shift"/);
     expect(next.stdout).toContain(
-      `To see what a cleaning would do: tokenctl incident clean --context test --from ${again} --dry-run`,
+      `To see what a cleanup would do: tokenctl incident clean --context test --from ${again} --dry-run`,
     );
     expect((await home.run([...marked.slice(0, 5), '--undo'])).code).toBe(0);
     const { code, stdout, stderr } = await home.run(['incident', 'clean', '--from', saved, '--yes']);
     expect(stdout).toMatch(/^ +done +Restore email of user victim/m);
     expect(stdout).toContain('Partly cleaned: 0 of 1 item. 1 in part: ');
-    expect(stderr).toBe('Error: 1 item left to do by hand.\nDo what the lines of these items say.\n');
+    expect(stderr).toBe('Error: 1 item left for manual action.\nFollow the instructions in these lines.\n');
     expect(code).toBe(5);
 
     const [, run = ''] = /--undo (\S+)/.exec(stdout) ?? [];

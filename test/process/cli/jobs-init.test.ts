@@ -22,7 +22,7 @@ describe('jobs init', () => {
   test('writes a job that is valid, shows what it would do, and revokes nothing', async () => {
     const { run, folder } = home();
     expect((await run(['jobs', 'check'])).stdout).toMatch(
-      /^No jobs in .*tokenctl\.yaml\. To write a first one: tokenctl jobs init\n/,
+      /^No jobs in .*tokenctl\.yaml\. To create the first one: tokenctl jobs init\n/,
     );
     const done = await run(['jobs', 'init', ...flags, '--json']);
     expect([done.code, done.stderr]).toEqual([0, '']);
@@ -55,7 +55,7 @@ describe('jobs init', () => {
     [['--schedule', '25:00'], 2, 'Invalid schedule'],
     [['--time-zone', 'Mars/Olympus'], 2, 'Mars/Olympus'],
     [['--context', 'tset'], 2, 'Did you mean "test"?'],
-    [['--schedule', '02:30'], 2, 'no terminal to ask at'],
+    [['--schedule', '02:30'], 2, 'No terminal to prompt at'],
   ])('%j writes nothing', async (wrong, code, message) => {
     const { run, folder } = home();
     const before = readFileSync(join(folder, '.config/tokenctl/tokenctl.yaml'), 'utf8');
@@ -78,12 +78,12 @@ describe('jobs init', () => {
 
   describe('on a terminal', () => {
     const questions = (webhook: string) => ({
-      ...{ question: 'Address of the controller: ', answer: url() },
+      ...{ question: 'Controller address: ', answer: url() },
       // A wrong answer is asked for again.
-      next: { question: 'which rules', answer: 'owner-inactiv' },
+      next: { question: 'Which audit rules', answer: 'owner-inactiv' },
       more: [
         { question: 'Did you mean "owner-inactive"?', answer: 'owner-inactive' },
-        { question: 'When', answer: '25:00' },
+        { question: 'Time to run', answer: '25:00' },
         { question: 'Invalid schedule', answer: '04:15' },
         { question: 'Time zone', answer: 'UTC' },
         { question: 'dry-run]: ', answer: 'live' },

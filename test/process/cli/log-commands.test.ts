@@ -236,7 +236,7 @@ describe('log verify', () => {
     writeFileSync(log, `${first}\n`);
     const cut = await run('log', 'verify');
     expect(cut.code).toBe(0);
-    expect(cut.stdout).toContain('Checked: each entry follows from the one before, from entry 1 to 1, in');
+    expect(cut.stdout).toContain('Checked: each entry follows from the previous one, from entry 1 to 1, in');
     expect(cut.stdout).toContain('Not checked: whether entries are missing at the end');
     expect(cut.stdout).toContain('tokenctl log verify --checkpoint FILE --key KEY');
     expect(cut.stdout).not.toContain('intact');
@@ -248,7 +248,7 @@ describe('log verify', () => {
   test('log init warns of a key in the folder of the log', async () => {
     const env = { HOME: temporaryFolder() };
     expect((await tokenctl(['log', 'init'], { env })).stdout).toContain(
-      'Warning: the key is in the folder of the log.',
+      'Warning: the key is in the same directory as the log.',
     );
   });
 });

@@ -132,7 +132,7 @@ describe('login', () => {
       '--password-file',
       password,
     ]);
-    expect(again.stdout).toMatch(/Revoked the token of the earlier login: \d+\./);
+    expect(again.stdout).toMatch(/Revoked the token from the earlier login: \d+\./);
     expect(await status(before)).toBe(401);
     expect(readFileSync(secret, 'utf8')).not.toBe(before);
     expect(readFileSync(config, 'utf8')).toMatch(/currentContext: lab\n/);
@@ -177,7 +177,7 @@ describe('login', () => {
     const again = await run(['logout']);
     expect([again.code, again.stdout, secrets()]).toEqual([
       0,
-      expect.stringMatching(/does not accept the token\. Nothing was revoked: .*not known/),
+      expect.stringMatching(/does not accept the token\. Nothing was revoked\. .*not known/),
       [],
     ]);
     expect((await run(['whoami'])).stderr).toContain(`Log in: tokenctl login ${url()}`);
@@ -292,7 +292,7 @@ describe('login', () => {
       const { code, stderr } = await run(['login', 'ftp://lab.example.org']);
       expect([code, stderr]).toEqual([
         2,
-        expect.stringContaining('"ftp://lab.example.org" is not the address of a controller.'),
+        expect.stringContaining('"ftp://lab.example.org" is not a controller address.'),
       ]);
     });
 
@@ -303,7 +303,7 @@ describe('login', () => {
       const { code, stderr } = await run([...args, '--password-file', password]);
       expect(code).toBe(2);
       expect(stderr).toBe(
-        `Error: The context "lab" is another place: ${url()}.\nLog in at that address, or give the new context another name with --name.\n`,
+        `Error: The context "lab" has a different address: ${url()}.\nLog in to that address, or set another name for the new context with --name.\n`,
       );
     });
 

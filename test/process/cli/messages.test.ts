@@ -23,7 +23,7 @@ test.each(['/api', '/api/', '/api/v2', '/api/v2/', '/api/gateway/v1/', '/api/con
 test.each([
   [['tokens', 'list', '--unused', '30d'], 'Unknown flag --unused.', 'Did you mean --unused-for?'],
   [['tokens', 'list', '--usr', 'alice'], 'Unknown flag --usr.', 'Did you mean --user?'],
-  [['incident', 'timeline'], '--user or --token is required.', 'Add --help to the command for its usage.'],
+  [['incident', 'timeline'], '--user or --token is required.', 'Add --help to the command to see its usage.'],
   [
     ['incident', 'timeline', '--user', 'a', '--token', '1'],
     '--token and --user cannot be used together.',
@@ -109,7 +109,7 @@ test('jobs check says of a directory what it checked, and that it was not asked'
   const known = await check('staff');
   expect(known.stdout).toContain('Warning: the credential of the directory "staff" cannot be read here.');
   expect(known.stdout).toContain(
-    'Nothing was connected: controllers, directories and recipients were not asked.',
+    'Connected to nothing: controllers, directories and recipients were not checked.',
   );
   expect([known.stdout.includes('gone@lab: valid (dry run)'), known.code]).toEqual([true, 0]);
   const unknown = await check('stuff');

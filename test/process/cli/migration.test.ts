@@ -40,11 +40,11 @@ test.runIf(REAL_PEERS.includes('awx-24.6.1') && REAL_PEERS.includes('gateway'))(
       'id,user,application,scope,created,expires,last_used,account',
     );
     const text = await run('--dry-run');
-    expect(text.stdout).toContain('Would make 2 tokens on new to replace those in use on old');
+    expect(text.stdout).toContain('Would create 2 tokens on new to replace those in use on old');
     expect(text.stdout).toContain('Without an account: eve');
     expect(text.stderr).toBe('');
 
-    // Over REST, the gateway's lists tell as much, but for the platform's ids; an account makes tokens for itself only.
+    // Over REST, the gateway's lists tell as much, but for the platform's ids; an account can only create tokens for itself.
     await using recorded = await RecordedGateway.start(gateway);
     const admin = gateway.filling.tokens.find(({ user }) => user === 'admin')?.token ?? '';
     writeFileSync(join(folder, 'token'), `${admin}\n`, { mode: 0o600 });

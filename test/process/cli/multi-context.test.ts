@@ -157,7 +157,7 @@ describe('changing', () => {
     const made = [2, 3];
     for (const [index, count] of made.entries()) await services()[index]?.makeTokens('bob', count);
     const args = ['tokens', 'revoke', '--user', 'bob', '--context', 'east'];
-    const question = 'Type 5 to do all of this in 2 contexts';
+    const question = 'Type 5 to apply all plans in 2 contexts';
     const no = await typedInto(args, { home: place.folder, question, answer: '2' });
     expect(no.code).toBe(2);
     expect(no.screen).toContain('Not confirmed. Nothing was changed.');
@@ -283,7 +283,7 @@ describe('changing', () => {
       home: place.folder,
       question: 'Type deny to',
       answer: 'deny',
-      next: { question: 'Type 4 to do all of this in 2 contexts', answer: '4' },
+      next: { question: 'Type 4 to apply all plans in 2 contexts', answer: '4' },
     });
     expect(typed.screen).toMatch(/== s2 ==[\s\S]*Revoked 2 of 2 tokens/);
     expect(typed.code).toBe(0);
@@ -294,7 +294,7 @@ describe('changing', () => {
     for (const service of services().slice(0, 2)) await service.addExternal('fred', 1);
     for (const [context, question] of [
       ['s1', 'Type 1 to revoke 1 token'],
-      ['east', 'Type 2 to do all of this in 2 contexts'],
+      ['east', 'Type 2 to apply all plans in 2 contexts'],
     ] as const) {
       await place.run(['settings', 'external-tokens', 'allow', '--context', context, '--yes']);
       const args = ['settings', 'external-tokens', 'deny', '--revoke-existing', '--context', context];
@@ -305,7 +305,7 @@ describe('changing', () => {
         next: { question, answer: 'no' },
       });
       expect(screen).toContain('New tokens for external users are denied now.');
-      expect(screen).toContain('Not confirmed. Nothing more was changed.');
+      expect(screen).toContain('Not confirmed. Nothing else was changed.');
       expect(code).toBe(2);
     }
     await place.run(['tokens', 'revoke', '--user', 'fred', '--context', 'east', '--yes']);

@@ -73,7 +73,7 @@ describe('a normal user over REST', () => {
     const { code, stdout } = await own('tokens', 'diff', all, mine);
     expect([code, stdout]).toEqual([
       5,
-      expect.stringContaining('Listed before, and not now: 1 token of admin'),
+      expect.stringContaining('Listed before, but not now: 1 token of admin'),
     ]);
     expect(stdout).not.toMatch(/Gone/);
   });

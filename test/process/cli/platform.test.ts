@@ -85,11 +85,11 @@ test('a revocation plans both, asks once, and leaves neither', async () => {
   const { folder, json } = home();
   const { screen, code } = await typedInto(['tokens', 'revoke', '--user', 'admin'], {
     home: folder,
-    question: 'to do all of this in 2 contexts',
+    question: 'to apply all plans in 2 contexts',
     answer: 'no',
   });
   expect(code).toBe(2);
-  const [, sum = ''] = /Type (\d+) to do all of this/.exec(screen) ?? [];
+  const [, sum = ''] = /Type (\d+) to apply all plans/.exec(screen) ?? [];
   const before = await json('tokens', 'list');
   expect(Number(sum)).toBe(before.length);
   const { contexts } = await json('tokens', 'revoke', '--user', 'admin', '--yes');

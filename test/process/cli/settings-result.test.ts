@@ -15,7 +15,7 @@ test('settings that a target has not are said to be none, and are null in JSON',
   expect(json).toEqual(settings);
   const lines = (await text(noScreen)).trimEnd().split('\n');
   expect(
-    lines.filter((line) => line.endsWith('not a setting here')).map((line) => line.split(':')[0]),
+    lines.filter((line) => line.endsWith('not available here')).map((line) => line.split(':')[0]),
   ).toEqual([
     'Local accounts',
     'Access token lifetime',
@@ -26,6 +26,6 @@ test('settings that a target has not are said to be none, and are null in JSON',
   ]);
   expect(lines[0]).toMatch(/^Basic authentication: +on$/);
   const whole = await settingsResult(installed, { dialect: 'service' }).text(noScreen);
-  expect(whole).not.toContain('not a setting here');
+  expect(whole).not.toContain('not available here');
   expect(whole).toMatch(/^Sign-in page: +default$/m);
 });

@@ -54,7 +54,7 @@ test('a stream is planned, created, verified, and found again', async () => {
   stream.defaultSubjects = 'ALL';
   expect([plan.code, stream.created]).toEqual([0, []]);
   expect(plan.stdout).toContain('Would create a stream');
-  expect(plan.stdout).toContain('sends events only about users that are added to the stream');
+  expect(plan.stdout).toContain('only sends events about users that are added to the stream');
   const refused = await run('signals', 'connect', world.transmitter.issuer);
   expect([refused.code, stream.created]).toEqual([2, []]);
   const created = await run(
@@ -85,7 +85,7 @@ test('a verification event that does not arrive is a failure', async () => {
   const result = await run('signals', 'connect', world.transmitter.issuer, '--wait', '1');
   stream.verifies = true;
   expect(result.code).toBe(5);
-  expect(result.stderr).toContain('No verification event of idp arrived');
+  expect(result.stderr).toContain('No verification event from idp arrived');
 });
 
 test('a stream for another audience is said to be, and is not asked to verify', async () => {

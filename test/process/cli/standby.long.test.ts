@@ -64,7 +64,7 @@ describe('a standby of the database', () => {
     await place.tokens(2);
     await servers.caughtUp();
     const checked = await run('context', 'check');
-    expect(checked.stdout).toMatch(/^Context "standby" works for reading only: it is a standby\.$/m);
+    expect(checked.stdout).toMatch(/^Context "standby" works for reading only because it is a standby\.$/m);
     expect(checked.stdout).toMatch(IS_STANDBY);
     expect(checked.stdout).toMatch(/^ {2}Cannot: {3}revoke access tokens, create tokens, change settings/m);
     const { standby, capabilities } = JSON.parse((await run('context', 'check', '--json')).stdout);

@@ -146,7 +146,7 @@ describe('tokens list', () => {
         .toSorted()
         .reverse(),
     );
-    expect(sorted.stderr).toBe('Only the first 3 are listed: there are more.\n');
+    expect(sorted.stderr).toBe('Only the first 3 are listed. There are more.\n');
     expect(await run(['tokens', 'list', '--columns', 'creatd'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('did you mean "created"?'),

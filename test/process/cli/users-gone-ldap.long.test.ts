@@ -129,7 +129,7 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
     expect(first).toMatchObject({ code: 0 });
     expect(first.stdout).toContain(`External users: 0 left, ${CROWD + 6} there, 1 in doubt.`);
     expect(first.stdout).toContain(
-      'Whether the users in doubt have left is not known; by the directory staff, no other user has left.',
+      'Whether the users in doubt have left is not known. According to the directory staff, no other user has left.',
     );
 
     await replace(dnOf('disabled'), 'pwdAccountLockedTime', ['000001010000Z']);

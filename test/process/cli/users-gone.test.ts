@@ -119,7 +119,7 @@ test('audits and the settings say what directories last answered, and go on with
     { rule: 'provider-not-asked', why: none },
   ]);
   const allow = ['settings', 'external-tokens', 'allow', '--yes'];
-  expect((await at.run(allow)).stdout).toContain('No directory was asked which users have left');
+  expect((await at.run(allow)).stdout).toContain('No directory was asked for departed users');
   // Recorded, but the offboarding is stopped: the tokens go on working.
   const stopped = await at.gone('--yes', '--at-most', '1');
   expect(stopped.code).not.toBe(0);
@@ -141,14 +141,12 @@ test('audits and the settings say what directories last answered, and go on with
     sources: [{ directory: 'staff', listed: 2, gone: expect.any(Number) }],
   });
   expect((await at.run(['settings', 'external-tokens', 'status'])).stdout).toMatch(
-    /The directory staff was last asked which users have left at 2.*Z: it listed 2 users, and \d+ here had left\./,
+    /The directory staff was last asked for departed users at 2.*Z: it listed 2 users, and \d+ here had left\./,
   );
   const time = '\\d{4}-\\d\\d-\\d\\dT[\\d:]+Z';
   expect(await said(left)).toEqual([expect.stringMatching(`^staff: asked at ${time}; ${left} had left\\.$`)]);
   expect(await said(there)).toEqual([
-    expect.stringMatching(
-      `^staff: asked at ${time}; ${there} was not among those who had left\\. It compares .* s\\.$`,
-    ),
+    expect.stringMatching(`^staff: asked at ${time}; ${there} had not left. It compares .* s\\.$`),
   ]);
   expect(await said('nobody-here')).toEqual([
     expect.stringMatching(/^Not checked: .* No such user is listed here\.$/),
@@ -156,9 +154,11 @@ test('audits and the settings say what directories last answered, and go on with
   const log = join(at.folder, '.local/state/tokenctl/audit.jsonl');
   writeFileSync(log, 'not a log\n');
   expect((await audit()).notChecked).toHaveLength(2);
-  expect(await said(there)).toEqual([expect.stringMatching(/^Not checked: what a directory said of /)]);
+  expect(await said(there)).toEqual([
+    expect.stringMatching(/^Not checked: what a directory reported about /),
+  ]);
   expect((await at.run(['settings', 'external-tokens', 'status'])).stdout).toContain(
-    'Not checked: whether a directory was asked which users have left.',
+    'Not checked: whether a directory was asked for departed users.',
   );
 });
 
@@ -218,7 +218,7 @@ test('an empty, smaller, incomplete or overwhelming answer ends it with nothing 
   const at = await place(people);
   const first = await at.gone('--yes');
   expect(first).toMatchObject({ code: 0 });
-  expect(first.stdout).toContain('By the directory staff, no one has left. Nothing was changed.');
+  expect(first.stdout).toContain('According to the directory staff, no one has left. Nothing was changed.');
   for (const [answer, text] of [
     [[], /lists no users: everyone would be gone/],
     [people.slice(0, 2), /lists 2 users, down more than 10 % from 3 within the last day/],

@@ -23,7 +23,7 @@ test('log verify names what others may write, and refuses what everyone may', as
   const grouped = await tokenctl([...VERIFY, '--log-file', log]);
   expect([grouped.code, grouped.stdout]).toEqual([
     0,
-    expect.stringContaining(`Members of its group may rewrite the log: run chmod g-w ${log}, or`),
+    expect.stringContaining(`Members of its group can rewrite the log. Run chmod g-w ${log}, or`),
   ]);
   chmodSync(log, 0o600);
   chmodSync(folder, 0o777);

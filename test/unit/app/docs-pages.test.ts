@@ -47,7 +47,7 @@ test('the schema of a command is printed as it is, and a typo gets the nearest n
   await using checkout = await temporaryFolder();
   mkdirSync(join(checkout.path, 'docs/schemas'), { recursive: true });
   await expect(schemaResult(checkout.path, 'tokens list')).rejects.toMatchObject({
-    hint: 'In a checkout, `npm run build` makes them.',
+    hint: 'In a checkout, `npm run build` generates them.',
   });
 });
 

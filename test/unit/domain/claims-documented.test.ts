@@ -6,7 +6,7 @@ const ROOT = new URL('../../../', import.meta.url);
 
 /** Words that say what became of access. A sentence that has one is a claim, unless it is listed below. */
 const CLAIM =
-  /\b(verified|closed|ended|revoked|lifted|deleted|deactivated|locked down|in effect|nothing|none|no (?:findings|lockdown|incidents?|tokens|longer|reason found)|gone|already|fixed(?=\.$| since| ones)|is off|still (?:add|make)|refused after|accepted after|left by the cleaning|left alone|came since the plan|and left|marked, but not found)\b/i;
+  /\b(verified|closed|ended|revoked|lifted|deleted|deactivated|locked down|in effect|nothing|none|no (?:findings|lockdown|incidents?|tokens|longer|reason found)|gone|already|fixed(?=\.$| since| ones)|is off|still (?:add|make)|refused after|accepted after|skipped these items|^skipped: … in the file|new since the plan|after the plan was made|and skipped|marked, but not found)\b/i;
 
 /** Sentences with such a word that claim nothing about access at a target: plans, refusals, headings, and the tool itself. */
 const NO_CLAIMS: readonly RegExp[] = [
@@ -21,14 +21,14 @@ const NO_CLAIMS: readonly RegExp[] = [
   /^No incident (?:is due|… at (?:this target|…$)|selected)|^List them with |^The sweep |^The policy would revoke/,
   /certificate (?:is )?(?:not )?verified|^delete expired and revoked|but several are audited$|prints nothing/,
   /<!doctype html>|<h2>Findings|^Nothing was changed\. Repair|name any more: |Sessions are ended in the database only/,
-  /already exists(?: and is not overwritten)?$|^Add it first|except those already notified/,
+  /already exists(?: and is not overwritten|\.)?$|^Add it first|except those already notified/,
   /^(?:default-src|base-uri|form-action|frame-ancestors) 'none'$|^<p>This address was used|^Duration in hours|Nothing is changed(?: yet| before that)?\.$/,
   /can be neither listed nor \w+$|^Save the (?:lockdown|plan)(?: of the revocation)? to a new file|^Wait this long/,
   // Flags, and commands to copy.
   /--(?:no-)?keep-deactivated/,
   // A fault of the program.
   /^A run that was not opened is closed$/,
-  /^Select tokens of|^deactivated users…$|stored credential|^The context was removed|^For a deleted token|Ctrl-C leaves it valid/,
+  /^Select tokens of|^deactivated users…$|stored credential|^The context was removed|^To see a deleted token|Ctrl-C leaves it valid/,
 ];
 
 interface Node {

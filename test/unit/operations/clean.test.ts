@@ -182,7 +182,7 @@ test('a cleaning ends what is planned, records it without secrets, and finds not
   expect((await plan()).clean).toEqual([]);
 });
 
-test('what is restored in part is left to do by hand, and remains', async () => {
+test('what is restored in part is left for manual action, and remains', async () => {
   const { evidence, cleaner, own, plan, run } = await estate();
   evidence.write(IVY, 'update', 'credential:3', { description: ['', 'mine'] });
   evidence.now.set('credential:3', { description: 'mine' });

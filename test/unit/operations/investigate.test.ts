@@ -461,7 +461,7 @@ test('what the owner of a stolen token did before it was made is listed apart, a
   );
   expect(said).toContain("taken for the owner's own work, and listed apart: 2 items.");
   expect(documentText(investigationDocument(found, { all: false }))).toMatch(
-    /From before the stolen token was made, 2026-11-20T08:03:30Z; taken for the owner's own work: 2 items\./,
+    /From before the stolen token was created, 2026-11-20T08:03:30Z, and considered the owner's own work: 2 items\./,
   );
   // Where the period begins later, nothing is left out, and nothing is said of it.
   const later = await run({ ...asked, since: new Date('2026-11-20T08:03:45Z') });

@@ -268,7 +268,7 @@ it('says at once that a token ended while its end was moved', async () => {
   const planned = await leaseChangeFlow({ runtime, flags });
   at.target.alive.delete(token.id);
   const act = () => planned.act(async () => ({ ...common, onProgress: () => undefined }), true);
-  await expect(act()).rejects.toMatchObject({ message: expect.stringContaining('ended meanwhile') });
+  await expect(act()).rejects.toMatchObject({ message: expect.stringContaining('ended in the meantime') });
   await at.runAfter(3);
   const entries = (await at.entries()).length;
   await expect(act()).rejects.toMatchObject({ code: 'partly_done' });

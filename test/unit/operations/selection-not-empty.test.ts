@@ -88,6 +88,6 @@ describe('the end of sessions', () => {
     const unseen = uncheckedPath('sessions', 'Cached.', { until: '2026-11-20T10:14:30Z', remedy });
     const { document, failure } = expiryEnding({ ...report, verified: false, unseen });
     expect(documentText(document)).toContain('This ends at 2026-11-20T10:15Z at the latest.');
-    expect(failure?.hint).toBe(`Running it again ends nothing more. ${remedy}`);
+    expect(failure?.hint).toBe(`Running the command again would end nothing more. ${remedy}`);
   });
 });

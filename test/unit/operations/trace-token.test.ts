@@ -43,7 +43,7 @@ async function world(tokens = 5) {
 }
 
 describe('traceToken', () => {
-  test('puts together the token, its making and what its owner did since', async () => {
+  test('puts together the token, its making and actions of its owner since', async () => {
     await using all = await world();
     const trace = await all.trace(3);
     expect(trace).toMatchObject({
@@ -80,14 +80,16 @@ describe('traceToken', () => {
     expect((await all.trace(3)).ownUse).toMatchObject({ at: new Date('2026-10-01T10:00:00Z'), isLast: true });
     expect(await shown()).toEqual([
       '2026-10-01T10:00:00Z',
-      'by tokenctl, which looked for a leaked token; the last use before that: not known',
+      'by tokenctl, while searching for a leaked token; the last use before that: not known',
     ]);
     await use(new Date('2026-10-02T10:00:00Z'), null);
     expect((await shown())?.[1]).toMatch(/before that: never$/);
     // The owner used it since.
     all.target.alive.set(3, { ...found, lastUsed: new Date('2026-10-03T10:00:00Z') });
     expect((await all.trace(3)).ownUse).toMatchObject({ isLast: false });
-    expect((await shown())?.[1]).toBe('tokenctl used it at 2026-10-02T10:00:00Z to look for a leaked token');
+    expect((await shown())?.[1]).toBe(
+      'tokenctl used it at 2026-10-02T10:00:00Z to search for a leaked token',
+    );
     // A later token with the same id.
     all.target.alive.set(3, { ...found, created: new Date('2026-10-04T10:00:00Z') });
     expect((await all.trace(3)).ownUse).toBeNull();

@@ -413,7 +413,7 @@ describe('the report of an incident', () => {
     const text = documentText(investigationDocument(found('gone'), { all: false }));
     expect(text).toContain('1 item: 0 remain.');
     expect(text).toMatch(
-      /not counted: created the access token \(9\), \S+Z\. The theft did not begin before\. Now: gone\./,
+      /not counted: created the access token \(9\), \S+Z\. The incident did not start before that\. Now: gone\./,
     );
     // An investigation of the owner from before is of the same account: what it found is not told twice.
     const before = investigation({ madeAt: '2026-11-20T09:50:00.000Z', items: found('there').items });
@@ -1048,8 +1048,8 @@ test('an investigation of an incident tells what people decided, and what tokenc
     ...{ ownActs: [ours], provenActs: [ours], verified: new Map() },
   };
   const text = documentText(investigationDocument(found, { all: false, known }));
-  expect(text).toContain('4 items: 2 remain, beside 2 that people decided about.');
-  expect(text).toMatch(/Ways in that remain: 2\.\n.*\[user:21\](?:.*\n)+?.*\[user:23\]/);
+  expect(text).toContain('4 items: 2 remain, and 2 that were already decided.');
+  expect(text).toMatch(/Remaining access: 2\.\n.*\[user:21\](?:.*\n)+?.*\[user:23\]/);
   expect(text).toContain(
     'created the user 20 [user:20]: legitimate, by eve, 2026-11-20T10:40:00Z: "on shift"',
   );

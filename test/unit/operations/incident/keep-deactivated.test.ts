@@ -73,11 +73,11 @@ describe('lifting an incident whose users stay deactivated', () => {
     const { found, text } = await asked();
     expect(found).toMatchObject({ incidents: [], left: [{ id: incident, values: [{ found: false }] }] });
     expect(text).toMatch(/^No lockdown at /);
-    expect(text).toContain('Lifted, without giving all access back:');
+    expect(text).toContain('Lifted, but some access was not restored:');
     expect(text).toContain('bob stays deactivated.');
     expect(text).toContain(`incident lift ${incident}`);
     await at.target.users.setActive(3, true);
-    expect((await asked()).text).toContain('ACTIVE: bob, whom the lift left deactivated');
+    expect((await asked()).text).toContain('ACTIVE: bob, which the lift left deactivated');
     await at.lift(incident, { keepDeactivated: false });
     const after = await asked();
     expect(after.found.left).toEqual([]);

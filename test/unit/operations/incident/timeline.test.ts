@@ -74,9 +74,9 @@ test('requests that a gateway records are one item for each token and time betwe
 });
 
 test.each([
-  [undefined, ['used by tokenctl, which looked for a leaked token; the last use before it is not known']],
-  [null, ['used by tokenctl, which looked for a leaked token']],
-  [new Date('2026-11-20T08:30:00Z'), ['last used', 'used by tokenctl, which looked for a leaked token']],
+  [undefined, ['used by tokenctl, while searching for a leaked token; the last use before it is not known']],
+  [null, ['used by tokenctl, while searching for a leaked token']],
+  [new Date('2026-11-20T08:30:00Z'), ['last used', 'used by tokenctl, while searching for a leaked token']],
 ])('a use by tokenctl is marked, and what it hid is told: %s', async (lastUsed, expected) => {
   await using at = await estate();
   const created = new Date('2026-11-20T08:00:00Z');
