@@ -45,7 +45,7 @@ export const expiryNotices = defineJob({
     throw new TokenctlError(
       'partly_done',
       `${message}, but ${failed.length} notices failed: ${first.reason}`,
-      { hint: 'Fix the recipient. The next run sends the failed notices only.', details: summary },
+      { hint: 'Fix the recipient. The next run sends only the failed notices.', details: summary },
     );
   },
 });

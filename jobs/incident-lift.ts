@@ -33,7 +33,7 @@ export const incidentLift = defineJob({
 function elsewhereReport(elsewhere: readonly DueIncident[]) {
   const named = elsewhere.map(({ id, context }) => `${id} (${context})`).join(', ');
   return {
-    message: `No incident is due in this context. Past the end time in others: ${named}`,
+    message: `No incident is due in this context. Past the end time in other contexts: ${named}`,
     summary: { due: [], elsewhere: elsewhere.map(({ id, context }) => ({ id, context })) },
   };
 }
@@ -61,7 +61,7 @@ function reportOf(due: readonly string[], reports: readonly LiftReport[]) {
   const [first] = problems;
   throw new TokenctlError(
     'partly_done',
-    `${message}, and ${rest.join(', ')} only partly: ${first?.message}`,
+    `${message}, but ${rest.join(', ')} only partly: ${first?.message}`,
     {
       hint: 'The next run continues. Run `tokenctl incident status` to see what is still locked.',
       details: summary,
@@ -74,7 +74,7 @@ function noticeOf({ incident, steps, left }: LiftReport): JobNotice {
   const changed = left.filter(({ action }) => action === 'changed');
   const text = [
     ...steps.map(({ message }) => message),
-    ...changed.map(({ name }) => `${name} is kept: it was changed since the lockdown.`),
+    ...changed.map(({ name }) => `${name} was not restored because it changed after the lockdown.`),
     'Revoked tokens stay revoked.',
   ];
   const severity = changed.length > 0 ? 'warning' : 'info';

@@ -56,5 +56,5 @@ function placeOf({ id, target }: Lease) {
 function otherText(elsewhere: readonly Lease[]): string {
   if (elsewhere.length === 0) return '';
   const named = elsewhere.map(placeOf).map(({ id, context }) => `${id} (${context})`);
-  return ` in this context. Past the end in others: ${named.join(', ')}`;
+  return ` in this context. Past the end in other contexts: ${named.join(', ')}`;
 }

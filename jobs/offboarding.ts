@@ -107,11 +107,11 @@ function keptUnlisted(unlisted: readonly string[]): TokenctlError | undefined {
   const more = unlisted.length > MAX_NAMED ? ', …' : '';
   return new TokenctlError(
     'partly_done',
-    `Not in the list of users, and not offboarded: ${unlisted.slice(0, MAX_NAMED).join(', ')}${more}`,
+    `Not in the user list and not offboarded: ${unlisted.slice(0, MAX_NAMED).join(', ')}${more}`,
     {
       hint:
-        'A list that ends early lacks active people, and cannot be asked for one of them. ' +
-        'Offboard departed users with `tokenctl users offboard NAME`, or name a directory in `present`.',
+        'An incomplete list lacks active users, and cannot be queried for individual users. ' +
+        'Offboard departed users with `tokenctl users offboard NAME`, or set a directory in `present`.',
       details: { unlisted: unlisted.length },
     },
   );
@@ -146,7 +146,7 @@ function summaryOf({ directory, at, listed, disabled, present, gone, doubtful }:
 
 function linesOf({ directory, gone, doubtful }: DirectoryAnswer): readonly string[] {
   return [
-    `By the directory ${directory}:`,
+    `According to the directory ${directory}:`,
     ...gone.slice(0, MAX_NAMED).map(({ username, basis, evidence }) => `${username}: ${evidence} (${basis})`),
     ...doubtful.slice(0, MAX_NAMED).map(({ username, why }) => `Not acted on: ${username} ${why}`),
   ];

@@ -37,13 +37,13 @@ async function tellOwners(context: TargetJobContext, mailer: Mailer): Promise<Jo
   const planned = plan.digests.length;
   if (context.dryRun) {
     return {
-      message: `Would send mail to ${planned} owners, and cannot reach ${unreachable}${limit}`,
+      message: `Would email ${planned} owners; ${unreachable} cannot be reached${limit}`,
       summary: { planned, ...counted },
     };
   }
   if (planned === 0) {
     return {
-      message: `No owner to send mail to; ${unreachable} cannot be reached${limit}`,
+      message: `No owner to email; ${unreachable} cannot be reached${limit}`,
       summary: { planned, ...counted },
     };
   }
@@ -59,12 +59,12 @@ async function tellOwners(context: TargetJobContext, mailer: Mailer): Promise<Jo
     auditRun,
     undeliverable: report.undeliverable.length,
   };
-  const message = `Sent mail to ${sent} of ${planned} owners, and cannot reach ${unreachable}${limit}`;
+  const message = `Emailed ${sent} of ${planned} owners; ${unreachable} cannot be reached${limit}`;
   if (interrupted) return { message, summary, interrupted };
   const [first] = failed;
   if (first === undefined) return { message, summary };
   throw new TokenctlError('partly_done', `${message}; ${failed.length} failed: ${first.reason}`, {
-    hint: 'Fix the mail server. The next run sends the mails that were not sent.',
+    hint: 'Fix the mail server. The next run sends the remaining emails.',
     details: summary,
   });
 }

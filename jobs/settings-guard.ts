@@ -42,8 +42,7 @@ export const settingsGuard = defineJob({
     if (drift.length === 0) return { message: `All ${checked} settings match`, summary: { drift } };
     const names = drift.map(({ setting }) => setting).join(', ');
     const corrects = enforce && !context.dryRun;
-    if (corrects)
-      await enforceSettings({ ...context, wanted: settings, reason: 'scheduled guard of the settings' });
+    if (corrects) await enforceSettings({ ...context, wanted: settings, reason: 'scheduled settings check' });
     const found = drift.map(
       ({ setting, wanted, found }) =>
         `${setting} is ${JSON.stringify(found)}; expected ${JSON.stringify(wanted)}`,

@@ -22,7 +22,7 @@ export const signalsPoll = defineJob({
     try {
       const names = transmitters ?? streams.names;
       if (names.length === 0)
-        throw new TokenctlError('configuration', 'No transmitter of the section "signals" has `poll`');
+        throw new TokenctlError('configuration', 'No transmitter in the section "signals" has `poll`');
       const polled = await pollEach(names, streams, context);
       // What is recorded is carried out, whatever became of another stream.
       const ended = context.dryRun ? 0 : await streams.carryOut();
@@ -81,7 +81,7 @@ function noticesOf(polled: readonly Polled[]): readonly JobNotice[] {
   return polled.flatMap(({ name, report }) => {
     if (report === null || report.refused.length === 0) return [];
     const lines = report.refused.slice(0, MAX_NAMED).map(({ id, why }) => `${id.slice(0, 64)}: ${why}`);
-    const subject = `Refused ${report.refused.length} security events of ${name}`;
+    const subject = `Rejected ${report.refused.length} security events from ${name}`;
     const text = ['Nothing was done for them, and the transmitter does not send them again.', ...lines].join(
       '\n',
     );
@@ -93,7 +93,7 @@ function textOf(name: string, result: PollReport | TokenctlError | null, dryRun:
   if (result === null || result instanceof TokenctlError) return `${name}: ${result?.message ?? ''}`;
   const { received, known, refused, hasMore } = result;
   const again = known === 0 ? '' : `, ${known} sent again`;
-  const more = hasMore ? '; it has more' : '';
-  const rejected = refused.length === 0 ? '' : `, refused ${refused.length}: ${refused[0]?.why ?? ''}`;
+  const more = hasMore ? '; more are waiting' : '';
+  const rejected = refused.length === 0 ? '' : `, rejected ${refused.length}: ${refused[0]?.why ?? ''}`;
   return `${name}: ${dryRun ? 'would record' : 'recorded'} ${received} events${again}${rejected}${more}`;
 }

@@ -51,7 +51,7 @@ export const tokenCleanup = defineJob({
     if (report.interrupted) return { message, summary, interrupted: true };
     if (failed === 0 && stopped === null) return { message, summary };
     throw new TokenctlError('partly_done', stopped === null ? message : `${message}: ${stopped.message}`, {
-      hint: `\`tokenctl log list --run ${run}\` shows what failed, and why.`,
+      hint: `\`tokenctl log list --run ${run}\` shows what failed and why.`,
       details: summary,
     });
   },

@@ -45,8 +45,8 @@ export function requireEscapes(text: string, name: string): void {
   try {
     decodeURIComponent(text);
   } catch {
-    throw new TokenctlError('configuration', `${name} has a % that does not begin an escape`, {
-      hint: 'Write a percent sign as %25.',
+    throw new TokenctlError('configuration', `${name} has a % that is not part of an escape`, {
+      hint: 'Use %25 for a percent sign.',
     });
   }
 }

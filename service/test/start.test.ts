@@ -43,7 +43,7 @@ describe('the start of the service', () => {
       const start = startTestService({ kind: 'the embedded database', database: { folder: others } });
       await expect(start).rejects.toMatchObject({
         code: 'configuration',
-        message: expect.stringContaining(`The data folder ${others} has other files in it`),
+        message: expect.stringContaining(`The data directory ${others} contains other files`),
       });
       expect((await readdir(others)).sort()).toEqual(files);
     },
@@ -57,7 +57,7 @@ describe('the start of the service', () => {
       startTestService({ kind: 'the embedded database', database: { folder: data } }),
     ).rejects.toMatchObject({
       code: 'configuration',
-      message: `Other users can write to the data folder ${data} (mode 0777)`,
+      message: `Other users can write to the data directory ${data} (mode 0777)`,
       hint: expect.stringContaining(`chmod 700 '${data}'`),
     });
     expect(await readdir(data)).toEqual([]);

@@ -25,7 +25,7 @@ export async function linkedDatabase(runtime: Runtime): Promise<LinkedDatabase |
         const found = await withTimeout(opening.then(read), {
           timeoutMs: LIMIT_MS,
           onTimeout: () =>
-            new TokenctlError('target_unreachable', `no answer within ${LIMIT_MS / 1000} seconds`),
+            new TokenctlError('target_unreachable', `no response within ${LIMIT_MS / 1000} seconds`),
         });
         return { found };
       } catch (error) {
@@ -45,7 +45,7 @@ async function open(
   const other = description.installUuid;
   const problem =
     installUuid !== null && other !== null && other !== installUuid
-      ? `it is of another controller, ${other}`
+      ? `it belongs to another controller, ${other}`
       : (standbyText(description) ?? limitText(description));
   if (problem !== null) throw new TokenctlError('usage', problem);
   return at;

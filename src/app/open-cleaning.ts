@@ -35,8 +35,8 @@ export async function openCleaning(runtime: Runtime, restContext: string | undef
   if (!isDatabase && restContext !== undefined) {
     throw new TokenctlError(
       'usage',
-      `--rest-context goes with a database context; ${context.name} has a URL`,
-      { hint: 'Leave it out: everything is done over REST.' },
+      `--rest-context requires a database context, but ${context.name} has a URL`,
+      { hint: 'Omit it: everything is done over REST.' },
     );
   }
   await refuseGateway(runtime);
@@ -89,7 +89,7 @@ async function restBeside(
     const names = [paired, ...others].join(', ');
     return {
       rest: null,
-      problem: `Several contexts name this database (${names}): choose one with --rest-context.`,
+      problem: `Several contexts refer to this database (${names}). Choose one with --rest-context.`,
     };
   }
   const name = restContext ?? paired;
@@ -102,9 +102,9 @@ async function restBeside(
     const [own, over] = [await runtime.description(), await rest.description()];
     const isUnknown = own.installUuid === null || over.installUuid === null;
     if (isUnknown ? paired !== name : own.installUuid !== over.installUuid) {
-      throw unusable(name, 'is not known to be of the same controller');
+      throw unusable(name, 'is not known to belong to the same controller');
     }
-    if (!over.capabilities.changes) throw unusable(name, 'has a token with the scope read');
+    if (!over.capabilities.changes) throw unusable(name, 'has a token with scope read');
     return { rest, problem: null };
   } catch (error) {
     if (restContext !== undefined || !(error instanceof TokenctlError)) throw error;
@@ -114,7 +114,7 @@ async function restBeside(
 
 function unusable(name: string, why: string): TokenctlError {
   return new TokenctlError('usage', `The context ${name} ${why}`, {
-    hint: 'Give the context of the REST API of the same controller.',
+    hint: 'Specify the REST API context of the same controller.',
   });
 }
 
@@ -122,7 +122,11 @@ function unusable(name: string, why: string): TokenctlError {
 async function refuseGateway(runtime: Runtime): Promise<void> {
   const { dialect, address, context } = await runtime.description();
   if (dialect !== 'gateway') return;
-  throw new TokenctlError('unsupported', `tokenctl cleans nothing at ${address}, a platform gateway`, {
-    hint: `\`tokenctl incident investigate --context ${shellWord(context)}\` names the command or request for each item.`,
-  });
+  throw new TokenctlError(
+    'unsupported',
+    `tokenctl does not clean ${address} because it is a platform gateway`,
+    {
+      hint: `\`tokenctl incident investigate --context ${shellWord(context)}\` shows the command or request for each item.`,
+    },
+  );
 }

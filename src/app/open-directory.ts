@@ -246,7 +246,7 @@ function readServiceAccount(file: string, environment: Environment) {
 }
 
 function notAKey(file: string): TokenctlError {
-  return new TokenctlError('configuration', `The file ${file} is not the JSON key of a service account`, {
+  return new TokenctlError('configuration', `The file ${file} is not a JSON key of a service account`, {
     hint: 'Create a key of type JSON for the service account in the Google Cloud console.',
   });
 }
@@ -273,12 +273,12 @@ export function directorySettings(
   if (settings !== undefined) return settings;
   const known = Object.keys(directories);
   const near = nearestName(name, known);
-  throw new TokenctlError('not_found', `The configuration has no directory "${name}"`, {
+  throw new TokenctlError('not_found', `The configuration has no directory named "${name}"`, {
     hint:
       near !== undefined
         ? `Did you mean "${near}"?`
         : known.length > 0
           ? `It has: ${known.join(', ')}.`
-          : 'Describe one in the section `directories`, as `tokenctl docs identity-providers` says.',
+          : 'Add one to the section `directories`, as described in `tokenctl docs identity-providers`.',
   });
 }

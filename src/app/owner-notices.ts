@@ -26,7 +26,7 @@ export function requireOwnerNotices(settings: OwnerNoticesSettings | undefined):
     }
     return settings;
   }
-  throw new TokenctlError('configuration', 'No mail to owners is configured', {
+  throw new TokenctlError('configuration', 'Emails to owners are not configured', {
     hint: 'Add ownerNotices with server and from to the configuration.',
   });
 }
@@ -36,7 +36,7 @@ function requirePlaceholders(template: MailTemplate): void {
   if (unknown === null) return;
   throw new TokenctlError(
     'configuration',
-    `A template of ownerNotices has an unknown placeholder {${unknown}}`,
+    `A template in ownerNotices has an unknown placeholder {${unknown}}`,
     { hint: `Use ${placeholders.map((name) => `{${name}}`).join(', ')}.` },
   );
 }

@@ -320,7 +320,7 @@ function runResources(options: RuntimeOptions, awaited: () => string): RunResour
       loaded = loadConfiguration(flags, environment, jobKinds);
       for (const [section, { message }] of loaded.invalid)
         notify(
-          `Warning: commands that use the section ${section} of the configuration are refused: ${message}`,
+          `Warning: commands that use the section ${section} of the configuration are not available: ${message}`,
         );
     }
     return loaded;

@@ -103,7 +103,7 @@ export function writeSecretFile(path: string, secret: Secret): void {
     file.fill(secret);
   } catch (cause) {
     const { code = 'unknown' } = cause as NodeJS.ErrnoException;
-    throw new TokenctlError('usage', `The file ${path} cannot be written (${code})`, { cause });
+    throw new TokenctlError('usage', `Cannot write to the file ${path} (${code})`, { cause });
   }
 }
 
@@ -147,7 +147,7 @@ function cannotCreate(path: string, cause: unknown): TokenctlError {
   const { code } = cause as NodeJS.ErrnoException;
   const why = code === 'EEXIST' ? 'already exists and is not overwritten' : `cannot be created (${code})`;
   return new TokenctlError('usage', `The file ${path} ${why}`, {
-    hint: code === 'ENOSPC' ? 'Free some disk space.' : 'Name another file with --output',
+    hint: code === 'ENOSPC' ? 'Free some disk space.' : 'Specify another file with --output',
     cause,
   });
 }

@@ -16,14 +16,14 @@ export interface SignalTrap {
  */
 export function catchSignals(
   notify: (line: string) => void,
-  awaited: () => string = () => 'the work in flight',
+  awaited: () => string = () => 'in-flight work',
 ): SignalTrap {
   const controller = new AbortController();
   const stop = () => {
     notify(
       controller.signal.aborted
         ? `Still waiting for ${awaited()}.`
-        : 'Stopping: the work in flight is finished and recorded first.',
+        : 'Stopping: in-flight work is finished and recorded first.',
     );
     controller.abort();
   };

@@ -82,7 +82,7 @@ export function stateAfter(name: string, line: Buffer | null): ChainState {
     throw logRefused(
       name,
       'its last line is not an entry',
-      'Run `tokenctl log verify`, keep the log as it is, and configure another one.',
+      'Run `tokenctl log verify`, leave the log unchanged, and configure a new one.',
     );
   }
   return { head: { size: entry.seq, hash: hashOf(line) }, open: entry.open };

@@ -28,7 +28,10 @@ export function intentClosed(name: string, intent: number): TokenctlError {
   return new TokenctlError(
     'intent_closed',
     `Intent ${intent} already has an outcome in the audit log ${name}`,
-    { hint: 'Run the command again. It reads the target, and finishes what is left.', details: { intent } },
+    {
+      hint: 'Run the command again. It reads the target and finishes the remaining work.',
+      details: { intent },
+    },
   );
 }
 
@@ -60,7 +63,7 @@ export async function withTimeout<T>(work: Promise<T>, { timeoutMs, onTimeout }:
 const reasons: Readonly<Record<string, { why: string; hint: string }>> = {
   EACCES: {
     why: 'permission denied',
-    hint: 'Check the owner of the file and its folder, and run as that user.',
+    hint: 'Check the owner of the file and its directory, and run tokenctl as that user.',
   },
   EPERM: {
     why: 'operation not permitted',
@@ -72,8 +75,8 @@ const reasons: Readonly<Record<string, { why: string; hint: string }>> = {
   EFBIG: { why: 'the file has reached the maximum size', hint: 'Raise the limit on file sizes.' },
   EIO: { why: 'the disk reported an I/O error', hint: 'Check the disk before you change anything else.' },
   ELOOP: { why: 'it is a symbolic link', hint: 'Configure the path of the file itself.' },
-  ENOTDIR: { why: 'a part of the path is not a folder', hint: 'Check the configured path.' },
-  EISDIR: { why: 'it is a folder', hint: 'Configure the path of a file.' },
+  ENOTDIR: { why: 'a part of the path is not a directory', hint: 'Check the configured path.' },
+  EISDIR: { why: 'it is a directory', hint: 'Configure the path of a file.' },
   ENOENT: { why: 'it does not exist', hint: 'Check the configured path.' },
   ENXIO: { why: 'it is not a regular file', hint: 'Configure the path of a regular file.' },
   ERR_SQLITE_ERROR: {

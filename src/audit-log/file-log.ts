@@ -171,7 +171,7 @@ class FileLog implements AuditLog {
     const { size = 0 } = (await file?.stat()) ?? {};
     if (size > 0 || !(await hadEntries(this.#path))) return;
     throw new TokenctlError('log_broken', `The audit log ${this.#path} is broken: ${EMPTIED.message}`, {
-      hint: 'Keep the log as it is, and compare it with a backup or an earlier checkpoint.',
+      hint: 'Leave the log unchanged, and compare it with a backup or an earlier checkpoint.',
     });
   }
 
@@ -285,7 +285,7 @@ function repairNote(torn: Buffer, drafts: readonly EntryDraft[]): EntryDraft {
     actor: drafts[0]?.actor ?? {},
     target: {},
     data: {
-      what: 'Removed an unfinished last line, which no operation relied on.',
+      what: 'Removed an incomplete last line that no operation relied on.',
       bytes: torn.length,
       sha256: createHash('sha256').update(torn).digest('hex'),
       text: torn.toString('utf8').slice(0, MAX_QUOTE_LENGTH).toWellFormed(),

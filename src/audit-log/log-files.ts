@@ -76,7 +76,7 @@ async function requireFolder(path: string): Promise<void> {
   const folder = dirname(path);
   const { mode } = await lstat(folder);
   if ((mode & OTHERS_WRITE) !== 0 && (mode & STICKY) === 0) {
-    throw logRefused(path, `its folder ${folder} is writable by all users`, `Run: chmod o-w ${folder}`);
+    throw logRefused(path, `its directory ${folder} is writable by all users`, `Run: chmod o-w ${folder}`);
   }
 }
 
@@ -158,7 +158,7 @@ export class LogLock {
     throw new TokenctlError(
       'audit_unavailable',
       `Could not write the audit log ${this.#logPath}: another process holds its lock`,
-      { hint: 'Wait for that process to end, and retry. A killed process releases its lock.' },
+      { hint: 'Wait for that process to end, and try again. A killed process releases its lock.' },
     );
   }
 }

@@ -169,7 +169,7 @@ class PostgresLog implements AuditLog {
       throw logRefused(
         this.#name,
         `row ${row.seq}, its last one, has entry ${state.head.size}`,
-        'Run `tokenctl log verify`, keep the table as it is, and configure another database.',
+        'Run `tokenctl log verify`, leave the table unchanged, and configure another database.',
       );
     }
     return state;
@@ -281,7 +281,7 @@ const reasons: Readonly<Record<string, { why: string; hint: string }>> = {
   '53100': { why: 'the disk of the database is full', hint: 'Free some disk space.' },
   '55P03': {
     why: 'another process held its lock for too long',
-    hint: 'Look for an advisory lock in pg_locks, and end the process that holds it.',
+    hint: 'Find the advisory lock in pg_locks, and end the process that holds it.',
   },
   '57014': { why: 'a statement timed out', hint: 'Look for blocking sessions in pg_stat_activity.' },
 };

@@ -169,7 +169,7 @@ async function treeOf(path: string, file: FileHandle): Promise<{ tree: MerkleTre
   const found = await verifyChain(linesOf(file), { observer, isPart: true });
   if (found.break === null) return { tree, first };
   throw new TokenctlError('log_broken', `The audit log ${path} is broken: ${found.break.message}`, {
-    hint: 'Keep the file as it is, and run `tokenctl log verify`.',
+    hint: 'Leave the file unchanged, and run `tokenctl log verify`.',
   });
 }
 

@@ -126,7 +126,7 @@ class ChainCheck {
   #missingBeginning(): LogBreak | null {
     if (this.#missing === 0 || this.#isMissingExplained) return null;
     const which = this.#missing === 1 ? 'Entry 1 is' : `Entries 1 to ${this.#missing} are`;
-    const message = `${which} missing, and no entry records that retention removed them.`;
+    const message = `${which} missing, and no entry records their removal by log retention.`;
     return { line: 1, seq: this.#missing + 1, expected: 1, problem: 'removed', message };
   }
 }
@@ -188,7 +188,7 @@ class Diagnosis {
   readonly #options: DiagnosisOptions;
   #line: number;
   /** Whose hash the line after the mismatch carries; null before that line. */
-  #next: 'of the mismatch' | 'of the entry before' | 'neither' | null = null;
+  #next: 'of the mismatch' | 'of the previous entry' | 'neither' | null = null;
   #missingAt: number | null = null;
   #isRepeated = false;
 
@@ -204,7 +204,7 @@ class Diagnosis {
     const entry = parseEntry(bytes);
     if (this.#next === null) {
       if (entry?.previous === mismatch.hash) this.#next = 'of the mismatch';
-      else if (entry?.previous === before.head.hash) this.#next = 'of the entry before';
+      else if (entry?.previous === before.head.hash) this.#next = 'of the previous entry';
       else this.#next = 'neither';
     }
     const expected = before.head.size + 1;
@@ -224,21 +224,21 @@ class Diagnosis {
     const entryBefore = { line: line - 1, seq: size, expected: size };
     if (seq > size + 1) return { ...here, ...this.#gap() };
     if (seq === size + 1) {
-      if (this.#next === 'of the entry before') return { ...here, ...insertedEntry(seq) };
-      if (size === 0) return { ...here, ...editedEntry('Entry 1 is not the beginning of a log.') };
+      if (this.#next === 'of the previous entry') return { ...here, ...insertedEntry(seq) };
+      if (size === 0) return { ...here, ...editedEntry('Entry 1 is not the start of a log.') };
       if (this.#next === 'neither') {
         return { ...here, ...editedEntry(`Entry ${seq} was edited: it does not match its neighbors.`) };
       }
       const message =
         this.#next === null
-          ? `Entry ${size} was edited, or entry ${seq}, the last one, was.`
-          : `Entry ${size} was edited: entry ${seq} carries another hash.`;
+          ? `Either entry ${size} or the last entry, ${seq}, was edited.`
+          : `Entry ${size} was edited: entry ${seq} contains a different hash.`;
       return { ...entryBefore, ...editedEntry(message) };
     }
     // Two entries have the same number: the next line shows which of them is the original.
     const isRival =
       seq === size && mismatch.previous === before.previous && mismatch.hash !== before.head.hash;
-    const isOriginal = isRival && this.#next !== 'of the entry before';
+    const isOriginal = isRival && this.#next !== 'of the previous entry';
     return { ...(isOriginal ? entryBefore : here), ...insertedEntry(seq) };
   }
 

@@ -147,7 +147,7 @@ export function writableFile({ file }: Configuration): string {
   throw new TokenctlError(
     'configuration',
     'No configuration file: none of TOKENCTL_CONFIG, XDG_CONFIG_HOME and HOME is set',
-    { hint: 'Name a file with --config, or set one of these variables.' },
+    { hint: 'Specify a file with --config, or set one of these variables.' },
   );
 }
 
@@ -156,8 +156,10 @@ export function auditLogFile({ file }: AuditLogSettings): string {
   if (file !== undefined) return file;
   throw new TokenctlError(
     'configuration',
-    'No folder for the audit log: neither XDG_STATE_HOME nor HOME is set',
-    { hint: 'Set XDG_STATE_HOME to a folder that this user can write, or name a file with --log-file.' },
+    'No directory for the audit log: neither XDG_STATE_HOME nor HOME is set',
+    {
+      hint: 'Set XDG_STATE_HOME to a directory that this user can write to, or specify a file with --log-file.',
+    },
   );
 }
 
@@ -171,8 +173,8 @@ function flagsLayer({ context, logFile, databaseFile }: SettingFlags, environmen
   if (context !== undefined && databaseFile !== undefined) {
     throw new TokenctlError(
       'usage',
-      `Two controllers are named: the context "${context}", and --database-file`,
-      { hint: 'Leave one of them out.' },
+      `Two controllers are selected: by the context "${context}" and by --database-file`,
+      { hint: 'Omit one of them.' },
     );
   }
   const flagPath = (path: string) => absolutePath(path, process.cwd(), environment);
@@ -215,7 +217,7 @@ function refuseTwoControllers(conflicting: readonly string[]): void {
   if (conflicting.length === 0) return;
   throw new TokenctlError(
     'configuration',
-    `The environment names two controllers: ${conflicting.join(' and ')} are set`,
+    `The environment selects two controllers: ${conflicting.join(' and ')} are set`,
     { hint: 'Unset one of them, or select a context with --context or TOKENCTL_CONTEXT.' },
   );
 }
@@ -244,7 +246,8 @@ export function policyFile(flag: string, environment: Environment): PolicySettin
   const path = absolutePath(flag, process.cwd(), environment);
   const { document, lines, values } = parseConfiguration(readPolicy(path), path);
   const policy = values ?? {};
-  if (!isMapping(policy)) throw new TokenctlError('configuration', `${path}: must hold a mapping of rules.`);
+  if (!isMapping(policy))
+    throw new TokenctlError('configuration', `${path}: must contain a mapping of rules.`);
   const checked = policySchema.safeParse(policy, { error: plainIssue });
   if (checked.success) return checked.data;
   const issues = checked.error.issues.map((issue) => ({ ...issue, path: ['policy', ...issue.path] }));

@@ -140,8 +140,8 @@ export function namesSeveral({ groups }: Configuration, name: string): boolean {
 export function severalContexts(name: string): TokenctlError {
   return new TokenctlError(
     'usage',
-    `This command works in one context at a time, and "${name}" names several`,
-    { hint: 'Name one of them with --context.' },
+    `This command works in one context at a time, but "${name}" contains several`,
+    { hint: 'Select one of them with --context.' },
   );
 }
 
@@ -180,7 +180,7 @@ export function resolveContexts(configuration: Configuration, all: boolean): rea
   if (currentContext === undefined || !namesSeveral(configuration, currentContext)) return null;
   const parts = currentContext.split(',').map((part) => part.trim());
   if (parts.includes('')) {
-    throw new TokenctlError('usage', `The list of contexts "${currentContext}" has an empty name`);
+    throw new TokenctlError('usage', `The context list "${currentContext}" contains an empty name`);
   }
   return expandGroups(configuration, parts).map((name) => contextOf(configuration, name).name);
 }
@@ -211,7 +211,7 @@ export function credentialOf(context: NamedRestContext, environment: Environment
   throw new TokenctlError('configuration', `The context "${name}" has no credential`, {
     hint:
       name === ENVIRONMENT_CONTEXT
-        ? 'Set CONTROLLER_OAUTH_TOKEN, or CONTROLLER_USERNAME and CONTROLLER_PASSWORD; with AAP_HOSTNAME, AAP_TOKEN.'
+        ? 'Set CONTROLLER_OAUTH_TOKEN, or CONTROLLER_USERNAME and CONTROLLER_PASSWORD. With AAP_HOSTNAME, set AAP_TOKEN.'
         : `Add one: tokenctl context add ${name} --replace --url URL --token-file FILE`,
   });
 }

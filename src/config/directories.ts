@@ -34,7 +34,7 @@ const ldapAddress = z
   .refine((text) => {
     const { username, password, pathname, search, hash } = new URL(text);
     return username + password + search + hash === '' && (pathname === '' || pathname === '/');
-  }, 'must be a URL with a host and a port only');
+  }, 'must be a URL with only a host and a port');
 
 const entryName = z
   .string()
@@ -91,7 +91,10 @@ export const directoriesSchema = z.lazy(() =>
   z.record(
     z
       .string()
-      .regex(/^[A-Za-z0-9][\w.-]{0,63}$/, 'cannot name a directory: use letters, digits, dots and dashes'),
+      .regex(
+        /^[A-Za-z0-9][\w.-]{0,63}$/,
+        'is not a valid directory name: use letters, digits, dots and dashes',
+      ),
     z.discriminatedUnion(
       'kind',
       [
@@ -129,7 +132,7 @@ export const directoriesSchema = z.lazy(() =>
               token === undefined
                 ? clientId !== undefined && privateKey !== undefined
                 : clientId === undefined,
-            'needs either a token, or a clientId with a privateKey',
+            'requires either a token, or a clientId with a privateKey',
           ),
         z.strictObject({
           kind: z.literal('google'),

@@ -61,7 +61,7 @@ export function requireGroupNames(
 ): void {
   for (const name of groups) {
     if (name === context || Object.hasOwn(contexts, name)) {
-      throw new TokenctlError('usage', `"${name}" is the name of a context`, {
+      throw new TokenctlError('usage', `"${name}" is already the name of a context`, {
         hint: 'Choose another name for the group.',
       });
     }

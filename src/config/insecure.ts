@@ -24,7 +24,7 @@ export function insecureWarning(context: NamedContext): string | null {
   if (how === null) return null;
   const { host } = new URL(url);
   if (insecure === true) {
-    return `The credential of the context "${name}" is sent to ${host} ${how}: others on the way can read it.`;
+    return `The credential of the context "${name}" is sent to ${host} ${how}, so others on the network can read it.`;
   }
   throw new TokenctlError(
     'configuration',
@@ -34,8 +34,8 @@ export function insecureWarning(context: NamedContext): string | null {
 }
 
 function hintFor(name: string, how: string): string {
-  const better = how === 'over plain HTTP' ? 'Use https' : 'Give the certificate of its CA as caFile';
+  const better = how === 'over plain HTTP' ? 'Use https' : 'Specify its CA certificate as caFile';
   return name === ENVIRONMENT_CONTEXT
-    ? `${better}, or set CONTROLLER_VERIFY_SSL=false to send it nevertheless.`
-    : `${better}, or add "insecure: true" to the context to send it nevertheless.`;
+    ? `${better}, or set CONTROLLER_VERIFY_SSL=false to send it anyway.`
+    : `${better}, or add "insecure: true" to the context to send it anyway.`;
 }

@@ -60,7 +60,7 @@ function jobSchema(kinds: readonly JobKind[]) {
 export function jobsSchema(kinds: readonly JobKind[]) {
   return z.lazy(() =>
     z.record(
-      z.string().regex(jobNamePattern, 'cannot name a job: use lowercase letters, digits and dashes'),
+      z.string().regex(jobNamePattern, 'is not a valid job name: use lowercase letters, digits and dashes'),
       jobSchema(kinds),
     ),
   );
@@ -75,7 +75,7 @@ const ledger = () =>
     .strictObject({ file: z.string().min(1).optional(), database: databaseSetting.optional() })
     .refine(
       ({ file, database }) => file === undefined || database === undefined,
-      'has both a file and a database: keep one',
+      'has both a file and a database: remove one',
     );
 
 /** A recipient of notices: a webhook, generic or for Slack, or e-mail addresses. */
@@ -146,7 +146,7 @@ const templateSchema = () =>
       .string()
       .min(1)
       .max(200)
-      .regex(/^[^\r\n]*$/, 'must be one line'),
+      .regex(/^[^\r\n]*$/, 'must be a single line'),
     text: z.string().min(1).max(10_000),
   });
 
@@ -158,7 +158,7 @@ export const ownerNoticesSchema = z.lazy(() =>
     from: z
       .string()
       .min(3)
-      .regex(/^[^\r\n]*$/, 'must be one line'),
+      .regex(/^[^\r\n]*$/, 'must be a single line'),
     /** Sends in clear text where the server offers nothing else. */
     allowPlain: z.boolean().default(false),
     /** Days before the expiry; none for no mail about that. */

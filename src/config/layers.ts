@@ -189,7 +189,7 @@ export function fileLayer(file: ConfigurationFile, environment: Environment): La
   const { document, lines, values: parsed } = parseConfiguration(text, file.path);
   const values = parsed ?? {};
   if (!isMapping(values)) {
-    throw new TokenctlError('configuration', `${file.path}: must hold a mapping of settings.`);
+    throw new TokenctlError('configuration', `${file.path}: must contain a mapping of settings.`);
   }
   return {
     values: withAbsolutePaths(values, dirname(file.path), environment),
@@ -207,7 +207,7 @@ export function readConfiguration({ path, named }: ConfigurationFile): string | 
     const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
     throw new TokenctlError('configuration', `The configuration file ${path} ${why}.`, {
       ...(named && {
-        hint: 'It is named by --config or TOKENCTL_CONFIG; `tokenctl context add` creates one',
+        hint: 'It is specified by --config or TOKENCTL_CONFIG; `tokenctl context add` creates one',
       }),
       cause,
     });
@@ -240,7 +240,7 @@ export function parseConfiguration(text: string, path: string): ParsedFile {
       return { values, document, lines };
     }
     const { line } = lines.linePos(problem.pos[0]);
-    throw new TokenctlError('configuration', `${path}:${line}: not well-formed YAML: ${problem.message}.`);
+    throw new TokenctlError('configuration', `${path}:${line}: invalid YAML: ${problem.message}.`);
   } catch (cause) {
     if (cause instanceof ReferenceError) {
       const hint = `Use at most ${MAX_ALIASES} aliases (*name), each with its anchor (&name) before it.`;
@@ -250,7 +250,7 @@ export function parseConfiguration(text: string, path: string): ParsedFile {
       });
     }
     if (!(cause instanceof RangeError)) throw cause;
-    throw new TokenctlError('configuration', `${path}: the values are nested too deep.`, {
+    throw new TokenctlError('configuration', `${path}: the values are nested too deeply.`, {
       hint: `Use at most ${MAX_DEPTH} levels, and no alias (*name) within the value of its own anchor (&name).`,
       cause,
     });

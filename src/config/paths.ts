@@ -27,8 +27,8 @@ export function stateFolderIfKnown(environment: Environment): string | null {
 export function stateFolder(environment: Environment): string {
   const folder = stateFolderIfKnown(environment);
   if (folder !== null) return folder;
-  throw new TokenctlError('configuration', 'No state folder: neither XDG_STATE_HOME nor HOME is set', {
-    hint: 'Set XDG_STATE_HOME to a folder that this user can write.',
+  throw new TokenctlError('configuration', 'No state directory: neither XDG_STATE_HOME nor HOME is set', {
+    hint: 'Set XDG_STATE_HOME to a directory that this user can write to.',
   });
 }
 
@@ -46,8 +46,8 @@ export function absolutePath(path: string, base: string, environment: Environmen
   if (path.startsWith('~/')) {
     const home = environment['HOME'];
     if (home) return join(home, path.slice(2));
-    throw new TokenctlError('configuration', `No home folder for the path ${path}: HOME is not set`, {
-      hint: 'Set HOME, or write the path in full.',
+    throw new TokenctlError('configuration', `No home directory for the path ${path}: HOME is not set`, {
+      hint: 'Set HOME, or use an absolute path.',
     });
   }
   if (path.startsWith(CREDENTIALS)) {
@@ -79,7 +79,7 @@ export function replaceFile(path: string, content: string, mode = 0o600): void {
   } catch (cause) {
     rmSync(fresh, { force: true });
     const { code } = cause as NodeJS.ErrnoException;
-    throw new TokenctlError('configuration', `The file ${path} cannot be written (${code})`, { cause });
+    throw new TokenctlError('configuration', `Cannot write to the file ${path} (${code})`, { cause });
   }
 }
 

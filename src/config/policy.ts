@@ -31,8 +31,8 @@ export const ruleName = z.enum(ruleNames as readonly [RuleName, ...RuleName[]]);
 const pattern = z.string().min(1);
 
 const day = z
-  .string({ error: 'must be a day: "2026-12-31"' })
-  .refine(isCalendarDay, { error: 'must be a day: "2026-12-31"' });
+  .string({ error: 'must be a date: "2026-12-31"' })
+  .refine(isCalendarDay, { error: 'must be a date: "2026-12-31"' });
 
 /** A thousand years of days: dates end long before the largest number. */
 const MAX_AGE = 365_000;
@@ -52,7 +52,7 @@ export function exceptionSchema() {
     application: pattern.optional(),
     description: pattern.optional(),
     until: day.optional(),
-    reason: z.string({ error: 'is missing: say why this is an exception' }).min(1),
+    reason: z.string({ error: 'is missing: explain the exception' }).min(1),
   });
 }
 
@@ -75,7 +75,11 @@ function rulesSchema() {
   const withTokens = rule.extend({ tokens: whole('tokens') });
   const withShare = withTokens
     .extend({
-      percent: z.number().min(0, 'must be from 0 to 100').max(100, 'must be from 0 to 100').optional(),
+      percent: z
+        .number()
+        .min(0, 'must be between 0 and 100')
+        .max(100, 'must be between 0 and 100')
+        .optional(),
     })
     .optional();
   const withUsers = rule.extend({ users: z.array(pattern).optional() }).optional();

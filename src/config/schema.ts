@@ -37,7 +37,7 @@ const baseUrl = z.string().superRefine((value, { addIssue }) => {
   } else if (parsed === undefined || !['http:', 'https:'].includes(parsed.protocol)) {
     addIssue('must be a URL that starts with https:// or http://');
   } else if (parsed.username !== '' || parsed.password !== '') {
-    addIssue('must not hold a user name or password: use username, password or token');
+    addIssue('must not contain a user name or password: use username, password or token');
   } else if (parsed.search !== '' || parsed.hash !== '') {
     addIssue('must be a base URL, without a query or fragment');
   }
@@ -50,8 +50,8 @@ const url = baseUrl.transform((value) => value.replace(API_PATH, ''));
 function unreadableUrl(value: string): string {
   const [, port] = /^[^:]+:\/\/[^/?#]*:([^/?#:\]]*)(?:[/?#]|$)/.exec(value) ?? [];
   return port !== undefined && !(/^\d+$/.test(port) && Number(port) <= 65_535)
-    ? 'must be a URL, and its port is not one: ports go from 1 to 65535'
-    : 'must be a URL, and its host name cannot be read';
+    ? 'must be a URL, but its port is invalid: ports range from 1 to 65535'
+    : 'must be a URL, but its host name is invalid';
 }
 
 /** Where a platform gateway caches sessions: `redis` names the secret that holds one or several URLs. */
@@ -79,7 +79,7 @@ const proxy = z.union(
   ],
   {
     error:
-      'names the proxy: `none`, its URL without a password, or { file: PATH } or { env: VARIABLE } that holds it; { url: …, caFile: PATH } names its CA as well',
+      'specifies the proxy: `none`, its URL without a password, or { file: PATH } or { env: VARIABLE } that contains the URL; { url: …, caFile: PATH } also sets its CA',
   },
 );
 
@@ -107,7 +107,7 @@ const approval = z.strictObject({
   approvers: z
     .record(z.string().regex(/^[\w.@\\-]{1,64}$/, 'is not a login name'), publicKey)
     .refine((keys) => new Set(Object.values(keys)).size === Object.keys(keys).length, {
-      error: 'has the same key twice: each approver needs a key',
+      error: 'has the same key twice: each approver needs a separate key',
     })
     .optional(),
   aloneUpTo: z.number().int().min(0, 'must be a number of tokens, 0 or more').optional(),
@@ -142,10 +142,10 @@ const settings = z
   .superRefine(
     ({ url: _url, approval: _, database, cache, token, password, username, ...tls }, { addIssue }) => {
       if (token !== undefined && password !== undefined)
-        addIssue('has both a token and a password: keep one');
-      if (password !== undefined && username === undefined) addIssue('has a password and no username');
+        addIssue('has both a token and a password: remove one');
+      if (password !== undefined && username === undefined) addIssue('has a password but no username');
       if (cache !== undefined && database === undefined) {
-        addIssue({ code: 'custom', path: ['cache'], message: "goes with a gateway's database" });
+        addIssue({ code: 'custom', path: ['cache'], message: "requires a gateway's database" });
       }
       if (database === undefined) return;
       const beside = Object.entries({ token, password, username, ...tls }).filter(
@@ -155,7 +155,7 @@ const settings = z
         addIssue({
           code: 'custom',
           path: [key],
-          message: 'goes with a url, and this context has a database',
+          message: 'requires a url, but this context has a database',
         });
       }
     },
@@ -169,7 +169,7 @@ export const contextSchema = settings.transform((context, { addIssue }): Context
   }
   if (url !== undefined && database === undefined) return { url, ...rest };
   addIssue(
-    url === undefined ? 'has neither a url nor a database' : 'has both a url and a database: keep one',
+    url === undefined ? 'has neither a url nor a database' : 'has both a url and a database: remove one',
   );
   return z.NEVER;
 });
@@ -195,11 +195,11 @@ type ContextSettings = RestContext | DatabaseContext;
 const address = z.string().superRefine((text, { addIssue }) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol === 'udp:') {
-    addIssue('must not be udp://: delivery of a datagram is not confirmed');
+    addIssue('must not be udp:// because datagram delivery is not confirmed');
   } else if (url === undefined || !['tcp:', 'tls:', 'https:', 'http:'].includes(url.protocol)) {
     addIssue('must be tls://HOST:PORT, tcp://HOST:PORT, https://… or http://…');
   } else if (url.username !== '' || url.password !== '') {
-    addIssue('must not hold a user name or password: use token');
+    addIssue('must not contain a user name or password: use token');
   }
 });
 
@@ -217,7 +217,7 @@ const required = z
   .transform(({ to, file, ...rest }, { addIssue }) => {
     const place = to ?? file;
     if (place !== undefined && (to === undefined || file === undefined)) return { to: place, ...rest };
-    addIssue(place === undefined ? 'has neither `to` nor a file' : 'has both `to` and a file: keep one');
+    addIssue(place === undefined ? 'has neither `to` nor a file' : 'has both `to` and a file: remove one');
     return z.NEVER;
   });
 
@@ -241,7 +241,7 @@ const auditLogSchema = z
     // Neither is set where the environment names no folder for the default file.
     if (database === undefined) return { file, database, ...rest };
     if (file === undefined) return { database, file, ...rest };
-    addIssue('has both a file and a database: keep one');
+    addIssue('has both a file and a database: remove one');
     return z.NEVER;
   });
 
@@ -309,7 +309,7 @@ function checkDatabaseContexts({ contexts }: Sections, { addIssue }: z.Refinemen
   for (const [name, context] of Object.entries(contexts)) {
     for (const [place, other] of namedDatabases(context)) {
       if (Object.hasOwn(contexts, other) && contexts[other]?.database !== undefined) continue;
-      const message = `there is no database context "${other}"`;
+      const message = `there is no database context named "${other}"`;
       addIssue({ code: 'custom', path: ['contexts', name, 'databaseContext', ...place], message });
     }
   }
@@ -344,7 +344,7 @@ function checkGroups({ contexts, groups }: Sections, { addIssue }: z.RefinementC
     for (const [index, name] of members.entries()) {
       if (Object.hasOwn(contexts, name)) continue;
       const near = nearestName(name, Object.keys(contexts));
-      const message = `there is no context "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`;
+      const message = `there is no context named "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`;
       addIssue({ code: 'custom', path: ['groups', group, index], message });
     }
   }

@@ -23,9 +23,12 @@ export function readSecret(reference: SecretReference, environment: Environment)
 /** The first line feed ends it: a file made by an editor or `echo` has one. */
 export function secretFrom(text: string, origin: string): Secret {
   const value = text.replace(/\r?\n$/, '');
-  if (value === '') throw new TokenctlError('configuration', `${origin} is empty: there is no secret in it.`);
+  if (value === '') throw new TokenctlError('configuration', `${origin} is empty: it contains no secret.`);
   if (/[\r\n]/.test(value)) {
-    throw new TokenctlError('configuration', `${origin} holds several lines: a secret is one line.`);
+    throw new TokenctlError(
+      'configuration',
+      `${origin} contains several lines: a secret must be a single line.`,
+    );
   }
   return new Secret(value);
 }
@@ -35,7 +38,7 @@ function secretOf(environment: Environment, name: string): Secret {
   if (value) return secretFrom(value, `The variable ${name}`);
   throw new TokenctlError(
     'configuration',
-    `The environment has no ${name}, which the configuration takes a secret from.`,
+    `The environment variable ${name}, which the configuration uses for a secret, is not set.`,
   );
 }
 
@@ -105,7 +108,7 @@ function openSecret(path: string): number {
     throw new TokenctlError('configuration', `The secret file ${path} ${why}`, {
       hint:
         code === 'ENOENT'
-          ? `Check the path, or write the file so that only you can read it (mode 0600).`
+          ? `Check the path, and make sure that only you can read the file (mode 0600).`
           : undefined,
       cause,
     });
@@ -138,7 +141,7 @@ export function storeSecret(secret: Secret, place: Parameters<typeof storedSecre
 /** A database as messages name it: its URL where that holds no secret, else where its URL is. */
 export function databaseName(database: DatabaseSetting): string {
   if (typeof database === 'string') return database;
-  return 'file' in database ? `whose URL is in ${database.file}` : `whose URL is in $${database.env}`;
+  return 'file' in database ? `with its URL in ${database.file}` : `with its URL in $${database.env}`;
 }
 
 /**

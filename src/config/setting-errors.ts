@@ -113,7 +113,7 @@ export function plainIssue(issue: z.core.$ZodRawIssue): string {
 
 /** A key without a value is null in YAML: people leave one behind when they comment out what it held. */
 function wrongKind(expected: string, input: unknown): string {
-  const kind = `must be ${KINDS[expected] ?? `of the kind ${expected}`}`;
-  if (input === null) return `${kind}, and is empty: fill it or leave it out`;
+  const kind = `must be ${KINDS[expected] ?? `of kind ${expected}`}`;
+  if (input === null) return `${kind}, but is empty: fill it in or omit it`;
   return input === undefined ? 'is missing' : kind;
 }

@@ -18,7 +18,7 @@ const oneOrMore = <Value extends z.ZodType>(value: Value) =>
 const credentialType = z.string().superRefine((text, { addIssue }) => {
   const known = conditionMembers.credential_type;
   const near = known.some((each) => each === text) ? undefined : nearestName(text, known);
-  if (near !== undefined) addIssue(`is no known type of credential; did you mean "${near}"?`);
+  if (near !== undefined) addIssue(`is not a known credential type; did you mean "${near}"?`);
 });
 
 /** An action, or one with conditions: `{ action: revoke, when: { initiating_entity: admin } }`. */
@@ -47,7 +47,7 @@ const actions = z
     for (const kind of signalKinds) {
       const names = Object.keys(mappings[kind]?.when ?? {}) as ConditionMember[];
       for (const name of names.filter((each) => !canHave(kind, each)))
-        addIssue({ code: 'custom', path: [kind, 'when', name], message: `is never in an event ${kind}` });
+        addIssue({ code: 'custom', path: [kind, 'when', name], message: `never occurs in an event ${kind}` });
     }
   })
   .default({});
@@ -86,7 +86,7 @@ const transmitter = z.strictObject({
     })
     .refine(
       ({ clientSecret, privateKey }) => (clientSecret === undefined) !== (privateKey === undefined),
-      'needs either a clientSecret or a privateKey',
+      'requires either a clientSecret or a privateKey',
     )
     .optional(),
   /**
@@ -98,7 +98,7 @@ const transmitter = z.strictObject({
       token: secretReference.optional(),
       host: z
         .string()
-        .regex(/^[^\s/@]+$/, 'must be a host, without https://')
+        .regex(/^[^\s/@]+$/, 'must be a host without https://')
         .toLowerCase()
         .optional(),
     })
@@ -130,16 +130,16 @@ function deliveryProblems({ push, poll, audience, management, client }: z.output
   // Before the stream exists, `signals connect` is what says its audience and address.
   const isManaged = management !== undefined;
   return [
-    push !== undefined && poll !== undefined && 'has both push and poll: keep one',
-    !isManaged && isDelivered && audience === undefined && 'has push or poll, and no audience',
+    push !== undefined && poll !== undefined && 'has both push and poll: remove one',
+    !isManaged && isDelivered && audience === undefined && 'has push or poll but no audience',
     client === undefined &&
       poll !== undefined &&
       poll.token === undefined &&
-      'has poll without a token, and no client',
+      'has poll without a token and no client',
     client === undefined &&
       isManaged &&
       management.token === undefined &&
-      'has management without a token, and no client',
+      'has management without a token and no client',
     !isManaged && poll !== undefined && poll.url === undefined && 'has poll without its url',
   ];
 }
@@ -169,7 +169,7 @@ export const signalsSchema = z.lazy(() =>
       keepDays: z
         .number()
         .int()
-        .min(31, 'must be at least 31, longer than an event may be old')
+        .min(31, 'must be at least 31, longer than the maximum age of an event')
         .max(36_500)
         .default(400),
     })

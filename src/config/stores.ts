@@ -20,7 +20,7 @@ const vaultPath = z
   .string()
   .refine(
     (text) => text.split('/').every((each) => each !== '' && each !== '.' && each !== '..'),
-    'must be a path such as ci/awx, without a slash at its ends',
+    'must be a path such as ci/awx, without a leading or trailing slash',
   );
 
 /** A name of an object of Kubernetes (RFC 1123). */
@@ -33,7 +33,7 @@ const objectName = z
 
 const key = z
   .string()
-  .regex(/^[\w.{}-]{1,253}$/, 'is not the name of a key: use letters, digits, dots, dashes and underscores')
+  .regex(/^[\w.{}-]{1,253}$/, 'is not a valid key name: use letters, digits, dots, dashes and underscores')
   .default('token');
 
 const command = z.array(z.string().min(1)).min(1, 'must be a program and its arguments');
@@ -57,12 +57,14 @@ const login = z.union(
       }),
     }),
   ],
-  { error: 'names one way to log in: token, appRole or kubernetes' },
+  { error: 'must have exactly one login method: token, appRole or kubernetes' },
 );
 
 /** The `stores` section: where tokens are kept for the programs that use them. */
 export const storesSchema = z.record(
-  z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, 'cannot name a store: use letters, digits, dots and dashes'),
+  z
+    .string()
+    .regex(/^[A-Za-z0-9][\w.-]{0,63}$/, 'is not a valid store name: use letters, digits, dots and dashes'),
   z.discriminatedUnion(
     'kind',
     [
@@ -125,7 +127,7 @@ export function storeSettings(name: string, stores: Readonly<Record<string, Stor
   const found = Object.hasOwn(stores, name) ? stores[name] : undefined;
   if (found !== undefined) return found;
   const near = nearestName(name, Object.keys(stores));
-  throw new TokenctlError('not_found', `There is no store "${name}" in the configuration`, {
-    hint: near === undefined ? 'Define it in the section `stores`.' : `Did you mean "${near}"?`,
+  throw new TokenctlError('not_found', `The configuration has no store named "${name}"`, {
+    hint: near === undefined ? 'Add it to the section `stores`.' : `Did you mean "${near}"?`,
   });
 }

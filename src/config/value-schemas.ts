@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 const pattern = /^(\d+)([smhd])$/;
-const problem = 'must be a length of time: 30s, 10m, 12h or 7d';
+const problem = 'must be a duration: 30s, 10m, 12h or 7d';
 
 /** The longest age that a configuration may name. */
 export const MAX_AGE = '3650d';
@@ -42,7 +42,7 @@ export const file = z.strictObject({ file: z.string().min(1) }).transform(({ fil
 export const whole = (what: string) => z.number().int().min(1, `must be a whole number of ${what} above 0`);
 
 /** A share of something, in percent. */
-export const percent = z.number().min(0, 'must be from 0 to 100').max(100, 'must be from 0 to 100');
+export const percent = z.number().min(0, 'must be between 0 and 100').max(100, 'must be between 0 and 100');
 
 /** Days before something happens. */
 export const daysBefore = z
@@ -55,8 +55,8 @@ const env = z.strictObject({ env: z.string().min(1) });
 
 /** The shape of a {@link SecretReference}. */
 export const secretReference = z
-  .union([inFile, env], { error: 'names where the secret is: { file: PATH } or { env: VARIABLE }' })
-  .describe('Where a secret is kept. The configuration never holds the secret itself.');
+  .union([inFile, env], { error: 'specifies where the secret is: { file: PATH } or { env: VARIABLE }' })
+  .describe('Where a secret is stored. The configuration never contains the secret itself.');
 
 /** Where a secret is kept: a file with mode 0600, or a variable of the environment. */
 export type SecretReference = z.output<typeof secretReference>;
@@ -76,7 +76,7 @@ function problemWith(text: string): string | undefined {
   const isUrl = POSTGRES_URL.test(text);
   if (!isUrl && !KEYWORDS.test(text)) return 'must be a postgres:// URL or service=NAME';
   if (!(isUrl ? urlHoldsPassword(text) : /\bpassword\s*=/.test(text))) return undefined;
-  return 'must not hold a password: keep the URL in a file or variable ({ file: PATH } or { env: VARIABLE }), or the password in ~/.pgpass or PGPASSWORD';
+  return 'must not contain a password: put the URL into a file or variable ({ file: PATH } or { env: VARIABLE }), or the password into ~/.pgpass or PGPASSWORD';
 }
 
 /** A password may hold what ends one elsewhere: anything between a colon and a later @ is taken for one. */
@@ -88,7 +88,7 @@ function urlHoldsPassword(text: string): boolean {
 /** The shape of a {@link DatabaseSetting}. */
 export const databaseSetting = z.union([plain, secretReference], {
   error:
-    'names the database: { file: PATH } or { env: VARIABLE } that holds its URL, or a URL without a password',
+    'specifies the database: { file: PATH } or { env: VARIABLE } that contains its URL, or a URL without a password',
 });
 
 /**

@@ -109,13 +109,13 @@ export function checkRequests(app: FastifyInstance, { access, host, readOnly, on
     secureHeaders(reply);
     const { open, readsOnly } = request.routeOptions.config;
     if (request.headers.host !== host()) {
-      throw new RequestRefused(421, `This console answers to http://${host()} only`);
+      throw new RequestRefused(421, `This console only responds to http://${host()}`);
     }
     requireSameOrigin(request, `http://${host()}`, open);
     if (open !== undefined) return;
     const key = request.headers[KEY_HEADER];
     if (!access.isKnown(request.cookies[cookieName(host())] ?? '', typeof key === 'string' ? key : '')) {
-      throw new RequestRefused(401, 'This browser has not opened an address of this console');
+      throw new RequestRefused(401, "This browser has not opened the console's address");
     }
     if (readOnly && !isRead(request) && readsOnly !== true) {
       throw new RequestRefused(403, 'The console was started with --read-only');
@@ -168,7 +168,7 @@ export class RequestRefused extends TokenctlError {
 
   constructor(status: number, message: string) {
     super('permission_refused', message, {
-      hint: 'Open the address that `tokenctl console` printed. Press Enter there for a new one.',
+      hint: 'Open the address that `tokenctl console` printed. Press Enter there to get a new one.',
     });
     this.status = status;
   }

@@ -116,7 +116,7 @@ const exceptionQuery = z.strictObject({
   user: name.optional(),
   application: name.optional(),
   until: z.iso.date().optional(),
-  reason: z.string().trim().min(1, 'say why this is an exception').max(1000),
+  reason: z.string().trim().min(1, 'explain the exception').max(1000),
 });
 
 /** An exception as the configuration has it: names mean exactly themselves. */

@@ -207,7 +207,7 @@ async function prepareRevocation(request: Revocation, preparation: Preparation):
   const { findIds, places } = preparation;
   const { place, ids, filter } = request;
   if ((ids === undefined) === (filter === undefined)) {
-    throw new TokenctlError('usage', 'Select tokens by id, or by a filter');
+    throw new TokenctlError('usage', 'Select tokens by ID or by a filter');
   }
   const selected: Selected =
     filter === undefined
@@ -248,7 +248,7 @@ function byIds(ids: readonly number[]): Selected {
   return {
     typed: { id: typed },
     shown: { id: typed.slice(0, MAX_IDS_SHOWN) },
-    comment: `and ${more} more ids`,
+    comment: `and ${more} more IDs`,
   };
 }
 

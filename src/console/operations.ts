@@ -159,10 +159,13 @@ export class Operations {
     const { waiting } = kept;
     const { asked } = kept.state;
     if (waiting === null || asked === null) {
-      throw new TokenctlError('not_confirmed', 'The operation does not wait for a confirmation');
+      throw new TokenctlError('not_confirmed', 'The operation is not waiting for a confirmation');
     }
     if (given.digest !== asked.digest) {
-      throw new TokenctlError('not_confirmed', 'The confirmation is of another plan. Nothing was changed');
+      throw new TokenctlError(
+        'not_confirmed',
+        'The confirmation belongs to another plan. Nothing was changed',
+      );
     }
     if (given.answer.trim() !== asked.type) {
       throw new TokenctlError('not_confirmed', 'Not confirmed. Nothing was changed', {
@@ -200,13 +203,13 @@ export class Operations {
   #find(id: string): Kept {
     const kept = this.#kept.get(id);
     if (kept !== undefined) return kept;
-    throw new TokenctlError('not_found', 'This console has no such operation', {
-      hint: 'The audit log has what was done.',
+    throw new TokenctlError('not_found', 'The console has no such operation', {
+      hint: 'The audit log records what was done.',
     });
   }
 
   #makeRoom(): void {
-    if (this.#isClosed) throw new TokenctlError('busy', 'The console is ending');
+    if (this.#isClosed) throw new TokenctlError('busy', 'The console is stopping');
     const all = [...this.#kept.entries()];
     if (all.filter(([, { state }]) => state.ended === null).length >= MAX_OPEN) {
       throw new TokenctlError('busy', `${MAX_OPEN} operations are open`, {

@@ -57,10 +57,10 @@ function measureGapsOf(
   { passwords, roles }: Target,
   { capabilities, identity }: Pick<TargetDescription, 'capabilities' | 'identity'>,
 ): Readonly<Record<string, string>> {
-  const overRest = 'Not through this context: it takes the REST API, and a superuser.';
+  const overRest = 'Not available in this context: requires the REST API and a superuser.';
   return {
     ...(!capabilities.deactivateUsers && {
-      deactivate: 'Not through this context: it takes a database context.',
+      deactivate: 'Not available in this context: requires a database context.',
     }),
     ...((passwords === undefined || !capabilities.changes) && {
       resetPassword: overRest,
@@ -69,7 +69,7 @@ function measureGapsOf(
       stripRoles:
         roles === undefined || identity.isSuperuser !== true || !capabilities.changes
           ? overRest
-          : 'Not here: it takes a controller (AWX or Automation Controller), which lists the roles of a user.',
+          : "Not available here: requires a controller (AWX or Automation Controller) that lists a user's roles.",
     }),
   };
 }
@@ -78,11 +78,10 @@ function revocationGapsOf({ sessions, refreshTokens }: Target): Readonly<Record<
   return {
     ...(sessions === undefined && {
       withSessions:
-        'Not through this context: it takes a database context that may read and delete sessions.',
+        'Not available in this context: requires a database context that can read and delete sessions.',
     }),
     ...(refreshTokens === undefined && {
-      accessOnly:
-        'No choice through this context: it reaches access tokens only. A database context reaches both.',
+      accessOnly: 'This context can only reach access tokens. A database context can reach both.',
     }),
   };
 }

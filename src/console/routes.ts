@@ -123,7 +123,7 @@ function forget({ tokens, audits, fleet }: ConsoleParts, places: readonly string
   }
 }
 
-const LOOKED_AT = 'This is the plan. Nothing is changed yet.';
+const LOOKED_AT = 'This is the plan. Nothing has been changed yet.';
 
 /** The least time between two events of an operation. */
 const TELL_EVERY_MS = 250;

@@ -99,7 +99,7 @@ function serveCode(app: FastifyInstance, access: ConsoleAccess, host: () => stri
         .code(401)
         .send(
           document(
-            '<p>This address was used already, or it has expired.</p><p>Press Enter in the terminal of the console for a new one.</p>',
+            "<p>This address was already used, or has expired.</p><p>Press Enter in the console's terminal to get a new one.</p>",
           ),
         );
     }
@@ -130,7 +130,7 @@ const HTML = 'text/html; charset=utf-8';
 const OPENING = '<p>Opening the console…</p>';
 
 const REFUSED_PAGE = document(
-  '<p>This address is no page of the console.</p><p><a href="/">Go to the console</a>. If this browser did not open it yet, press Enter in the terminal of the console for an address that opens it.</p>',
+  '<p>This address is not a page of the console.</p><p><a href="/">Go to the console</a>. If this browser has not opened the console yet, press Enter in the console\'s terminal to get an address that opens it.</p>',
 );
 
 const STATUS: Readonly<Partial<Record<TokenctlErrorCode, number>>> = {
@@ -226,16 +226,16 @@ export async function runConsole(request: ConsoleRequest): Promise<void> {
     host = await listen(app, request.port);
     const address = () => `http://${host}/open?code=${access.newCode()}`;
     notify(`The console listens on http://${host} (this machine only). Ctrl-C ends it.`);
-    notify(`Open within five minutes: ${address()}`);
+    notify(`Open this address within five minutes: ${address()}`);
     if (request.open && request.attended) opener.open(address());
-    const onEnter = () => notify(`Open within five minutes: ${address()}`);
+    const onEnter = () => notify(`Open this address within five minutes: ${address()}`);
     if (request.attended && process.stdin.isTTY) {
-      notify('Press Enter for another address.');
+      notify('Press Enter to get another address.');
       process.stdin.on('data', onEnter);
     }
     await endOf(signal, { isIdle, checkEveryMs });
     process.stdin.off('data', onEnter).pause();
-    if (!signal.aborted) notify('The console was not used for 30 minutes, and ends.');
+    if (!signal.aborted) notify('The console was not used for 30 minutes and is stopping.');
     const unfinished = operations.all().filter(({ state }) => state === 'working');
     await operations.close();
     for (const { id } of unfinished) notify(endText(operations.get(id)));
@@ -249,7 +249,7 @@ export async function runConsole(request: ConsoleRequest): Promise<void> {
 /** How a change ended that the page cannot show any more. */
 function endText({ kind, place, result, failure }: OperationState): string {
   const [first = ''] = result?.text.split('\n') ?? [];
-  return `${kind} at ${place}: ${first || (failure?.message ?? 'ended')} The audit log has the rest.`;
+  return `${kind} at ${place}: ${first || (failure?.message ?? 'ended')} See the audit log for the rest.`;
 }
 
 async function listen(app: FastifyInstance, port: number): Promise<string> {

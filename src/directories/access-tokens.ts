@@ -97,8 +97,8 @@ async function bearerOf(
   try {
     const { access_token: token, token_type: type } = await grant();
     if (type.toLowerCase() !== 'bearer') {
-      throw new TokenctlError('target_misbehaved', `${name} gave a token of another type than Bearer`, {
-        hint: 'Turn off the requirement of DPoP for this client.',
+      throw new TokenctlError('target_misbehaved', `${name} returned a token of a type other than Bearer`, {
+        hint: 'Turn off the DPoP requirement for this client.',
       });
     }
     return new Secret(`Bearer ${token}`);
@@ -109,13 +109,13 @@ async function bearerOf(
     // RFC 6749 §5.2: what the provider says of the client is a code; its description is not quoted.
     const code = (cause as { error?: unknown }).error;
     if (typeof code === 'string' && /^[\w.-]{1,60}$/.test(code)) {
-      throw new TokenctlError('credentials_refused', `${name} gave no access token (${code})`, {
-        hint: 'Check the client ID, its secret or key, and the scopes that are granted to it.',
+      throw new TokenctlError('credentials_refused', `${name} returned no access token (${code})`, {
+        hint: 'Check the client ID, its secret or key, and the scopes granted to it.',
         cause,
       });
     }
-    throw new TokenctlError('target_unreachable', `${name} gave no access token`, {
-      hint: 'Check the address of its token endpoint, and that it can be reached from here.',
+    throw new TokenctlError('target_unreachable', `${name} returned no access token`, {
+      hint: "Check the token endpoint's address, and that it can be reached from here.",
       cause,
     });
   }
@@ -144,8 +144,8 @@ async function readKey(pem: Secret, algorithm: string | undefined, name: string)
     const text = key.export({ type: 'pkcs8', format: 'pem' }).toString();
     return await importPKCS8(text, algorithm ?? (curve === undefined ? 'RS256' : byCurve[curve]));
   } catch {
-    throw new TokenctlError('configuration', `The private key for ${name} cannot be read`, {
-      hint: 'It is a PEM file with a private key without a passphrase, RSA or on the curves P-256, P-384 or P-521.',
+    throw new TokenctlError('configuration', `Cannot read the private key for ${name}`, {
+      hint: 'It must be a PEM file with a private key without a passphrase: RSA, or on the curves P-256, P-384 or P-521.',
     });
   }
 }

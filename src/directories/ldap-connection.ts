@@ -119,7 +119,8 @@ export class LdapConnection {
   async bind(dn: string, password: Secret): Promise<void> {
     const messageId = this.#send((id) => new BindRequest({ messageId: id, dn, password: password.reveal() }));
     const { message: answer } = await this.#next(messageId);
-    if (!(answer instanceof BindResponse)) throw this.#misbehaved('answered a bind with something else');
+    if (!(answer instanceof BindResponse))
+      throw this.#misbehaved('responded to a bind with a different message');
     if (answer.status !== 0) throw this.#refused(answer);
   }
 
@@ -150,7 +151,9 @@ export class LdapConnection {
       const { cookie, first, count } = yield* this.#page(messageId, base);
       // A server or proxy that leaves out the control says nothing of further pages (RFC 2696 §3: it must be there).
       if (cookie === null && scope !== 'base' && count === PAGE_SIZE)
-        throw this.#misbehaved(`sent a full page of ${PAGE_SIZE} entries, and not whether there are more`);
+        throw this.#misbehaved(
+          `sent a full page of ${PAGE_SIZE} entries without saying whether there are more`,
+        );
       // RFC 2696 §3: an empty cookie ends it. A page without entries does not.
       if (cookie === null || cookie.length === 0) return;
       // Samba gives all pages of a search the same cookie: only with the same entries it is the same page.
@@ -158,7 +161,7 @@ export class LdapConnection {
       const page = createHash('sha256')
         .update(`${cookie.toString('base64')} ${first}`)
         .digest('base64');
-      if (pages.has(page)) throw this.#misbehaved('names the same next page twice');
+      if (pages.has(page)) throw this.#misbehaved('sent the same next page twice');
       pages.add(page);
       paging.value = { size: PAGE_SIZE, cookie };
     }
@@ -189,7 +192,7 @@ export class LdapConnection {
       else if (message instanceof SearchResponse) {
         if (message.status !== 0) throw this.#refused(message, base);
         return { cookie, first, count };
-      } else throw this.#misbehaved('answered a search with something else');
+      } else throw this.#misbehaved('responded to a search with a different message');
     }
   }
 
@@ -206,11 +209,11 @@ export class LdapConnection {
     const messageId = this.#send((id) => new ExtendedRequest({ messageId: id, oid: START_TLS }));
     const { message: answer } = await this.#next(messageId);
     if (!(answer instanceof ExtendedResponse))
-      throw this.#misbehaved('answered StartTLS with something else');
+      throw this.#misbehaved('responded to StartTLS with a different message');
     if (answer.status !== 0) throw this.#refused(answer);
     // What arrived in clear text before the encryption could come from anybody.
     if (this.#messages.length > 0 || this.#frames.isPartial) {
-      throw this.#misbehaved('sent more than its answer before the encryption');
+      throw this.#misbehaved('sent extra data before the encryption started');
     }
     const plain = this.#socket;
     plain.removeAllListeners('data');
@@ -232,7 +235,7 @@ export class LdapConnection {
       try {
         for (const frame of this.#frames.take(data)) this.#messages.push(readMessage(frame));
       } catch {
-        this.#fail(this.#misbehaved('sent a message that cannot be read'));
+        this.#fail(this.#misbehaved('sent a message that cannot be parsed'));
       }
       for (const { take } of this.#waiting.splice(0)) take();
     });
@@ -241,7 +244,7 @@ export class LdapConnection {
     );
     socket.on('close', () => {
       if (socket === this.#socket)
-        this.#fail(unreachable(name, 'ended the connection before its answer was whole'));
+        this.#fail(unreachable(name, 'closed the connection before the response was complete'));
     });
   }
 
@@ -262,7 +265,7 @@ export class LdapConnection {
         // RFC 4511 §4.4.1: the notice of disconnection has no request.
         throw message.messageId === 0
           ? this.#refused(message)
-          : this.#misbehaved('answered what was not asked');
+          : this.#misbehaved('sent a response that was not requested');
       }
       if (this.#failure !== null) throw this.#failure;
       await this.#arrival();
@@ -297,8 +300,8 @@ export class LdapConnection {
     if (others.length === 0) return;
     throw new TokenctlError(
       'target_misbehaved',
-      `${this.#server.name} refers to another server for ${nameIn(others[0] ?? '')}: the users there are not in its answer`,
-      { hint: 'Search below: give a base, or several, that this server holds whole.' },
+      `${this.#server.name} refers to another server for ${nameIn(others[0] ?? '')}. The users there are not in its response`,
+      { hint: 'Set one or more bases that this server contains completely.' },
     );
   }
 
@@ -327,7 +330,7 @@ function requireEncryption({ url, startTls }: LdapServer): void {
   const isHere = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname);
   if (url.protocol === 'ldaps:' || startTls || isHere) return;
   throw new TokenctlError('configuration', `The connection to ${url.host} would not be encrypted`, {
-    hint: 'Use ldaps://, or `startTls: true`: the bind sends a password.',
+    hint: 'Use ldaps:// or `startTls: true` because the bind sends a password.',
   });
 }
 
@@ -357,7 +360,7 @@ async function opened(
       socket.once('error', (cause) =>
         reject(unreachable(name, `could not be reached (${errorCode(cause)})`, cause)),
       );
-      socket.once('close', () => reject(unreachable(name, 'ended the connection at once')));
+      socket.once('close', () => reject(unreachable(name, 'closed the connection immediately')));
     });
     socket.removeAllListeners('error');
     socket.removeAllListeners('close');

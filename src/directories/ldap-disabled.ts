@@ -59,8 +59,8 @@ export function disabledBy(entry: string, attributes: LdapAttributes, now: Date)
     if (value === null) continue;
     const since = RULES[attribute](value, now);
     if (since === undefined) {
-      throw new TokenctlError('target_misbehaved', `${attribute} of ${entry} has an unexpected form`, {
-        hint: 'Correct the value in the directory, or leave the entry out with `filter`.',
+      throw new TokenctlError('target_misbehaved', `${attribute} of ${entry} has an unexpected format`, {
+        hint: 'Correct the value in the directory, or exclude the entry with `filter`.',
       });
     }
     if (since !== false) disabled ??= { attribute, value, since };

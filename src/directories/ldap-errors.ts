@@ -9,11 +9,11 @@ interface Meaning {
   readonly hint: string;
 }
 
-const EARLY = 'Let the account that reads it search without a limit: the answer is incomplete.';
+const EARLY = 'Remove the search limit for the account that reads the directory: the response is incomplete.';
 const MEANINGS: Readonly<Record<number, Meaning>> = {
   3: { code: 'target_misbehaved', name: 'timeLimitExceeded', hint: EARLY },
   4: { code: 'target_misbehaved', name: 'sizeLimitExceeded', hint: EARLY },
-  8: { code: 'configuration', name: 'strongerAuthRequired', hint: 'Use ldaps://, or `startTls: true`.' },
+  8: { code: 'configuration', name: 'strongerAuthRequired', hint: 'Use ldaps:// or `startTls: true`.' },
   10: {
     code: 'target_misbehaved',
     name: 'referral',
@@ -25,11 +25,11 @@ const MEANINGS: Readonly<Record<number, Meaning>> = {
     name: 'unavailableCriticalExtension',
     hint: 'The server must support paged results (RFC 2696).',
   },
-  13: { code: 'configuration', name: 'confidentialityRequired', hint: 'Use ldaps://, or `startTls: true`.' },
+  13: { code: 'configuration', name: 'confidentialityRequired', hint: 'Use ldaps:// or `startTls: true`.' },
   32: {
     code: 'target_misbehaved',
     name: 'noSuchObject',
-    hint: 'Check the name, and that the account may read it.',
+    hint: 'Check the name, and that the account has permission to read it.',
   },
   48: {
     code: 'credentials_refused',
@@ -45,7 +45,7 @@ const MEANINGS: Readonly<Record<number, Meaning>> = {
   50: {
     code: 'permission_refused',
     name: 'insufficientAccessRights',
-    hint: 'Let the account read the users. After a bind, this can mean that its password has to be changed first.',
+    hint: 'Give the account permission to read the users. After a bind, this can mean that the password must be changed first.',
   },
   51: { code: 'target_unreachable', name: 'busy', hint: 'Try again later.' },
   52: { code: 'target_unreachable', name: 'unavailable', hint: 'Try again later.' },
@@ -91,8 +91,8 @@ const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUE
 export function unreachable(name: string, what: string, cause?: unknown): TokenctlError {
   return new TokenctlError('target_unreachable', `${name} ${what}`, {
     hint: UNTRUSTED.test(what)
-      ? 'Set `caFile` of the directory to the authority that signed the certificate of the server.'
-      : (directHint('LDAP') ?? 'Check the address, the port and the certificate of the directory server.'),
+      ? "Set the directory's `caFile` to the CA that signed the server's certificate."
+      : (directHint('LDAP') ?? "Check the directory server's address, port and certificate."),
     cause,
   });
 }

@@ -127,7 +127,7 @@ export async function walkGroups(
         'unsupported',
         `The required groups have more than ${MAX_LOOKUPS} members that are not among the users`,
         {
-          hint: 'Choose a filter and a base with which these members are users, or remove members that do not exist.',
+          hint: 'Choose a filter and base that include these members, or remove members that do not exist.',
         },
       );
     }
@@ -177,7 +177,7 @@ async function membersOf(connection: LdapConnection, group: string, isRequired: 
     const entry = await connection.entry(group, attributes);
     if (entry === null && isRequired) {
       throw new TokenctlError('target_misbehaved', `The required group ${group} does not exist`, {
-        hint: 'Check its name, and that the account that reads the directory may read it.',
+        hint: 'Check its name, and that the account that reads the directory has permission to read it.',
       });
     }
     const found = entry === null ? null : new LdapAttributes(entry);
@@ -218,8 +218,8 @@ async function requireMembers(
   if (classes.some((each) => DYNAMIC.test(each)) || QUERIES.some((each) => found.texts(each).length > 0)) {
     throw new TokenctlError(
       'unsupported',
-      `The group ${group} is dynamic: its members would count as outside it`,
-      { hint: 'Use its condition as `filter` of the directory, or name a group that lists its members.' },
+      `The group ${group} is dynamic, so its members would count as outside it`,
+      { hint: "Use its condition as the directory's `filter`, or specify a group that lists its members." },
     );
   }
   const shows = (attribute: string) =>
@@ -243,8 +243,8 @@ async function requireMembers(
 function unreadable(group: string, attributes: string): TokenctlError {
   return new TokenctlError(
     'target_misbehaved',
-    `The group ${group} does not show its ${attributes}: its members would count as outside it`,
-    { hint: 'Let the account that reads the directory read the members of this group.' },
+    `The group ${group} does not show its ${attributes}, so its members would count as outside it`,
+    { hint: 'Give the account that reads the directory permission to read the members of this group.' },
   );
 }
 
@@ -256,8 +256,8 @@ function addTexts(to: string[], texts: readonly string[] = []): void {
 function notWhole(group: string): TokenctlError {
   return new TokenctlError(
     'target_misbehaved',
-    `The members of the group ${group} came in parts that do not fit together: some of them would count as outside it`,
-    { hint: 'Run it again: the group may have been changed meanwhile.' },
+    `The members of the group ${group} came in parts that do not match, so some of them would count as outside it`,
+    { hint: 'Run the command again: the group may have changed in the meantime.' },
   );
 }
 
@@ -269,9 +269,9 @@ function withoutUniqueId(value: string): string {
 function noMembers(groups: readonly string[]): TokenctlError {
   return new TokenctlError(
     'target_misbehaved',
-    `No user is in a required group (${groups.join('; ')}): everyone would be gone`,
+    `No user is in a required group (${groups.join('; ')}), so everyone would be gone`,
     {
-      hint: 'Check the names of the groups, and that the account that reads the directory may read their members.',
+      hint: 'Check the group names, and that the account that reads the directory has permission to read their members.',
     },
   );
 }

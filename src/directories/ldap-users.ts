@@ -144,7 +144,7 @@ export function readFilter(text: string, setting: string): Filter {
     return FilterParser.parseString(text);
   } catch {
     throw new TokenctlError('configuration', `${setting} is not an LDAP filter: ${text}`, {
-      hint: 'Write it as RFC 4515 says, for example (&(objectClass=person)(!(employeeType=guest))).',
+      hint: 'Use the syntax of RFC 4515, for example (&(objectClass=person)(!(employeeType=guest))).',
     });
   }
 }
@@ -209,8 +209,8 @@ function userOf(entry: SearchEntry, source: LdapSource, now: Date): DirectoryUse
   if (source.isActiveDirectory && firstText(attributes, 'userAccountControl') === null) {
     throw new TokenctlError(
       'target_misbehaved',
-      `${source.name} does not show userAccountControl of ${entry.name}: no one there would count as disabled`,
-      { hint: 'Let the account that reads it read this attribute of all users.' },
+      `${source.name} does not show userAccountControl of ${entry.name}, so no one there would count as disabled`,
+      { hint: 'Give the account permission to read this attribute for all users.' },
     );
   }
   return {
@@ -234,7 +234,7 @@ function requireSameEntry(
     'target_misbehaved',
     `${name} shows the same ${idAttribute} for two entries: ${known.join(', ')} and ${dn}`,
     {
-      hint: 'Name an attribute that tells each entry from all others: `idAttribute`. After a renaming, run it again.',
+      hint: 'Set `idAttribute` to an attribute that is unique for each entry. If an entry was renamed, run the command again.',
     },
   );
 }
@@ -243,7 +243,7 @@ function idOf(dn: string, attributes: LdapAttributes, { name, idAttribute }: Lda
   const [value] = attributes.bytes(idAttribute);
   if (value === undefined || value.length === 0) {
     throw new TokenctlError('target_misbehaved', `${name} does not show ${idAttribute} of ${dn}`, {
-      hint: 'Let the account read it, or name another attribute that never changes: `idAttribute`.',
+      hint: 'Give the account permission to read it, or set `idAttribute` to another attribute that never changes.',
     });
   }
   if (isObjectGuid({ idAttribute }, value)) {

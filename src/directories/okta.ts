@@ -45,7 +45,7 @@ export async function readOktaUsers(client: ProviderClient): Promise<DirectoryUs
         const users = body.map(userOf);
         // Okta names at least the page itself. A proxy that removes the header would make the first page the whole list.
         if (users.length >= PAGE_SIZE && !headers.has('link'))
-          throw client.misbehaved('sent a full page without the header Link, which names the next page');
+          throw client.misbehaved('sent a full page without the Link header for the next page');
         return { users, next: nextLink(headers) };
       });
     }

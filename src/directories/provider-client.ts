@@ -80,15 +80,17 @@ export class ProviderClient {
    */
   async get(address: string, headers: Readonly<Record<string, string>> = {}): Promise<ProviderAnswer> {
     const url = URL.parse(address, this.#options.url);
-    if (url === null) throw this.misbehaved('names a next page with an invalid address');
+    if (url === null) throw this.misbehaved('sent an invalid address for the next page');
     if (url.origin !== this.#options.url.origin) {
-      throw this.misbehaved('names a next page on another host, which must not get the credential');
+      throw this.misbehaved(
+        'sent an address for the next page on another host, which must not get the credential',
+      );
     }
     const { pauses = PAUSES_MS, whole = WHOLE_MS } = this.#options;
     if (performance.now() - this.#begun > whole) {
       throw new TokenctlError(
         'target_unreachable',
-        `${this.#options.name} did not end its list within ${whole / 60_000} min`,
+        `${this.#options.name} did not finish its list within ${whole / 60_000} min`,
       );
     }
     let hasRenewed = false;
@@ -153,8 +155,8 @@ export class ProviderClient {
     if (this.#waited > MAX_WAITING_MS) {
       throw new TokenctlError(
         'target_unreachable',
-        `${this.#options.name} limits the rate: waited ${MAX_WAITING_MS / 60_000} min in all`,
-        { hint: 'Raise the rate limit there, or run it at another time.' },
+        `${this.#options.name} limits the request rate: waited ${MAX_WAITING_MS / 60_000} min in total`,
+        { hint: 'Raise the rate limit there, or run the command at another time.' },
       );
     }
     const { signal } = this.#options;
@@ -180,14 +182,14 @@ export class ProviderClient {
       return new TokenctlError('credentials_refused', said, { hint: 'Check the credential of this source.' });
     }
     if (isLimit(status, code)) {
-      return new TokenctlError('target_unreachable', `${said}: it limits the rate`, {
-        hint: 'Raise the rate limit there, or run it at another time.',
+      return new TokenctlError('target_unreachable', `${said}: it limits the request rate`, {
+        hint: 'Raise the rate limit there, or run the command at another time.',
       });
     }
     if (status === 403) {
       return new TokenctlError('permission_refused', said, {
         details: { status },
-        hint: 'Grant the right to list users: `tokenctl docs identity-providers` names it for each provider.',
+        hint: 'Grant the permission to list users. `tokenctl docs identity-providers` names it for each provider.',
       });
     }
     const isTransient = status === 429 || status >= 500;
@@ -206,8 +208,8 @@ export function isAnswer(error: unknown, statuses: readonly number[]): boolean {
 /** Checks that credentials travel encrypted. Throws `configuration`. */
 export function requireEncrypted(url: URL): void {
   if (isProtected(url)) return;
-  throw new TokenctlError('configuration', `The address of ${url.host} must begin with https://`, {
-    hint: 'Every request to an identity provider carries a credential.',
+  throw new TokenctlError('configuration', `The address of ${url.host} must start with https://`, {
+    hint: 'Every request to an identity provider contains a credential.',
   });
 }
 

@@ -76,7 +76,7 @@ export async function* followPages(
   for (let address: string | null = first; address !== null; ) {
     // Hashed: the provider decides how long an address is.
     const asked = createHash('sha256').update(address).digest('base64');
-    if (seen.has(asked)) throw client.misbehaved('names the same next page twice');
+    if (seen.has(asked)) throw client.misbehaved('sent the same next page twice');
     seen.add(asked);
     const { next, ...page }: ProviderPage & { readonly next: string | null } = await read(address);
     yield page;
@@ -100,7 +100,7 @@ export async function readPage<Schema extends z.ZodType>(
   const member = path.map((part) => (typeof part === 'number' ? '#' : part)).join('.');
   const owner = ownerOf(answer.body, path);
   throw client.misbehaved(
-    `sent users in an unexpected form (${path.length === 0 ? 'the whole' : `${member}${owner}`})`,
+    `sent users in an unexpected format (${path.length === 0 ? 'the whole' : `${member}${owner}`})`,
   );
 }
 

@@ -91,7 +91,7 @@ async function* indexPages(client: ProviderClient): AsyncGenerator<ProviderPage>
     const ids = next?.page.users.map(({ id }) => id).join('\n') ?? last.ids;
     if (startIndex > 1 && ids === last.ids) {
       if (last.count >= fullPage)
-        throw client.misbehaved(`sends no page behind ${startIndex - 1} users, not even an empty one`);
+        throw client.misbehaved(`sends no page after ${startIndex - 1} users, not even an empty one`);
       yield { users: [], announced: await confirmedTotal(client) };
       return;
     }

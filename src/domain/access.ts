@@ -138,7 +138,7 @@ export function lastsUntil(from: Date, seconds: number): string {
 export function sentenceOf({ how, state, until }: AccessPath): string {
   if (until === undefined) return how;
   return state === 'closed'
-    ? `${how} If this is undone before ${untilText(until)}, it may be open again.`
+    ? `${how} If this is undone before ${untilText(until)}, access may be possible again.`
     : `${how} This ends at ${untilText(until)} at the latest.`;
 }
 

@@ -93,7 +93,7 @@ export function openApproval(
   const [signer] = signers;
   const [from, until] = [Date.parse(at), Date.parse(expires)];
   if (digest === '' || signer === undefined || Number.isNaN(from) || Number.isNaN(until)) {
-    throw notApproved('The file is not the approval of a plan');
+    throw notApproved('The file is not an approval of a plan');
   }
   const approval = {
     plan: digest,
@@ -105,13 +105,13 @@ export function openApproval(
     expires,
   };
   if (digest !== plan.digest) {
-    throw notApproved(`The approval of ${approval.by} is of another plan: ${digest.slice(0, 12)}`);
+    throw notApproved(`The approval by ${approval.by} is for another plan: ${digest.slice(0, 12)}`);
   }
   if (from > now.getTime() + CLOCK_MARGIN_MS || from < Date.parse(plan.made.at) - CLOCK_MARGIN_MS) {
-    throw notApproved(`The approval of ${approval.by} has an impossible time: ${at}`);
+    throw notApproved(`The approval by ${approval.by} has an impossible time: ${at}`);
   }
   if (until <= now.getTime() || from + rule.validFor * 1000 <= now.getTime()) {
-    throw notApproved(`The approval of ${approval.by} expired`);
+    throw notApproved(`The approval by ${approval.by} has expired`);
   }
   requireAnother(approval, { who: plan.made.by, did: 'made' });
   return approval;
@@ -130,10 +130,11 @@ export function requireAnother(
   const persons = [behind, login === 'root' && behind !== undefined ? undefined : login].map(plain);
   const same = [plain(by), plain(user)].find((name) => name !== undefined && persons.includes(name));
   if (same === undefined && plain(by) !== plain(as)) return;
-  const text = did === 'made' ? 'The plan was made by its approver' : 'The plan was approved by you';
+  const text =
+    did === 'made' ? 'You cannot approve your own plan' : 'You cannot apply a plan that you approved';
   throw notApproved(
-    `${text}, ${by}${same === undefined || same === plain(by) ? '' : ` (user ${same})`}: a second person has to approve`,
-    did === 'made' ? 'Let another person approve it.' : 'Let another person apply it.',
+    `${text}, ${by}${same === undefined || same === plain(by) ? '' : ` (user ${same})`}: a second person must approve`,
+    did === 'made' ? 'Ask another person to approve it.' : 'Ask another person to apply it.',
   );
 }
 
@@ -147,7 +148,7 @@ function approverOf({ text }: NoteVerifier, { approvers }: ApprovalRule): string
   if (found !== undefined) return found[0];
   const known = Object.keys(approvers);
   throw notApproved(
-    'The key is not the key of an approver',
+    'The key does not belong to an approver',
     known.length === 0 ? 'Add approval.approvers to the configuration.' : `Approvers: ${known.join(', ')}.`,
   );
 }
@@ -159,8 +160,8 @@ function verified(note: string, verifiers: readonly NoteVerifier[]): ReturnType<
     if (!(cause instanceof TokenctlError)) throw cause;
     throw notApproved(
       cause.code === 'configuration'
-        ? 'The file is not the approval of a plan'
-        : 'No approver of this context signed the approval, or it was changed after it was signed',
+        ? 'The file is not an approval of a plan'
+        : 'The approval was not signed by an approver of this context, or was changed after it was signed',
       undefined,
       cause,
     );
@@ -181,7 +182,7 @@ function keyText({ name, id }: NoteVerifier): string {
 
 function notApproved(
   message: string,
-  hint = 'Let an approver run `tokenctl plan approve FILE` again.',
+  hint = 'Ask an approver to run `tokenctl plan approve FILE` again.',
   cause?: unknown,
 ): TokenctlError {
   return new TokenctlError('not_approved', message, { hint, cause });

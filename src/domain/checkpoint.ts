@@ -35,12 +35,12 @@ export function openCheckpoint(note: string, verifiers: readonly NoteVerifier[])
   const isHead = /^(0|[1-9]\d{0,14})$/.test(size) && bytes.length === HASH_LENGTH;
   if (origin === '' || !isHead || bytes.toString('base64') !== root) {
     throw new TokenctlError('configuration', 'The note is not a checkpoint', {
-      hint: 'Give a checkpoint: three lines with the name of the log, the number of entries, and a hash in base64.',
+      hint: 'Specify a checkpoint: three lines with the name of the log, the number of entries, and a hash in base64.',
     });
   }
   if (!signers.some(({ name }) => name === origin)) {
     throw new TokenctlError('log_broken', `The checkpoint belongs to another log: ${origin}`, {
-      hint: 'Give the checkpoint of this log and the public key with the same name.',
+      hint: 'Specify the checkpoint of this log and the public key with the same name.',
     });
   }
   return { origin, size: Number(size), root: bytes };
@@ -83,7 +83,7 @@ export function verifyProof({ proof, leaf, verifiers }: Proof): {
   );
   if (parts === null) {
     throw new TokenctlError('configuration', 'Not a proof of inclusion', {
-      hint: `Create a proof with \`tokenctl log prove\`. Its first line is ${FORM}.`,
+      hint: `Create a proof with \`tokenctl log prove\`. The first line must be ${FORM}.`,
     });
   }
   const [head, index = '', hashes = ''] = parts;
@@ -95,7 +95,7 @@ export function verifyProof({ proof, leaf, verifiers }: Proof): {
   const { size, root } = checkpoint;
   if (!isIncluded({ leaf, index: Number(index), size, root, path })) {
     throw new TokenctlError('log_broken', 'The proof does not show that this entry is in the log', {
-      hint: 'Give the exact bytes of the entry in the log, without the line feed.',
+      hint: 'Use the exact bytes of the entry in the log, without the line feed.',
     });
   }
   return { index: Number(index), checkpoint };

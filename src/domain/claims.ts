@@ -33,13 +33,13 @@ export function replayedText({ replayedUntil, lagSeconds, isReceiving }: Standby
     replayedUntil === null
       ? 'no change since it started'
       : `last change of ${replayedUntil.toISOString().slice(0, 19)}Z, ${lagSeconds ?? 0} s ago`;
-  return isReceiving ? last : `${last}; it receives none at present`;
+  return isReceiving ? last : `${last}; it is not receiving any at present`;
 }
 
 /** That an answer comes from a standby, as a sentence without a full stop; null for a primary and over REST. */
 export function standbyText(place: { address: string; standby?: Standby | undefined }): string | null {
   if (place.standby === undefined) return null;
-  return `${place.address} is a standby: it shows what it has replayed of the primary's changes (${replayedText(place.standby)}), and not what is so now`;
+  return `${place.address} is a standby: it shows the primary's changes that it has replayed (${replayedText(place.standby)}), which may not be the current state`;
 }
 
 /** What an account sees of one kind of thing, as a sentence without a full stop; null if it sees all. */
@@ -47,7 +47,7 @@ export function limitText(
   { visibility, identity }: { visibility: Visibility; identity: { readonly username: string } },
   what: 'tokens' | 'users' | 'applications' = 'tokens',
 ): string | null {
-  return visibility.kind === 'all' ? null : `${identity.username} sees only ${visibility[what]}`;
+  return visibility.kind === 'all' ? null : `${identity.username} can see only ${visibility[what]}`;
 }
 
 /**

@@ -29,10 +29,10 @@ function isNotable(clock: ClockDifference | undefined): clock is ClockDifference
  */
 export function clockText({ address, clock }: Place): string | null {
   if (clock === undefined)
-    return `${address} does not tell its time: its responses have no Date header. Times are those of this machine.`;
+    return `${address} does not report its time: its responses have no Date header. Times are from this machine's clock.`;
   if (!isNotable(clock)) return null;
   const [where, by] = clock.aheadMs > 0 ? ['behind', clock.aheadMs] : ['ahead of', -clock.aheadMs];
-  return `The clock of this machine is ${spanText(by)} ${where} that of ${address}. Times are those of the controller; the audit log has those of this machine.`;
+  return `This machine's clock is ${spanText(by)} ${where} the clock of ${address}. Times are from the controller's clock. The audit log uses this machine's clock.`;
 }
 
 function spanText(milliseconds: number): string {

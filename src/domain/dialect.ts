@@ -36,7 +36,7 @@ export function managementCommands(dialect: 'controller' | 'gateway' | 'service'
  */
 export function basicAuthCaution(dialect: 'controller' | 'gateway' | 'service'): string | null {
   if (dialect !== 'gateway') return null;
-  return 'The manual of the gateway warns that local accounts cannot log in to its web interface without it.';
+  return "The gateway's manual warns that, without it, local accounts cannot log in to its web interface.";
 }
 
 /** Whether a refresh token whose access token was deleted can still be exchanged: `assumed` where no one tried it on this version. */
@@ -62,8 +62,8 @@ export function lifetimeCaution(
 ): { readonly why: string; readonly remedy: string } | null {
   if (dialect !== 'controller') return null;
   return {
-    why: 'A controller applies new lifetimes to personal tokens only. Application tokens keep the old lifetime until its web services restart.',
+    why: 'A controller applies new lifetimes only to personal tokens. Application tokens get the old lifetime until its web services restart.',
     remedy:
-      'Restart the web pods or services of the controller: on a classic installation, run `automation-controller-service restart`.',
+      "Restart the controller's web pods or services. On a classic installation, run `automation-controller-service restart`.",
   };
 }

@@ -157,7 +157,7 @@ export function openNote(note: string, verifiers: readonly NoteVerifier[]): Open
   const signers = verifiersOf(lines, { text, verifiers });
   if (signers.length === 0) {
     throw new TokenctlError('log_broken', `The note has no signature by ${namesOf(verifiers)}`, {
-      hint: 'Get the public key from the administrator of the log, through another channel than the note.',
+      hint: "Get the public key from the log's administrator, through a different channel than the note.",
     });
   }
   return { text, signers };
@@ -176,7 +176,7 @@ function verifiersOf(
     if (known === undefined) continue;
     if (!known.isSignedBy(text, bytes.subarray(4))) {
       throw new TokenctlError('log_broken', `The signature of ${name} does not match the note`, {
-        hint: 'The note was changed after it was signed. Get the original again.',
+        hint: 'The note was modified after it was signed. Get the original again.',
       });
     }
     signers.add(known);
@@ -190,6 +190,6 @@ function namesOf(verifiers: readonly NoteVerifier[]): string {
 
 function invalidNote(): TokenctlError {
   return new TokenctlError('configuration', 'Not a signed note', {
-    hint: 'Give the whole file: lines of text, an empty line, and signature lines that begin with a dash (—).',
+    hint: 'Use the whole file: lines of text, an empty line, and signature lines that start with a dash (—).',
   });
 }

@@ -35,9 +35,9 @@ export const defaultTemplate: MailTemplate = {
   subject: 'Your tokens at {controller}',
   text: `Hello {owner},
 
-this is about {count} of your OAuth2 tokens at {controller}.
+this email is about {count} of your OAuth2 tokens at {controller}.
 
-{expiring}{revoked}Programs that use these tokens need new ones. Ask the administrators of {controller} if you did not expect this.
+{expiring}{revoked}Programs that use these tokens need new ones. Contact the administrators of {controller} if you did not expect this.
 `,
 };
 

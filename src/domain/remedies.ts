@@ -64,7 +64,7 @@ export function expiredText({
   expiredRefreshTokens?: number | null;
 }): string {
   if (!expired) return '';
-  return ` ${expired} of them ${expired === 1 ? 'is' : 'are'} expired: refused, unless REFRESH_TOKEN_EXPIRE_SECONDS is raised.`;
+  return ` ${expired} of them ${expired === 1 ? 'is' : 'are'} expired: rejected, unless REFRESH_TOKEN_EXPIRE_SECONDS is raised.`;
 }
 
 /** How to end the unredeemed authorization codes of a selection that this target can neither list nor delete. */
@@ -74,7 +74,7 @@ export function authorizationCodesRemedy(selection: RemedySelection, place: Reme
   if (now !== null) return `Delete them with ${now}.`;
   if (databaseContext !== undefined && selection.kind !== 'tokens') return againIn(databaseContext);
   const again = revokeCommands(selection, context) ?? 'the same command';
-  return `Once they have expired, run ${again} again: it revokes tokens that were obtained with them. No management command deletes them.`;
+  return `After they have expired, run ${again} again: it revokes tokens that were obtained with them. No management command deletes them.`;
 }
 
 /** How to end the sessions of a selection that an operation left alone. */
@@ -88,15 +88,15 @@ export function sessionsRemedy(selection: RemedySelection, place: RemedyPlace): 
     const commands = forUsers(users, databaseContext, 'sessions expire');
     if (commands !== null) return `Run ${commands}.`;
     const why = users.length === 0 ? 'The owners of the tokens were not read.' : tooMany(users);
-    return `${why} Choose them from \`tokenctl sessions list --context ${context}\`, and end their sessions with \`tokenctl sessions expire --context ${context}\` and a --user for each.`;
+    return `${why} Find them with \`tokenctl sessions list --context ${context}\`, and end their sessions with \`tokenctl sessions expire --context ${context}\` and a --user for each.`;
   }
-  if (dialect === 'service') return `${ADD_CONTEXT}, and use the command \`sessions expire\` there.`;
+  if (dialect === 'service') return `${ADD_CONTEXT}, and use \`sessions expire\` there.`;
   const { endSessions } = managementCommands(dialect);
   if (endSessions === null) {
-    return 'Add a database context, and use the command `sessions expire` there, which requires a recent release of the gateway: `aap-gateway-manage clearsessions` only removes expired sessions.';
+    return 'Add a database context, and use `sessions expire` there, which requires a recent gateway release: `aap-gateway-manage clearsessions` only removes expired sessions.';
   }
   if (!isAll && users.length === 0) {
-    return 'The owners of the tokens were not read. Add a database context: there, the command `sessions list` shows whose sessions there are.';
+    return 'The owners of the tokens were not read. Add a database context, and use `sessions list` there to see who has sessions.';
   }
   return isAll ? `Run \`${endSessions}\` on the server.` : onServer(endSessions, users);
 }
@@ -113,8 +113,8 @@ export function passwordsRemedy(selection: RemedySelection, place: RemedyPlace):
   const caution = basicAuthCaution(place.dialect);
   const more = caution === null ? '' : ` ${caution}`;
   return selection.kind === 'all'
-    ? `Run ${command}, and change the passwords that are known.${more}`
-    : `Change the passwords that are known. ${command} turns it off for all users.${more}`;
+    ? `Run ${command}, and change the known passwords.${more}`
+    : `Change the known passwords. ${command} turns it off for all users.${more}`;
 }
 
 /** The tokenctl commands that revoke the tokens of a selection, in backquotes; null if no command selects exactly these. */
@@ -149,7 +149,7 @@ function forNames(command: string, flag: string, names: readonly string[]): stri
 }
 
 function tooMany(names: readonly string[]): string {
-  return `These are ${names.length} names, too many to print commands for.`;
+  return `${names.length} users: too many to list commands.`;
 }
 
 /** For more names than commands are printed for. */
@@ -165,7 +165,7 @@ function onServer(command: string, users: readonly string[], end = ''): string {
     return `Use a database context: \`${command}\` cannot be limited to a user with an empty name.`;
   }
   if (users.length > MAX_NAMES_OF_ALL) {
-    return `Use a database context: \`${command}\` takes one user at a time. ${tooMany(users)}`;
+    return `Use a database context: \`${command}\` accepts one user at a time. ${tooMany(users)}`;
   }
   if (users.length === 1) return `Run \`${command} ${flagWith('--user', first)}${end}\` on the server.`;
   const loop = `for name in ${users.map(shellWord).join(' ')}; do ${command} --user="$name"${end}; done`;

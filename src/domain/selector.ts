@@ -202,12 +202,12 @@ export function validateSelector(selector: Selector | Selection): void {
   const criteria = Object.entries(selector).filter(([, value]) => value !== undefined);
   if (criteria.length === 0) {
     throw new TokenctlError('usage', 'No tokens are selected', {
-      hint: 'Select by --user, --organization, --team, --application, --scope, --description, --unused-for, --created-before, --id or --finding, or all with --all.',
+      hint: 'Use --user, --organization, --team, --application, --scope, --description, --unused-for, --created-before, --id or --finding, or select all with --all.',
     });
   }
   if (selector.all === true && criteria.length > 1) {
-    throw new TokenctlError('usage', 'All tokens and another criterion are selected', {
-      hint: 'Leave one of them out.',
+    throw new TokenctlError('usage', 'Both all tokens and another criterion are selected', {
+      hint: 'Omit one of them.',
     });
   }
   for (const [name, value] of criteria) requireValue(name, value);

@@ -12,9 +12,9 @@ export function requireRestCreates(
   if (lifetime !== undefined) {
     throw new TokenctlError(
       'unsupported',
-      'The REST API gives every new token the lifetime of its settings',
+      'The REST API gives every new token the lifetime from the settings',
       {
-        hint: 'Leave out --expires and change the setting with `tokenctl settings token-lifetime`, or use a database context.',
+        hint: 'Omit --expires and change the setting with `tokenctl settings token-lifetime`, or use a database context.',
       },
     );
   }
@@ -24,6 +24,6 @@ export function requireRestCreates(
     hint:
       createToken === null
         ? `Authenticate as ${user}, or use a database context.`
-        : `Authenticate as ${user}, use a database context, or run \`${createToken} ${user}\` there.`,
+        : `Authenticate as ${user}, use a database context, or run \`${createToken} ${user}\` on the server.`,
   });
 }

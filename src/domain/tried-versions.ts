@@ -260,17 +260,17 @@ function standingText(
     case 'between':
       return `with the versions before and after this one: ${names.join(' and ')}`;
     case 'newer':
-      return `not with this version: it is newer than all tested ones (the last: ${TRIED.findLast((each) => each.dialect === dialect)?.name})`;
+      return `not with this version, which is newer than all tested ones (the last: ${TRIED.findLast((each) => each.dialect === dialect)?.name})`;
     case 'older':
-      return `not with this version: it is older than all tested ones (the first: ${TRIED.find((each) => each.dialect === dialect)?.name})`;
+      return `not with this version, which is older than all tested ones (the first: ${TRIED.find((each) => each.dialect === dialect)?.name})`;
     case 'unknown':
       if (dialect === 'gateway')
-        return 'with gateways of three layouts; this gateway does not state its version';
+        return 'with three layouts of gateways; this gateway does not report its version';
       // A role that was made before this right was documented.
       if (version === null)
         return 'unknown: no control node states a version, or the database role lacks GRANT SELECT (version, node_type) ON main_instance';
       return isOfPlatform({ dialect, version })
-        ? `not with any controller of a platform, such as ${version}: the worst is assumed`
+        ? `not with a platform's controller such as ${version}: the worst is assumed`
         : `not with version ${version}`;
   }
 }

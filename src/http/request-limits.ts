@@ -60,7 +60,7 @@ export function limitRequests(
     if (request.method !== 'POST') return;
     if (underWay >= MAX_UNDER_WAY) {
       reply.header('Retry-After', '1');
-      return refuse(reply, 503, 'Too many requests are being answered');
+      return refuse(reply, 503, 'Too many requests are in progress');
     }
     underWay += 1;
     reply.raw.once('close', () => {

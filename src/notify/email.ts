@@ -24,7 +24,7 @@ export interface EmailOptions extends MailerOptions {
 }
 
 const SERVER_SETTING = {
-  name: 'The URL of the mail server',
+  name: "The mail server's URL",
   schemes: ['smtp:', 'smtps:'],
   hint: 'Use a URL that starts with smtps:// or smtp://.',
 };
@@ -128,32 +128,32 @@ function failure(host: string, cause: unknown): TokenctlError {
   if (reply !== null && reply >= 400 && reply < 500) {
     return new TokenctlError(
       'target_unreachable',
-      `The mail server at ${host} does not accept the message now (${reply})`,
+      `The mail server at ${host} is not accepting the message now (${reply})`,
       { cause },
     );
   }
   if (code === 'EAUTH') {
-    return new TokenctlError('permission_refused', `The mail server at ${host} refused the credentials`, {
+    return new TokenctlError('permission_refused', `The mail server at ${host} rejected the credentials`, {
       cause,
     });
   }
   if (code === 'ETIMEDOUT') {
     return new TokenctlError(
       'target_unreachable',
-      `The mail server at ${host} did not answer within ${TIMEOUT_MS / 1000} seconds`,
+      `The mail server at ${host} did not respond within ${TIMEOUT_MS / 1000} seconds`,
       { hint: directHint('SMTP'), cause },
     );
   }
   if (code === 'EABORT') {
     return new TokenctlError(
       'target_unreachable',
-      `The mail server at ${host} did not take the message in time, and it is not known whether it will deliver it`,
+      `The mail server at ${host} did not accept the message in time, so it may or may not deliver it`,
       { cause },
     );
   }
   const refused = code === 'EENVELOPE' || code === 'EMESSAGE';
   return refused
-    ? new TokenctlError('target_misbehaved', `The mail server at ${host} refused the message (${code})`, {
+    ? new TokenctlError('target_misbehaved', `The mail server at ${host} rejected the message (${code})`, {
         cause,
       })
     : new TokenctlError('target_unreachable', `The mail server at ${host} could not be reached (${code})`, {

@@ -72,7 +72,7 @@ export class NoticeQueue {
   /** Adds a notice and returns at once. */
   tell(notice: Notice): void {
     if (this.#waiting.length >= MAX_WAITING) {
-      this.#options.onResult('abandoned', new Error('the queue of notices is full'));
+      this.#options.onResult('abandoned', new Error('the notice queue is full'));
       return;
     }
     this.#waiting.push(notice);

@@ -116,7 +116,7 @@ function timedOut(run: { job: ScheduledJob; result: Result; reason: StopReason |
     report?.interrupted === true || (error instanceof TokenctlError && error.code === 'interrupted');
   if (run.reason !== 'timeout' || !cutShort) return null;
   const details = report === null ? {} : { details: report.summary };
-  const message = `The run took longer than ${run.job.timeout} seconds and was stopped; its changes are recorded`;
+  const message = `The run exceeded ${run.job.timeout} seconds and was stopped; its changes are recorded`;
   const hint = "Increase the job's `timeout`, or reduce its work.";
   return { report: null, error: new TokenctlError('partly_done', message, { hint, ...details }) };
 }
@@ -244,16 +244,16 @@ function busy(job: ScheduledJob, open: OpenTick | null): TokenctlError {
   if (open !== null && (open.state === 'waiting' || open.leaseLeft <= 0)) {
     return new TokenctlError(
       'already_running',
-      `A run of the job ${job.name} failed or was killed, and is to be tried again`,
+      `A run of the job ${job.name} failed or was killed, and will be retried`,
       {
-        hint: 'A dry run would take its place. Wait until it has been tried, or run the job without --dry-run.',
+        hint: 'A dry run would replace it. Wait until the retry is done, or run the job without --dry-run.',
         details: { run: open.run, due: open.due },
       },
     );
   }
   const who = open === null ? 'another process' : open.holder;
   return new TokenctlError('already_running', `Job ${job.name} is already running (${who})`, {
-    hint: 'Wait until the run has ended. The claim of a killed process expires with its lease.',
+    hint: 'Wait until that run ends. The claim of a killed process expires with its lease.',
     ...(open !== null && { details: { run: open.run, holder: open.holder } }),
   });
 }

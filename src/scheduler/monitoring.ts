@@ -109,7 +109,7 @@ export class SchedulerMetrics {
   readonly #registers = [this.#registry];
   readonly #ticks = new Counter({
     name: 'tokenctl_scheduler_ticks_total',
-    help: 'Ticks by job and result: run, skipped, abandoned.',
+    help: 'Scheduled runs by job and result: run, skipped, abandoned.',
     labelNames: ['job', 'result'],
     registers: this.#registers,
   });
@@ -148,13 +148,13 @@ export class SchedulerMetrics {
   readonly #byRule = new Map<string, Readonly<Record<string, number>>>();
   readonly #errors = new Counter({
     name: 'tokenctl_scheduler_errors_total',
-    help: 'Errors outside of runs that are retried, such as an unavailable ledger, by job.',
+    help: 'Retried errors outside of runs, such as an unavailable ledger, by job.',
     labelNames: ['job'],
     registers: this.#registers,
   });
   readonly #reloads = new Counter({
     name: 'tokenctl_scheduler_reloads_total',
-    help: 'Reloads of the configuration by result: applied, rejected.',
+    help: 'Configuration reloads by result: applied, rejected.',
     labelNames: ['result'],
     registers: this.#registers,
   });
@@ -173,7 +173,7 @@ export class SchedulerMetrics {
     const byRule = this.#byRule;
     new Gauge({
       name: 'tokenctl_scheduler_findings_by_rule',
-      help: 'Findings of the last audit, by job and rule; omitted for rules that were not checked.',
+      help: 'Findings of the last audit, by job and rule. Omitted for rules that were not checked.',
       labelNames: ['job', 'rule'],
       registers: this.#registers,
       collect() {
@@ -228,13 +228,13 @@ function addGauges(registry: Registry, { store, log, clock, jobs, version }: Met
   const registers = [registry];
   new Gauge({
     name: 'tokenctl_scheduler_info',
-    help: 'Always 1; the label is the version.',
+    help: 'Always 1. The label is the version.',
     labelNames: ['version'],
     registers,
   }).set({ version }, 1);
   new Gauge({
     name: 'tokenctl_scheduler_dry_run',
-    help: '1 for a job in dry run.',
+    help: '1 if the job is a dry run.',
     labelNames: ['job'],
     registers,
     collect() {
@@ -244,7 +244,7 @@ function addGauges(registry: Registry, { store, log, clock, jobs, version }: Met
   });
   new Gauge({
     name: 'tokenctl_scheduler_next_tick_timestamp_seconds',
-    help: 'Next tick of a job, in seconds since 1970.',
+    help: 'Next scheduled run of a job, in seconds since 1970.',
     labelNames: ['job'],
     registers,
     collect() {
@@ -268,7 +268,7 @@ function addGauges(registry: Registry, { store, log, clock, jobs, version }: Met
   });
   new Gauge({
     name: 'tokenctl_scheduler_last_seen_timestamp_seconds',
-    help: "When any replica last said in the ledger that it runs, by the ledger's clock, in seconds since 1970.",
+    help: "When any replica last recorded in the ledger that it is running, by the ledger's clock, in seconds since 1970.",
     registers,
     async collect() {
       const seen = await store.sighting().catch(() => null);
@@ -278,7 +278,7 @@ function addGauges(registry: Registry, { store, log, clock, jobs, version }: Met
   });
   new Gauge({
     name: 'tokenctl_audit_log_entries',
-    help: 'Entries in the audit log; omitted if it cannot be read.',
+    help: 'Entries in the audit log. Omitted if it cannot be read.',
     registers,
     async collect() {
       const head = await log.head().catch(() => null);

@@ -92,7 +92,7 @@ export class Schedule {
 
 function invalid({ expression, timeZone }: ScheduleOptions, cause: unknown): TokenctlError {
   const said = cause instanceof Error ? cause.message : String(cause);
-  const why = said.startsWith('Something went wrong') ? 'no tick in the next eight years' : said;
+  const why = said.startsWith('Something went wrong') ? 'no run in the next eight years' : said;
   return new TokenctlError(
     'configuration',
     `Invalid schedule "${expression}" (${timeZone}): ${why.replace(/\.$/, '')}`,

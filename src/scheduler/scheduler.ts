@@ -141,7 +141,7 @@ async function step(job: ScheduledJob, options: JobLoopOptions, signals: JobLoop
   if (skip !== null) {
     await store.skip(
       { job: job.name, due: skip },
-      { summary: { message: `Skipped missed runs up to ${skip.toISOString()}` }, now: clock.now() },
+      { summary: { message: `Skipped missed runs until ${skip.toISOString()}` }, now: clock.now() },
     );
     options.listener({ kind: 'skipped', job, due: skip });
   }
@@ -189,7 +189,7 @@ function reasonToAbandon({ state, kind, losses }: OpenTick, maxLosses: number): 
   if (state !== 'running') return null;
   if (kind === 'manual') return 'The process that started this manual run was killed; it is not retried';
   if (losses < maxLosses) return null;
-  return `The process that ran this tick was killed ${losses + 1} times; it is not retried`;
+  return `The process that ran this was killed ${losses + 1} times; it is not retried`;
 }
 
 function claimant({ holder, lease, clock }: JobLoopOptions) {

@@ -83,7 +83,7 @@ function servePushed(app: FastifyInstance, { intake, pushers, log, refused, onRe
       if (refused.blocks(request)) return tooMany(reply, refuseRequest);
       // RFC 8935, section 2.4, has a code for this; the status lets a proxy and an operator see it as well.
       reply.header('WWW-Authenticate', 'Bearer');
-      const description = 'The authorization header is not that of the stream';
+      const description = 'The authorization header does not match the stream';
       return refuse(reply, 401, 'authentication_failed', description);
     },
     async handler(request, reply) {
@@ -127,8 +127,8 @@ function serveRevocation(app: FastifyInstance, { intake, log, refused }: RouteOp
 
 const NOT_REVOKED: Readonly<Record<Exclude<RevocationAnswer, 'accepted'>, readonly [number, string]>> = {
   unknown_user: [404, 'No user matches the subject'],
-  held: [422, 'The revocation waits for a person, who is told'],
-  not_acted_on: [422, 'Revocations of this provider are recorded, and not acted on'],
+  held: [422, 'The revocation needs a decision by a person, who is notified'],
+  not_acted_on: [422, 'Revocations from this provider are recorded but not acted on'],
 };
 
 /** OpenID Connect Back-Channel Logout 1.0, section 2.8: 200, or 400 with an error; never cached. */
@@ -141,7 +141,7 @@ function serveLogout(app: FastifyInstance, { intake, log, refused }: RouteOption
         : [];
       const [token] = tokens;
       if (token === undefined || tokens.length > 1)
-        return refuse(reply, 400, 'invalid_request', 'The form needs one logout_token');
+        return refuse(reply, 400, 'invalid_request', 'The form must contain one logout_token');
       return await answering({ request, reply, log, refused, what: 'logout' }, async () => {
         await intake.logout(token);
         return await reply.code(200).send();
@@ -174,7 +174,7 @@ async function answering(
     if (!passes) throw error;
     // Anybody can name a key that does not exist.
     if (error instanceof KeysUnavailable) refused.count(request);
-    log.error({ reason: error.message }, `not taken, the sender is to try again: ${what}`);
+    log.error({ reason: error.message }, `not accepted; the sender should try again: ${what}`);
     reply.header('Retry-After', String(RETRY_AFTER_S));
     return await reply.code(503).send();
   }

@@ -97,7 +97,7 @@ async function storedVersion(queryable: Queryable): Promise<number> {
   if (version >= 1 && version <= VERSION) return version;
   throw new TokenctlError(
     'configuration',
-    `The queue of signals has version ${version}; this program supports version ${VERSION}`,
-    { hint: 'Use the version of tokenctl that wrote the queue, or a newer one.' },
+    `The signal queue has version ${version}; this program supports version ${VERSION}`,
+    { hint: 'Use the tokenctl version that wrote the queue, or a later one.' },
   );
 }

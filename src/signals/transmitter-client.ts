@@ -82,15 +82,15 @@ async function send(
 
 /** The error for an answer of this status. */
 function refusal({ name }: TransmitterClientOptions, what: string, status: number): TokenctlError {
-  const said = `${name} answered ${status} to ${what}`;
+  const said = `${name} responded with ${status} to ${what}`;
   if (status === 401) {
     return new TokenctlError('credentials_refused', said, {
-      hint: 'Check the token or the client that the configuration names.',
+      hint: 'Check the configured token or client.',
     });
   }
   if (status === 403) {
     return new TokenctlError('permission_refused', said, {
-      hint: 'Allow the client of this token to manage and read its stream.',
+      hint: "Give the token's client permission to manage and read its stream.",
     });
   }
   const passes = status === 429 || status >= 500;
@@ -171,8 +171,8 @@ export function openStreamManagement(
     if (host === own) return;
     throw new TokenctlError(
       'target_misbehaved',
-      `${options.name} names a management API on ${host ?? 'an invalid address'}: the token is for ${own}`,
-      { hint: 'If the API is there, set `management.host` of this transmitter to that host.' },
+      `${options.name} uses a management API on ${host ?? 'an invalid address'}, but the token is for ${own}`,
+      { hint: "If the API is there, set the transmitter's `management.host` to that host." },
     );
   };
   const metadata = () => {
@@ -185,7 +185,7 @@ export function openStreamManagement(
     if (found.issuer !== issuer)
       throw new TokenctlError(
         'target_misbehaved',
-        `${options.name} publishes another issuer: ${found.issuer}`,
+        `${options.name} publishes a different issuer: ${found.issuer}`,
       );
     const url = found[name] ?? null;
     if (url !== null) requireHost(url);
@@ -195,7 +195,7 @@ export function openStreamManagement(
     const url = await endpoint(name);
     if (url !== null) return url;
     throw new TokenctlError('unsupported', `${options.name} publishes no ${name}`, {
-      hint: 'Manage its stream in its own administration.',
+      hint: "Manage its stream in the provider's own administration.",
     });
   };
   const withId = (url: string, id: string) => {
@@ -267,17 +267,16 @@ function existing({ name }: TransmitterClientOptions, streams: readonly EventStr
   );
   return new TokenctlError(
     'configuration',
-    `${name} allows no further stream for this client. There is: ${there.join(', ') || 'none that it shows'}`,
+    `${name} allows no more streams for this client. There is: ${there.join(', ') || 'none visible'}`,
     {
-      hint: 'Set `push.url` or `poll` to the delivery of that stream, or delete it in the administration there.',
+      hint: "Set `push.url` or `poll` to match that stream, or delete it in the provider's administration.",
     },
   );
 }
 
 function metadataAddress(issuer: string): string {
   const url = URL.parse(issuer);
-  if (url === null)
-    throw new TokenctlError('configuration', `The issuer "${issuer}" publishes nothing: it is no address`);
+  if (url === null) throw new TokenctlError('configuration', `The issuer "${issuer}" is not an address`);
   const path = url.pathname.replace(/\/$/, '');
   return `${url.origin}${WELL_KNOWN}${path}`;
 }
@@ -301,7 +300,7 @@ function read<Shape extends z.ZodType>(
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const where = issue === undefined || issue.path.length === 0 ? '' : ` (${issue.path.join('.')})`;
-  throw new TokenctlError('target_misbehaved', `${name} answered ${what} in an invalid form${where}`);
+  throw new TokenctlError('target_misbehaved', `${name} returned ${what} in an invalid format${where}`);
 }
 
 /** An address without what may be secret in it. */

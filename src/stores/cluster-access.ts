@@ -24,7 +24,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 export function accessInCluster(name: string, environment: Variables, folder = ACCOUNT): ClusterAccess {
   const [host, port] = [environment['KUBERNETES_SERVICE_HOST'], environment['KUBERNETES_SERVICE_PORT']];
   if (!host || !port) {
-    throw new TokenctlError('configuration', `${name}: this is not a pod of a cluster`, {
+    throw new TokenctlError('configuration', `${name}: this is not a pod in a cluster`, {
       hint: 'Outside of a cluster, set `kubeconfig`.',
     });
   }
@@ -58,9 +58,9 @@ export async function accessByKubeconfig(
   const cluster = entry('clusters', meant['cluster'], 'cluster');
   const user = entry('users', meant['user'], 'user');
   if (cluster['insecure-skip-tls-verify'] === true)
-    throw wrong('turns off the verification of the server: give its authority');
+    throw wrong('turns off verification of the server: set its CA instead');
   const server = cluster['server'];
-  if (typeof server !== 'string' || !URL.canParse(server)) throw wrong('has no address of a server');
+  if (typeof server !== 'string' || !URL.canParse(server)) throw wrong('has no server address');
   const pem = (members: Readonly<Record<string, unknown>>, member: string) =>
     pemOf(members, member, { folder: dirname(file), name });
   const given =
@@ -69,7 +69,7 @@ export async function accessByKubeconfig(
   const read = typeof tokenFile === 'string' ? readText(resolve(dirname(file), tokenFile), name) : token;
   const [cert, key] = [pem(given, 'client-certificate'), pem(given, 'client-key')];
   if (typeof read !== 'string' && (cert === undefined || key === undefined))
-    throw wrong('has a user without a token, a certificate with its key, or a program');
+    throw wrong('has a user without a token, a certificate and key, or a program');
   const ca = pem(cluster, 'certificate-authority');
   return {
     url: new URL(server),
@@ -82,7 +82,7 @@ export async function accessByKubeconfig(
 function bearer(token: string, name: string): Secret {
   const text = token.trim();
   if (!/^[\x21-\x7e]+$/.test(text))
-    throw new TokenctlError('configuration', `${name}: its token is not one word`);
+    throw new TokenctlError('configuration', `${name}: its token contains whitespace`);
   return new Secret(`Bearer ${text}`);
 }
 
@@ -108,10 +108,7 @@ async function runPlugin(
   // kubectl writes null for none.
   const [args, env] = [plugin['args'] ?? [], plugin['env'] ?? []];
   if (typeof command !== 'string' || !Array.isArray(args) || !Array.isArray(env)) {
-    throw new TokenctlError(
-      'configuration',
-      `${name}: ${file} has a program for its credential without a command`,
-    );
+    throw new TokenctlError('configuration', `${name}: ${file} uses a credential program without a command`);
   }
   const more = env.map(
     (each) => [String(membersOf(each)['name']), String(membersOf(each)['value'])] as const,
@@ -134,8 +131,8 @@ async function runPlugin(
     if (typeof token !== 'string' && typeof clientCertificateData !== 'string') throw new Error('neither');
     return { token, 'client-certificate-data': clientCertificateData, 'client-key-data': clientKeyData };
   } catch {
-    throw new TokenctlError('credentials_refused', `${name}: ${command} gave no credential`, {
-      hint: 'Run it by hand, as kubectl does. What it prints is not shown here, because it may hold a credential.',
+    throw new TokenctlError('credentials_refused', `${name}: ${command} returned no credential`, {
+      hint: 'Run it manually, as kubectl does. Its output is not shown here because it may contain a credential.',
     });
   }
 }

@@ -79,10 +79,10 @@ async function runCommand(
       text.length > MAX_BYTES
         ? 'printed too much'
         : code === null
-          ? `was ended by ${killed}`
+          ? `was killed by ${killed}`
           : `ended with ${code}`;
     throw new TokenctlError('target_unreachable', `${name}: ${program} ${how}`, {
-      hint: 'Run the command by hand. What it prints is not shown here, because it may hold the value.',
+      hint: 'Run the command manually. Its output is not shown here because it may contain the value.',
     });
   } catch (cause) {
     if (cause instanceof TokenctlError) throw cause;

@@ -68,8 +68,8 @@ function requirePrivate(path: string, name: string): void {
   if (status === undefined) return;
   const isOwn = status.isFile() && status.uid === (process.geteuid?.() ?? status.uid);
   if (isOwn && (status.mode & 0o077) === 0) return;
-  throw new TokenctlError('configuration', `${name} is there, and not a file that only this user can read`, {
-    hint: 'Remove it, or name another directory.',
+  throw new TokenctlError('configuration', `${name} exists, but is not a file that only this user can read`, {
+    hint: 'Remove it, or specify another directory.',
   });
 }
 
@@ -78,7 +78,7 @@ function readStored(path: string, name: string): Secret | null {
     const status = statSync(path, { throwIfNoEntry: false });
     if (status === undefined) return null;
     if (!status.isFile() || status.size > MAX_BYTES) {
-      throw new TokenctlError('configuration', `${name} is not a file with one value`);
+      throw new TokenctlError('configuration', `${name} is not a file with a single value`);
     }
     const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
     return text === '' ? null : new Secret(text);
@@ -125,8 +125,8 @@ function targetOf(path: string): string {
 function failure(name: string, what: 'read' | 'written', cause: unknown): TokenctlError {
   const { code = 'unknown' } = cause as NodeJS.ErrnoException;
   const hints: Readonly<Record<string, string>> = {
-    EACCES: 'Give the user that runs tokenctl access to the file and its folder.',
-    EPERM: 'To keep the owner of the file, tokenctl has to run as that owner or as root.',
+    EACCES: 'Give the user that runs tokenctl access to the file and its directory.',
+    EPERM: 'To keep the owner of the file, run tokenctl as that owner or as root.',
     ENOSPC: 'Free some disk space.',
     ENOENT: 'Create its folder.',
   };

@@ -32,7 +32,7 @@ export class StoreClient {
   /** @throws TokenctlError `configuration` for an address that would send the credential unencrypted */
   constructor(name: string, url: URL, connect: ConnectOptions = {}) {
     if (!isProtected(url)) {
-      throw new TokenctlError('configuration', `${name}: the address must begin with https://`);
+      throw new TokenctlError('configuration', `${name}: the address must start with https://`);
     }
     this.#name = name;
     this.#base = new URL(url.href.endsWith('/') ? url.href : `${url.href}/`);
@@ -77,16 +77,16 @@ export class StoreClient {
   refusal(status: number, right: string): TokenctlError {
     const said = `${this.#name} answered ${status}`;
     if (status === 401) {
-      return new TokenctlError('credentials_refused', said, { hint: 'Check the credential of this store.' });
+      return new TokenctlError('credentials_refused', said, { hint: "Check this store's credential." });
     }
     if (status === 403) {
       return new TokenctlError('permission_refused', said, {
-        hint: `Grant ${right}, or check the credential of this store.`,
+        hint: `Grant ${right}, or check this store's credential.`,
       });
     }
     const isTransient = status === 429 || status >= 500;
     return new TokenctlError(isTransient ? 'target_unreachable' : 'target_misbehaved', said, {
-      hint: isTransient ? 'Try again later.' : 'Check the address and the place of this store.',
+      hint: isTransient ? 'Try again later.' : "Check this store's address and path.",
     });
   }
 
@@ -94,7 +94,7 @@ export class StoreClient {
   contended(): TokenctlError {
     return new TokenctlError(
       'target_unreachable',
-      `${this.#name} was not written: others write its other keys all the time`,
+      `${this.#name} was not written because others keep changing its other keys`,
       { hint: 'Try again later.' },
     );
   }

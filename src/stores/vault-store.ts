@@ -65,7 +65,7 @@ export function vaultStore(options: VaultStoreOptions, called: string): SecretSt
     const { version = isNothing(body) ? 0 : undefined } = membersOf(metadata);
     if (status !== 200 && (status !== 404 || version === undefined)) throw client.refusal(status, rights);
     if (typeof version !== 'number')
-      throw client.misbehaved(`has no versions: ${mount} is no KV engine of version 2`);
+      throw client.misbehaved(`has no versions: ${mount} is not a KV version 2 engine`);
     const found = status === 200 ? membersOf(data) : {};
     const value = found[key];
     if (value !== undefined && typeof value !== 'string')
@@ -130,7 +130,7 @@ async function logIn(
   if (status === 400) throw client.refusal(401, '');
   if (status !== 200) throw client.refusal(status, 'the login');
   const token = membersOf(membersOf(body)['auth'])['client_token'];
-  if (typeof token !== 'string' || token === '') throw client.misbehaved('gave no token at its login');
+  if (typeof token !== 'string' || token === '') throw client.misbehaved('returned no token at login');
   return new Secret(token);
 }
 

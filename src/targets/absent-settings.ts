@@ -8,12 +8,12 @@ const ALTERNATIVES: Partial<Record<Name, string>> = {
   OAUTH2_PROVIDER:
     'Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS in the settings file of the platform gateway, and restart it. Existing tokens keep their expiry.',
   ALLOW_OAUTH2_FOR_EXTERNAL_USERS:
-    'Leave it: a controller without this setting has no single sign-on of its own, so that it has no external users.',
+    'No change is needed: a controller without this setting has no single sign-on, and therefore no external users.',
   SESSIONS_PER_USER:
-    'At a platform gateway, set MAX_EXTRA_SESSIONS_PER_USER: it counts the sessions beside the newest, so that 0 leaves one.',
+    'On a platform gateway, set MAX_EXTRA_SESSIONS_PER_USER. It counts sessions in addition to the newest, so 0 allows one.',
   MAX_EXTRA_SESSIONS_PER_USER:
-    'Only recent platform gateways have it. At a controller, set SESSIONS_PER_USER, which counts all sessions.',
-  DISABLE_LOCAL_AUTH: 'Disable the authenticator for local accounts in the platform gateway instead.',
+    'Only recent platform gateways have it. On a controller, set SESSIONS_PER_USER, which counts all sessions.',
+  DISABLE_LOCAL_AUTH: "Disable the platform gateway's authenticator for local accounts instead.",
 };
 
 /**
@@ -28,6 +28,6 @@ export function refuseAbsent(
   const absent = names.find((name) => (change[name] ?? null) !== null && settings[name] === null);
   if (absent === undefined) return;
   throw new TokenctlError('unsupported', `This target has no setting ${absent}`, {
-    hint: ALTERNATIVES[absent] ?? 'Remove it from the change: only a controller has it.',
+    hint: ALTERNATIVES[absent] ?? 'Remove it from the change. Only a controller has it.',
   });
 }

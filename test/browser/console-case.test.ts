@@ -71,7 +71,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await page.getByText(/^token \d+ of bob: "dashboard", scope read$/).waitFor();
     const planned = (await page.getByText(/^Would lock down the access of bob/).textContent()) ?? '';
     const [incident = ''] = /inc-[0-9a-f]{8}/.exec(planned) ?? [];
-    await page.getByText('This is the plan. Nothing is changed yet.').waitFor();
+    await page.getByText('This is the plan. Nothing has been changed yet.').waitFor();
     await page.getByLabel('Reason').fill('token of bob stolen');
     await page.getByLabel('Ticket').fill('SEC-7');
     await page.getByRole('button', { name: 'Lock down…' }).click();
@@ -225,7 +225,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await plan.getByText('description: "looked after by nobody" -> back to ""').waitFor();
     await plan.getByText('Kept as legitimate:').waitFor();
     await plan.getByText('Order: record, end, investigate again').click();
-    await plan.getByText(/^In this order: what you say is recorded/).waitFor();
+    await plan.getByText(/^In this order: your decisions are recorded/).waitFor();
     // The plan has one clock with the page.
     expect(await plan.textContent()).not.toMatch(/\dT\d\d:\d\d/);
     await takePictures(page, 'console-case-plan');
@@ -294,7 +294,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await section('Close the case').getByRole('button', { name: 'Close the case…' }).click();
     const lifting = page.getByRole('dialog');
     await page.getByRole('heading', { name: /^Close the case at .*: bob stays deactivated$/ }).waitFor();
-    await lifting.getByText(/^Left, by the investigation of \d/).waitFor();
+    await lifting.getByText(/^Remaining, according to the investigation of \d/).waitFor();
     await lifting.getByText('Reassigned: others decide: 1 item', { exact: true }).click();
     await lifting.getByText(/copy of production.*, to platform team$/).waitFor();
     await page.getByRole('button', { name: 'Close the case: bob stays deactivated' }).waitFor();

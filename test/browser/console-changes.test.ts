@@ -109,7 +109,7 @@ approval: { approvers: { bob: "${bob}" }, aloneUpTo: 100 }
       .getByLabel('New file for a rescue token, on the machine of the console')
       .fill(join(home, 'rescue'));
     await page
-      .getByText(`First, a token with scope write for admin goes into ${join(home, 'rescue')}`, {
+      .getByText(`First, a token with scope write for admin is created in ${join(home, 'rescue')}`, {
         exact: false,
       })
       .waitFor();

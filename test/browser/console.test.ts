@@ -251,7 +251,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await dialog.getByText(new RegExp(`^1 token: token ${id} of [\\w.]+\\.$`)).waitFor();
     // What a context of the REST API cannot do is not there to be chosen, with the reason.
     await dialog
-      .getByText('Not through this context: it takes a database context', { exact: false })
+      .getByText('Not available in this context: requires a database context', { exact: false })
       .waitFor();
     expect(await dialog.getByLabel("Also end the users' sessions").isDisabled()).toBe(true);
     expect(await dialog.getByLabel('Keep refresh tokens valid').isDisabled()).toBe(true);

@@ -177,7 +177,7 @@ describe.skipIf(NO_SAMBA !== null)('a domain of Active Directory', () => {
     const run = await homeWith({ url: `ldaps://${server.host}:${cut.port}` })('--yes');
     expect(run).toMatchObject({ code: 7, stdout: '' });
     expect(run.stderr).toMatch(
-      /The directory staff (ended the connection before its answer was whole|could not be reached)/,
+      /The directory staff (closed the connection before the response was complete|could not be reached)/,
     );
     expect(cut.cuts()).toBe(1);
     expect(await db.database().query(sql)).toEqual(before);

@@ -145,7 +145,7 @@ function tlsOf(value: (keyword: string) => string | undefined, environment: Envi
   }
   if (rootCertificate === 'system' && mode !== 'verify-full') {
     throw new TokenctlError('configuration', `sslmode ${mode} is too weak for sslrootcert=system`, {
-      hint: 'Use sslmode=verify-full, or leave sslmode out.',
+      hint: 'Use sslmode=verify-full, or omit sslmode.',
     });
   }
   const certificate =
@@ -153,7 +153,7 @@ function tlsOf(value: (keyword: string) => string | undefined, environment: Envi
   const key = certificate === undefined ? undefined : (value('sslkey') ?? home('postgresql.key'));
   if (certificate !== undefined && key === undefined) {
     throw new TokenctlError('configuration', `The key of the client certificate ${certificate} is missing`, {
-      hint: 'Give it as sslkey, or as ~/.postgresql/postgresql.key. Without a client certificate: sslcertmode=disable.',
+      hint: 'Specify it with sslkey, or as ~/.postgresql/postgresql.key. To connect without a client certificate: sslcertmode=disable.',
     });
   }
   // As in libpq, the default list is that of the authorities in a file.
@@ -174,7 +174,7 @@ function localUser(): string {
   try {
     return userInfo().username;
   } catch (cause) {
-    throw new TokenctlError('configuration', 'No database role is given', {
+    throw new TokenctlError('configuration', 'No database role specified', {
       hint: 'Set it in the URL or in PGUSER.',
       cause,
     });
@@ -262,8 +262,8 @@ export function tlsAttempts(parameters: TlsParameters, host: string): readonly T
   const { mode, rootCertificate } = parameters;
   if (mode === 'disable') return [PLAIN];
   if (mode === 'verify-ca' && rootCertificate === undefined) {
-    throw new TokenctlError('configuration', 'sslmode verify-ca needs to know who signs the certificate', {
-      hint: 'Give sslrootcert, or use sslmode verify-full.',
+    throw new TokenctlError('configuration', 'sslmode verify-ca requires the CA certificate', {
+      hint: 'Set sslrootcert, or use sslmode verify-full.',
     });
   }
   // With a root certificate, libpq verifies in every mode that uses TLS.
@@ -296,7 +296,7 @@ function revocationLists(file: string): string[] {
   );
   if (lists !== null) return lists;
   throw new TokenctlError('configuration', `The file ${file} (sslcrl) contains no revocation list`, {
-    hint: 'Write it in PEM format, or remove it.',
+    hint: 'Save it in PEM format, or remove it.',
   });
 }
 
@@ -312,7 +312,7 @@ function readKey(file: string): string {
   const text = readCertificateFile(file, 'sslkey');
   const { mode, uid } = statSync(file);
   if (process.platform === 'win32' || (mode & (uid === 0 ? 0o037 : 0o077)) === 0) return text;
-  throw new TokenctlError('configuration', `Others may read the key ${file} (sslkey)`, {
+  throw new TokenctlError('configuration', `Other users can read the key ${file} (sslkey)`, {
     hint: `Run chmod 600 ${file}.`,
   });
 }

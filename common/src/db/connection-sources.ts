@@ -79,20 +79,20 @@ function unreadableUrl(): TokenctlError {
 
 function unreadableKeywords(): TokenctlError {
   return new TokenctlError('configuration', 'Invalid database connection', {
-    hint: 'Write a postgresql:// URL, or keywords as libpq takes them: host=… dbname=…, or service=….',
+    hint: 'Use a postgresql:// URL, or keywords as libpq accepts them: host=… dbname=…, or service=….',
   });
 }
 
 /** Several servers, of which libpq would take the first that answers, or that `target_session_attrs` fits. */
 export function severalHosts(where: string): TokenctlError {
   return new TokenctlError('configuration', `Several database hosts in ${where} are not supported`, {
-    hint: `${ONE_SERVER} Add a context for each other server.`,
+    hint: `${ONE_SERVER} Add a context for each additional server.`,
   });
 }
 
 /** What to do about a choice among servers. */
 export const ONE_SERVER =
-  'Name one server: the primary for changes, or a standby for lists and reports. `tokenctl context check` says which it is.';
+  'Specify one server: the primary for changes, or a standby for lists and reports. `tokenctl context check` shows which one it is.';
 
 /** A file of the home folder; null without HOME. */
 export function inHome(path: string, environment: Environment): string | null {

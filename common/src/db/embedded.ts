@@ -40,7 +40,7 @@ export async function openEmbedded(folder: string | null): Promise<Database> {
     throw new TokenctlError(
       'database_unreachable',
       `The embedded database in ${folder ?? 'memory'} could not be opened`,
-      { cause, hint: 'If the folder was copied or damaged, restore it or start with an empty one.' },
+      { cause, hint: 'If the directory was copied or damaged, restore it, or start with an empty one.' },
     );
   }
   const { query, execute } = queryable(engine);
@@ -48,7 +48,7 @@ export async function openEmbedded(folder: string | null): Promise<Database> {
   // There is one connection: a statement outside the transaction that its own work waits for would wait for ever,
   // and everyone after it.
   const requireOutside = () => {
-    if (current.getStore()?.isOpen) throw new Error('a statement outside the transaction it is part of');
+    if (current.getStore()?.isOpen) throw new Error('a statement outside its transaction');
   };
   return {
     kind: 'embedded',
@@ -99,13 +99,13 @@ async function lockFolder(folder: string): Promise<() => void> {
     }
   } catch (cause) {
     if (cause instanceof TokenctlError) throw cause;
-    throw new TokenctlError('database_unreachable', `The data folder ${folder} cannot be written`, {
+    throw new TokenctlError('database_unreachable', `Cannot write to the data directory ${folder}`, {
       cause,
-      hint: 'Choose another folder, or make it writable for this user.',
+      hint: 'Choose another directory, or make it writable for this user.',
     });
   }
-  throw new TokenctlError('busy', `The data folder ${folder} is in use by another process`, {
-    hint: 'Stop the other one, or choose another folder.',
+  throw new TokenctlError('busy', `The data directory ${folder} is in use by another process`, {
+    hint: 'Stop that process, or choose another directory.',
   });
 }
 
@@ -119,8 +119,8 @@ async function requireOwnFolder(folder: string): Promise<void> {
   const names = (await readdir(folder)).filter((name) => name !== 'lost+found');
   const isOwn = names.includes('lock') && (names.length === 1 || names.includes('pgdata'));
   if (names.length === 0 || isOwn) return;
-  throw new TokenctlError('configuration', `The data folder ${folder} has other files in it`, {
-    hint: 'Name a folder that is empty or does not exist.',
+  throw new TokenctlError('configuration', `The data directory ${folder} contains other files`, {
+    hint: 'Specify a directory that is empty or does not exist.',
   });
 }
 
@@ -136,8 +136,8 @@ async function restrictFolder(folder: string): Promise<void> {
   if ((mode & OTHERS_WRITE) !== 0) {
     throw new TokenctlError(
       'configuration',
-      `Other users can write to the data folder ${folder} (mode ${(mode & 0o7777).toString(8).padStart(4, '0')})`,
-      { hint: `Choose another folder, or run: chmod 700 '${folder}'.` },
+      `Other users can write to the data directory ${folder} (mode ${(mode & 0o7777).toString(8).padStart(4, '0')})`,
+      { hint: `Choose another directory, or run: chmod 700 '${folder}'.` },
     );
   }
   if (uid === process.getuid?.()) await chmod(folder, 0o700);

@@ -47,8 +47,8 @@ export async function applyMissing(
   if (newest > migrations.length) {
     throw new TokenctlError(
       'configuration',
-      `The database is at migration ${newest}, and this program knows ${migrations.length}`,
-      { hint: 'Use the version of the program that wrote it, or a newer one.' },
+      `The database is at migration ${newest}, but this program only knows ${migrations.length}`,
+      { hint: 'Use the program version that wrote it, or a later one.' },
     );
   }
   const missing = migrations.slice(newest);

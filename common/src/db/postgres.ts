@@ -87,7 +87,7 @@ async function openPool(options: PostgresOptions, parameters: ConnectionParamete
       throw notOpened(untrusted ?? cause, parameters);
     }
   }
-  throw new Error('there is always one way to try');
+  throw new Error('there is always one address to try');
 }
 
 /** A pool of connections that can be closed even if the server does not answer. */
@@ -155,8 +155,10 @@ class BoundClient extends pg.Client {
 function notBound(): TokenctlError {
   return new TokenctlError(
     'database_unreachable',
-    'The database offers no channel binding, which channel_binding=require asks for',
-    { hint: 'Use TLS to the server itself and a password of SCRAM-SHA-256, or leave channel_binding out.' },
+    'The database does not offer channel binding, which channel_binding=require demands',
+    {
+      hint: 'Connect to the server directly with TLS and a SCRAM-SHA-256 password, or omit channel_binding.',
+    },
   );
 }
 
@@ -200,8 +202,8 @@ function poolConfig(options: PostgresOptions, parameters: ConnectionParameters):
       if (password !== undefined) return password.reveal();
       throw new TokenctlError(
         'credentials_refused',
-        `The database asks for a password of the role ${user}, and none is given`,
-        { hint: 'Give it in the URL, in PGPASSWORD, or in ~/.pgpass (mode 0600).' },
+        `The database requires a password for the role ${user}, but none is set`,
+        { hint: 'Set it in the URL, in PGPASSWORD, or in ~/.pgpass (mode 0600).' },
       );
     },
     ...(parameters.requiresBinding && { Client: BoundClient, enableChannelBinding: true }),
@@ -241,12 +243,12 @@ function mayPassOtherwise(error: unknown, parameters: ConnectionParameters): boo
 /** What to do about a certificate that was not accepted; null for another error. The codes are OpenSSL's. */
 function certificateAdvice(error: unknown, { host, tls }: ConnectionParameters): string | null {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'CERT_REVOKED') return `Do not connect: ask who runs ${host} for a new certificate.`;
+  if (code === 'CERT_REVOKED') return `Do not connect. Ask the operator of ${host} for a new certificate.`;
   if (/CRL/.test(code)) {
-    return `Put a current list of each authority of the certificate into ${tls.revoked} (sslcrl), or remove it.`;
+    return `Put a current revocation list for each CA of the certificate into ${tls.revoked} (sslcrl), or remove it.`;
   }
   return /CERT|SELF_SIGNED|UNABLE_TO_/.test(code)
-    ? `Give the authority that signs the certificate of ${host} as sslrootcert, and use the name that it is for.`
+    ? `Set sslrootcert to the CA that signed the certificate of ${host}, and use the host name in the certificate.`
     : null;
 }
 
@@ -317,14 +319,14 @@ async function connected<T>(answer: Promise<T>, responseTimeout: number): Promis
     if (cause instanceof Error && cause.message === NO_ANSWER) {
       throw new TokenctlError(
         'database_unreachable',
-        `The database did not answer for ${responseTimeout / 1000} seconds`,
+        `The database did not respond for ${responseTimeout / 1000} seconds`,
         { cause, hint: 'Check the database server and the network, and try again.' },
       );
     }
     throw new TokenctlError(
       'database_unreachable',
       `The connection to the database was lost: ${reasonOf(cause)}`,
-      { cause, hint: 'Try again when the database is back.' },
+      { cause, hint: 'Try again when the database is available.' },
     );
   }
 }

@@ -52,9 +52,9 @@ export async function requireInForce(
   if (missing.length === 0) return;
   throw new TokenctlError(
     'configuration',
-    `The database does not keep these settings of the session: ${missing.join(', ')}`,
+    `The database does not keep these session settings: ${missing.join(', ')}`,
     {
-      hint: 'Give each client a connection of its own at the pooler (PgBouncer: pool_mode = session), or connect directly.',
+      hint: 'Configure the pooler to give each client its own connection (PgBouncer: pool_mode = session), or connect directly.',
     },
   );
 }

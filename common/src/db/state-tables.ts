@@ -154,8 +154,8 @@ function fileQueryable(database: DatabaseSync): Queryable {
 
 function unusable(path: string, { what, setting }: StateSchema, cause: unknown): TokenctlError {
   const why = cause instanceof Error ? cause.message : String(cause);
-  return new TokenctlError('database_unreachable', `The ${what} ${path} cannot be used: ${why}`, {
-    hint: `Make its folder writable for this user, or set another file in ${setting}.`,
+  return new TokenctlError('database_unreachable', `Cannot use the ${what} ${path}: ${why}`, {
+    hint: `Make its directory writable for this user, or set another file in ${setting}.`,
     cause,
   });
 }
@@ -215,14 +215,18 @@ async function prepareDatabase(
     const state = cause instanceof Error && 'code' in cause ? cause.code : null;
     if (state === LOCK_NOT_AVAILABLE || state === QUERY_CANCELED) {
       const message = `Another process did not finish creating the tables of the ${what} within ${timeoutMs / 1000} seconds`;
-      const hint = 'Look for an advisory lock in pg_locks, and end the process that holds it.';
+      const hint = 'Find the advisory lock in pg_locks, and end the process that holds it.';
       throw new TokenctlError('busy', message, { hint, cause });
     }
     if (state !== INSUFFICIENT_PRIVILEGE) throw cause;
-    throw new TokenctlError('permission_refused', `The database role may not use the schema ${name}`, {
-      hint: `Ask an administrator to run the statements in \`tokenctl docs ${docs}\`.`,
-      cause,
-    });
+    throw new TokenctlError(
+      'permission_refused',
+      `The database role is not allowed to use the schema ${name}`,
+      {
+        hint: `Ask an administrator to run the statements in \`tokenctl docs ${docs}\`.`,
+        cause,
+      },
+    );
   }
 }
 
@@ -234,9 +238,9 @@ const QUERY_CANCELED = '57014';
 async function withTimeout<T>(work: Promise<T>, timeoutMs: number, { what }: StateSchema): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    const message = `The database of the ${what} did not answer for ${timeoutMs / 1000} seconds`;
+    const message = `The database of the ${what} did not respond for ${timeoutMs / 1000} seconds`;
     reject(
-      new TokenctlError('database_unreachable', message, { hint: 'Check the database; tokenctl retries.' }),
+      new TokenctlError('database_unreachable', message, { hint: 'Check the database. tokenctl retries.' }),
     );
   }, timeoutMs);
   try {

@@ -28,7 +28,7 @@ export class OverlongResponse extends Error {
 export async function exchange(address: string | URL, request: BoundedRequest): Promise<Response> {
   const { maxBytes, cut = false, dispatcher, ca, ...options } = request;
   const url = new URL(address);
-  if (dispatcher === undefined && !isProtected(url)) throw new Error('only https addresses are read');
+  if (dispatcher === undefined && !isProtected(url)) throw new Error('only https addresses are supported');
   const sent = new Headers(options.headers);
   if (!sent.has('user-agent')) sent.set('user-agent', 'tokenctl');
   const way = dispatcher ?? openOutgoing(url, ca === undefined ? {} : { connect: { ca } }).dispatcher;

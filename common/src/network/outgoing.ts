@@ -59,7 +59,7 @@ export function openOutgoing(
     ? {
         dispatcher: dispatcher.compose(ownAnswers(shown)),
         proxy: shown,
-        answeredBy: (host) => `${host}, or the proxy ${shown} before it,`,
+        answeredBy: (host) => `${host}, or the proxy ${shown} in front of it,`,
       }
     : { dispatcher, proxy: shown, answeredBy: (host) => host };
 }
@@ -71,7 +71,7 @@ export function directHint(what: 'SMTP' | 'LDAP'): string | undefined {
   const names = ['https_proxy', 'http_proxy', 'all_proxy'];
   const isSet = names.some((name) => variableOf(name, process.env) !== null);
   return isSet
-    ? `${what} does not use the proxy of the environment: the server has to be reachable directly.`
+    ? `${what} does not use the environment's proxy, so the server must be reachable directly.`
     : undefined;
 }
 
@@ -88,7 +88,7 @@ class ProxyFailure extends TokenctlError {
   }
 }
 
-const WHERE = '`proxy` of the context, or HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment';
+const WHERE = '`proxy` of the context, or the environment variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY';
 
 /** A pool of connections to a proxy whose failures to open a tunnel are named as its own. */
 function tunnels(pool: Pool, proxy: string): Pool {
@@ -120,7 +120,7 @@ function unreachable(proxy: string, cause: unknown): ProxyFailure {
 }
 
 function failureOf(cause: unknown): string {
-  if (cause instanceof errors.HTTPParserError) return 'does not answer as an HTTP proxy does';
+  if (cause instanceof errors.HTTPParserError) return 'does not respond like an HTTP proxy';
   if (cause instanceof errors.HeadersTimeoutError) return 'did not connect to the host in time';
   if (cause instanceof errors.SocketError) return 'closed the connection';
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason';
@@ -158,15 +158,11 @@ function isProxys(headers: IncomingHttpHeaders): boolean {
 function refusal(proxy: string, status: number, target: string): ProxyFailure {
   // tinyproxy answers 401 to wrong credentials.
   if (status === 407 || status === 401) {
-    const hint = `Put a user name and a password into its URL: ${WHERE}.`;
-    return new ProxyFailure(proxy, `asks for other credentials (${status})`, hint);
+    const hint = `Include a user name and a password in its URL: ${WHERE}.`;
+    return new ProxyFailure(proxy, `requires different credentials (${status})`, hint);
   }
   const what = status >= 500 ? 'could not reach' : 'refused to connect to';
-  return new ProxyFailure(
-    proxy,
-    `${what} ${target} (${status})`,
-    `Check the rules of the proxy, and ${WHERE}.`,
-  );
+  return new ProxyFailure(proxy, `${what} ${target} (${status})`, `Check the proxy's rules, and ${WHERE}.`);
 }
 
 function proxyFor(target: URL, setting: ProxySetting | undefined, variables: Variables = process.env) {
@@ -192,7 +188,7 @@ function readProxy(text: string, name: string): SettingUrl {
   return readSettingUrl(text.includes('://') ? text : `http://${text}`, {
     name,
     schemes: ['http:', 'https:'],
-    hint: 'Write http://[USER:PASSWORD@]HOST:PORT, or https://…: other kinds of proxies are not supported.',
+    hint: 'Use http://[USER:PASSWORD@]HOST:PORT or https://…. Other kinds of proxies are not supported.',
   });
 }
 
@@ -226,6 +222,6 @@ function readCa(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {
-    throw new TokenctlError('configuration', `Cannot read the CA file of the proxy, ${path}`, { cause });
+    throw new TokenctlError('configuration', `Cannot read the proxy's CA file, ${path}`, { cause });
   }
 }

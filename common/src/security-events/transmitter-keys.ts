@@ -100,8 +100,8 @@ export async function requireKeysIn(path: string): Promise<void> {
     createLocalJWKSet(keysIn(await readFile(path, 'utf8')).keys);
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
-    throw new TokenctlError('configuration', `No keys of a transmitter can be read from ${path}${code}`, {
-      hint: 'It has to be a JWK Set, or certificates or public keys in PEM.',
+    throw new TokenctlError('configuration', `Cannot read a transmitter's keys from ${path}${code}`, {
+      hint: 'The file must contain a JWK Set, or certificates or public keys in PEM format.',
     });
   }
 }
@@ -144,5 +144,5 @@ function isAboutToken(error: unknown): boolean {
 }
 
 function unavailable(cause: unknown): KeysUnavailable {
-  return new KeysUnavailable('The keys of the transmitter cannot be read', { cause });
+  return new KeysUnavailable("Cannot read the transmitter's keys", { cause });
 }

@@ -96,9 +96,9 @@ export async function verifyLogoutToken(
   });
   const { sub, nonce, events, jti, iat = 0, iss = '' } = claims;
   const sid = claims['sid'];
-  if (nonce !== undefined) throw invalid('a logout token has no nonce');
+  if (nonce !== undefined) throw invalid('a logout token must not contain a nonce');
   const [, event] = eventEntries(events).find(([uri]) => uri === LOGOUT_EVENT) ?? [];
-  if (event === undefined) throw invalid('it is no logout token');
+  if (event === undefined) throw invalid('it is not a logout token');
   const id = eventId(jti);
   const text = (value: unknown) =>
     typeof value === 'string' && value !== '' && value.length <= 512 ? value : null;
@@ -127,7 +127,7 @@ export async function verifyRevocationCaller(token: string, expected: Expected):
     maxTokenAge: MAX_CALL_AGE_S,
   });
   const { iss = '', jti, iat = 0, nonce, events } = claims;
-  if (nonce !== undefined || events !== undefined) throw invalid('it is a token for another purpose');
+  if (nonce !== undefined || events !== undefined) throw invalid('it is a token for a different purpose');
   return { issuer: iss, id: eventId(jti), issued: new Date(iat * 1000) };
 }
 
@@ -191,7 +191,7 @@ async function verified(
     const { typ } = protectedHeader;
     if (types !== undefined && typ !== undefined) {
       const type = typ.toLowerCase().replace(/^application\//, '');
-      if (!types.includes(type)) throw invalid('its type is of another kind of token');
+      if (!types.includes(type)) throw invalid('its type is for a different kind of token');
     }
     return payload;
   } catch (error) {
@@ -209,7 +209,9 @@ async function verifyWithNewest(token: string, keys: PublishedKeys, options: JWT
       error instanceof errors.JWKSMultipleMatchingKeys;
     if (!fitsNone || keys.readAgain === undefined) throw error;
     if (!(await keys.readAgain()))
-      throw new KeysUnavailable('The signature fits no key that was read a moment ago', { cause: error });
+      throw new KeysUnavailable('The signature matches no key, and the keys were read a moment ago', {
+        cause: error,
+      });
     return await verifyWithAny(token, keys, options);
   }
 }
@@ -245,7 +247,7 @@ function refusalOf(error: unknown, now = new Date()): unknown {
     const { iat } = error.payload;
     const ahead = error.claim === 'iat' && typeof iat === 'number' ? iat - now.getTime() / 1000 : 0;
     if (ahead > 0 && ahead <= MAX_AHEAD_S)
-      return new KeysUnavailable('The token is issued ahead of the clock of this machine', { cause: error });
+      return new KeysUnavailable("The token's issue time is ahead of this machine's clock", { cause: error });
     const claim = /^\w{1,20}$/.test(error.claim) ? error.claim : 'unknown';
     const problem = error.reason === 'missing' ? 'is missing' : 'is not acceptable';
     return new SignalRefusal(CODE_BY_CLAIM[claim] ?? 'invalid_request', `The claim ${claim} ${problem}`);
@@ -255,8 +257,9 @@ function refusalOf(error: unknown, now = new Date()): unknown {
     error instanceof errors.JOSEAlgNotAllowed ||
     error instanceof errors.JWKSNoMatchingKey ||
     error instanceof errors.JWKSMultipleMatchingKeys;
-  if (isSignature) return new SignalRefusal('invalid_key', 'The signature is not one of the published keys');
-  if (error instanceof errors.JOSEError) return invalid('it cannot be read');
+  if (isSignature)
+    return new SignalRefusal('invalid_key', 'The signature matches none of the published keys');
+  if (error instanceof errors.JOSEError) return invalid('it cannot be parsed');
   return error;
 }
 
@@ -271,7 +274,7 @@ export function unverifiedIssuer(token: string): string {
   } catch {
     // Reported below, like a token without an issuer.
   }
-  throw invalid('it names no issuer');
+  throw invalid('it contains no issuer');
 }
 
 function invalid(why: string): SignalRefusal {

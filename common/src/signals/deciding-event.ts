@@ -84,9 +84,9 @@ function outcome(
   for (const [name, values] of named) {
     const value = members[name];
     if (value !== undefined && !values.includes(value))
-      return { action: 'nothing', unmet: `Mapped to no action where ${name} is ${value}`, doubt: null };
+      return { action: 'nothing', unmet: `Mapped to no action if ${name} is ${value}`, doubt: null };
   }
   const missing = named.find(([name]) => members[name] === undefined);
-  const doubt = missing === undefined ? null : `The event does not say its ${missing[0]}`;
+  const doubt = missing === undefined ? null : `The event does not contain ${missing[0]}`;
   return { action, unmet: null, doubt: action === 'nothing' ? null : doubt };
 }

@@ -171,7 +171,7 @@ export function readSecurityEvent(claims: Readonly<Record<string, unknown>>): Se
   // RFC 8417, section 2.2: all events of a token are about one subject. Of two, one would be left out.
   const isAboutStream = read.some(({ kind }) => kind === 'stream-updated');
   if (others.some((subject) => !isDeepStrictEqual(subject, first)) || (isAboutStream && first !== undefined))
-    throw invalid('its events are about different subjects');
+    throw invalid('its events have different subjects');
   return { issuer: iss, id: eventId(jti), issued: new Date(iat * 1000), events: read };
 }
 
@@ -191,7 +191,7 @@ export function eventEntries(events: unknown): readonly (readonly [uri: string, 
     throw invalid(`it has ${entries.length === 0 ? 'no event' : 'too many events'}`);
   return entries.map(([uri, body]) => {
     if (typeof body !== 'object' || body === null || Array.isArray(body))
-      throw invalid('an event is no object');
+      throw invalid('an event is not an object');
     return [uri, body];
   });
 }
@@ -233,7 +233,7 @@ function credentialChange({
 }: Readonly<Record<string, unknown>>): Pick<SignalEvent, 'kind' | 'doubt'> {
   if (type === 'create' || type === 'update') return { kind: 'credential-changed' };
   if (type === 'revoke' || type === 'delete') return { kind: 'credential-revoked' };
-  return { kind: 'credential-revoked', doubt: 'The event does not say its change_type' };
+  return { kind: 'credential-revoked', doubt: 'The event does not contain change_type' };
 }
 
 /** The members whose values are short texts, by which a configuration can narrow a mapping. */

@@ -68,7 +68,7 @@ export function revocationSubject(body: unknown): SubjectIdentifier {
   const subject = parseSubject(id ?? old);
   if (id !== undefined && old !== undefined && !isDeepStrictEqual(parseSubject(old), subject))
     throw malformed('sub_id and subject differ');
-  if (identifiersOf(subject).length === 0) throw malformed('it names no user');
+  if (identifiersOf(subject).length === 0) throw malformed('it identifies no user');
   return subject;
 }
 
@@ -77,7 +77,7 @@ function parseUser(members: Members, format: string): UserIdentifier | null {
   if (format !== 'aliases') return parseSimple(members, format);
   const { identifiers } = members;
   if (!Array.isArray(identifiers) || identifiers.length === 0 || identifiers.length > MAX_ALIASES) {
-    throw malformed(`aliases need 1 to ${MAX_ALIASES} identifiers`);
+    throw malformed(`aliases require 1 to ${MAX_ALIASES} identifiers`);
   }
   // RFC 9493, section 3.2.8: each identifies the same user, so that those that are understood are enough.
   const understood = identifiers.flatMap((each: unknown) => {
@@ -133,7 +133,8 @@ export function subjectText(subject: SubjectIdentifier): string {
 /** The address of an `acct:` URI (RFC 7565): `alice@example.org`. Throws SignalRefusal where it has none. */
 export function accountAddress(uri: string): string {
   const [, user, host] = /^acct:([^@\s]+)@([^@\s/?#]+)$/i.exec(uri) ?? [];
-  if (user === undefined || host === undefined) throw malformed('an account needs the form acct:user@host');
+  if (user === undefined || host === undefined)
+    throw malformed('an account must have the form acct:user@host');
   try {
     return `${decodeURIComponent(user)}@${host}`;
   } catch {
@@ -145,7 +146,7 @@ type Members = Readonly<Record<string, unknown>>;
 
 function membersOf(value: unknown): Members {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Members;
-  throw malformed('it is no object');
+  throw malformed('it is not an object');
 }
 
 function formatOf(members: Members): string {
@@ -153,7 +154,7 @@ function formatOf(members: Members): string {
   // The drafts before RFC 9493 wrote `iss-sub` and `id-token-claims`.
   if (typeof named === 'string') return named.replaceAll('-', '_');
   if (COMPLEX_MEMBERS.some((name) => Object.hasOwn(members, name))) return 'complex';
-  throw malformed('it names no format');
+  throw malformed('it has no format');
 }
 
 function parseSimple(members: Members, format: string): SimpleIdentifier | null {
@@ -165,7 +166,7 @@ function parseSimple(members: Members, format: string): SimpleIdentifier | null 
     }
     case 'email': {
       const email = text(members, 'email');
-      if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw malformed('the email is no address');
+      if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw malformed('the email is not an address');
       return { format, email };
     }
     case 'iss_sub':

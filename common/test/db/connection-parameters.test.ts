@@ -97,7 +97,7 @@ describe('a connection', () => {
     expect(() => read(text, { HOME: '/nowhere', ...variables })).toThrow(
       expect.objectContaining({
         code: 'configuration',
-        hint: expect.stringContaining('Name one server: the primary for changes, or a standby'),
+        hint: expect.stringContaining('Specify one server: the primary for changes, or a standby'),
       }),
     );
   });

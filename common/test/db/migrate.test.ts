@@ -53,7 +53,7 @@ describe.each(EMPTY_DATABASES)('migrations on %s', (_name, open) => {
     await migrate(database, [first, second]);
     await expect(migrate(database, [first])).rejects.toMatchObject({
       code: 'configuration',
-      message: expect.stringMatching(/at migration 2, and this program knows 1/),
+      message: expect.stringMatching(/at migration 2, but this program only knows 1/),
     });
     expect(await numbers(database)).toHaveLength(2);
   });

@@ -125,7 +125,7 @@ describe.runIf(HAS_OPENSSL)('a server with TLS', () => {
     await expect(open(as('certified'))).rejects.toMatchObject(refused('configuration', 'The key of'));
     writeFileSync(join(own, 'postgresql.key'), files?.key ?? '', { mode: 0o644 });
     await expect(open(as('certified'))).rejects.toMatchObject(
-      refused('configuration', 'Others may read the key'),
+      refused('configuration', 'Other users can read the key'),
     );
     chmodSync(join(own, 'postgresql.key'), 0o600);
     expect(await open(as('certified'))).toBe('certified');

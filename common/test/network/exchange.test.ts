@@ -47,6 +47,6 @@ test('follows no redirect, and says who asks', async () => {
 
 test('sends nothing unprotected where no way is given', async () => {
   await expect(exchange('http://provider.invalid/', { maxBytes: 100 })).rejects.toThrow(
-    'only https addresses are read',
+    'only https addresses are supported',
   );
 });

@@ -89,14 +89,14 @@ describe('a subject', () => {
   });
 
   test.each([
-    [{ format: 'email', email: 'alice' }, 'the email is no address'],
+    [{ format: 'email', email: 'alice' }, 'the email is not an address'],
     [{ format: 'email' }, 'email is missing'],
     [{ format: 'opaque', id: 'a\u0000b' }, 'id is invalid'],
     [{ format: 'opaque', id: 'a'.repeat(600) }, 'id is invalid'],
     [{ format: 'account', uri: 'https://example.org/alice' }, 'acct:user@host'],
     [{ format: 'aliases', identifiers: [] }, '1 to 20 identifiers'],
-    ['alice', 'it is no object'],
-    [{}, 'it names no format'],
+    ['alice', 'it is not an object'],
+    [{}, 'it has no format'],
   ])('is refused where it is malformed: %j', (subject, message) => {
     expect(() => parseSubject(subject)).toThrow(SignalRefusal);
     expect(() => parseSubject(subject)).toThrow(message);
@@ -138,7 +138,7 @@ describe('the events of a token', () => {
       expect(decided(type)).toMatchObject({ kind: 'credential-changed', doubt: null });
     for (const type of [undefined, 'suspend'])
       expect(decided(type)).toMatchObject({
-        ...{ kind: 'credential-revoked', doubt: 'The event does not say its change_type' },
+        ...{ kind: 'credential-revoked', doubt: 'The event does not contain change_type' },
       });
   });
 
@@ -166,9 +166,9 @@ describe('the events of a token', () => {
   test('are of one user, or of the stream: of two subjects, one would be left out', () => {
     const about = (email: string) => ({ subject: { subject_type: 'email', email } });
     const two = { [EVENTS.sessionRevoked]: about('a@x.org'), [EVENTS.accountDisabled]: about('b@x.org') };
-    expect(() => read(two, {})).toThrow('its events are about different subjects');
+    expect(() => read(two, {})).toThrow('its events have different subjects');
     const stream = { [EVENTS.accountDisabled]: {}, [EVENTS.streamUpdated]: { status: 'paused' } };
-    expect(() => read(stream)).toThrow('its events are about different subjects');
+    expect(() => read(stream)).toThrow('its events have different subjects');
   });
 
   test('are decided by the strongest action', () => {
@@ -192,23 +192,23 @@ describe('the events of a token', () => {
     [
       { initiating_entity: 'user', credential_type: 'password' },
       'nothing',
-      'Mapped to no action where initiating_entity is user',
+      'Mapped to no action if initiating_entity is user',
       null,
     ],
     [
       { initiating_entity: 'admin', credential_type: 'phone-sms' },
       'nothing',
-      'Mapped to no action where credential_type is phone-sms',
+      'Mapped to no action if credential_type is phone-sms',
       null,
     ],
     [
       { credential_type: 'phone-sms' },
       'nothing',
-      'Mapped to no action where credential_type is phone-sms',
+      'Mapped to no action if credential_type is phone-sms',
       null,
     ],
-    [{ credential_type: 'password' }, 'revoke', null, 'The event does not say its initiating_entity'],
-    [{ initiating_entity: 7 }, 'revoke', null, 'The event does not say its initiating_entity'],
+    [{ credential_type: 'password' }, 'revoke', null, 'The event does not contain initiating_entity'],
+    [{ initiating_entity: 7 }, 'revoke', null, 'The event does not contain initiating_entity'],
   ])('are narrowed by conditions: %j', (body, action, unmet, doubt) => {
     const when = { initiating_entity: ['admin', 'policy'], credential_type: ['password', 'pin'] };
     const actions = { ...defaultActions, 'credential-revoked': { action: 'revoke', when } } as const;

@@ -38,7 +38,7 @@ export async function playDemo(options: DemoOptions): Promise<void> {
     await passwordsOff(stageShell, stage);
     await auditorAsks(stageShell, stage);
     const seconds = Math.round((performance.now() - started) / 1000);
-    stageShell.say(`That was the demo, in ${seconds} s. Every command above ran for real, over HTTP.`);
+    stageShell.say(`The demo took ${seconds} s. Every command above ran against a real service over HTTP.`);
     if (options.keep) await keepRunning(stageShell, stage, callName(options.root));
   } finally {
     await stage.close();
@@ -46,9 +46,9 @@ export async function playDemo(options: DemoOptions): Promise<void> {
 }
 
 async function findOut(run: Shell, { service }: DemoService): Promise<void> {
-  run.say(`The service runs at ${service.url}. Who am I there, and what can tokenctl do?`);
+  run.say(`The service is running at ${service.url}. Which account is this, and what can tokenctl do?`);
   await run.run('context check');
-  run.say('What is wrong with the tokens? By the default policy, worst rules first:');
+  run.say('What is wrong with the tokens? According to the default policy, highest severity first:');
   await run.run('tokens audit --summary');
 }
 
@@ -61,35 +61,35 @@ function leaver({ estate }: DemoService): string {
   }
   const [first] = [...counts].sort(([, one], [, other]) => other - one);
   if (first === undefined)
-    throw new TokenctlError('target_misbehaved', 'The sample estate has no inactive user');
+    throw new TokenctlError('target_misbehaved', 'The sample data has no inactive user');
   return first[0];
 }
 
 async function employeeLeft(run: Shell, stage: DemoService): Promise<void> {
   const user = leaver(stage);
-  run.say(
-    `${user} has left, and the account is deactivated. The tokens are still there. First look, then act:`,
-  );
+  run.say(`${user} has left, and the account is deactivated. The tokens still exist. Look first, then act:`);
   await run.run(`tokens revoke --user ${user} --dry-run`);
   await run.run(`tokens revoke --user ${user} --yes --reason "left the company" --ticket HR-112`);
-  run.say('Running it again is harmless:');
+  run.say('Running the command again is harmless:');
   await run.run(`tokens revoke --user ${user} --yes`);
 }
 
 async function cleanUp(run: Shell): Promise<void> {
-  run.say('Next, tokens unused for half a year, with a limit in case the selection is too wide:');
+  run.say('Next, tokens unused for half a year, with a limit in case the selection is too broad:');
   await run.run('tokens revoke --unused-for 180d --at-most 100 --yes', { expected: 2 });
-  run.say('The selection was too wide, and nothing was revoked. With a higher limit:');
+  run.say('The selection was too broad, so nothing was revoked. With a higher limit:');
   await run.run('tokens revoke --unused-for 180d --at-most 1000 --yes --reason "quarterly clean-up"');
 }
 
 async function laptopStolen(run: Shell, stage: DemoService): Promise<void> {
   const file = join(stage.folder, 'laptop-token');
-  run.say('A token for a laptop: its value goes into a file that only its owner can read, and nowhere else.');
+  run.say(
+    'A token for a laptop. Its value is written to a file that only its owner can read, and nowhere else:',
+  );
   await run.run(`tokens create --scope write --description "laptop" --output ${file} --yes`);
   const token = (await readFile(file, 'utf8')).trim();
   const id = await ask(stage, '/api/v2/tokens/?order_by=-id&page_size=1').then(newestId);
-  await expectStatus(run, stage, { what: 'The service answers a request with it:', token, status: 200 });
+  await expectStatus(run, stage, { what: 'The service accepts a request with it:', token, status: 200 });
   run.say('The laptop is stolen:');
   await run.run(`tokens revoke --id ${id} --yes --reason "laptop stolen" --ticket SEC-7`);
   await expectStatus(run, stage, { what: 'The same request now:', token, status: 401 });
@@ -97,14 +97,14 @@ async function laptopStolen(run: Shell, stage: DemoService): Promise<void> {
 
 async function passwordsOff(run: Shell, stage: DemoService): Promise<void> {
   run.say(
-    'Passwords leaked: basic authentication goes off. But this tool itself uses one, and would lock itself out:',
+    'Passwords were leaked, so basic authentication must be turned off. But tokenctl itself uses a password and would lock itself out:',
   );
   await run.run('settings basic-auth off --yes', { expected: 2 });
   const file = join(stage.folder, 'admin-token');
   await run.run(`tokens create --scope write --description "tokenctl" --output ${file} --yes`);
   const token = (await readFile(file, 'utf8')).trim();
   const environment = { CONTROLLER_OAUTH_TOKEN: token };
-  run.say('With that token as CONTROLLER_OAUTH_TOKEN it goes through, and is verified:');
+  run.say('With that token in CONTROLLER_OAUTH_TOKEN, it works and is verified:');
   await run.run('settings basic-auth off --yes --reason "passwords leaked" --ticket SEC-9', { environment });
   await expectStatus(run, stage, { what: 'A request with the right password now:', status: 401 });
   await run.run('settings basic-auth on --yes --reason "passwords changed" --ticket SEC-9', { environment });
@@ -112,10 +112,12 @@ async function passwordsOff(run: Shell, stage: DemoService): Promise<void> {
 }
 
 async function auditorAsks(run: Shell, stage: DemoService): Promise<void> {
-  run.say('Who did what, and is the audit log intact?');
+  run.say('Who changed what, and is the audit log intact?');
   await run.run('log list --limit 6');
   await run.run('log verify');
-  run.say('An attacker edits a copy of the audit log: one number, to hide how many tokens were revoked.');
+  run.say(
+    'An attacker edits a copy of the audit log, changing one number to hide how many tokens were revoked.',
+  );
   const copy = join(stage.folder, 'edited.jsonl');
   await copyFile(join(stage.folder, 'tokenctl', 'audit.jsonl'), copy);
   const text = await readFile(copy, 'utf8');
@@ -130,7 +132,7 @@ function callName(root: string): string {
 
 async function keepRunning(run: Shell, { service, folder }: DemoService, tokenctl: string): Promise<void> {
   run.say(
-    `The service runs at ${service.url} until Ctrl-C. In another terminal:\n
+    `The service runs at ${service.url} until you press Ctrl-C. In another terminal:\n
   export CONTROLLER_HOST=${service.url} CONTROLLER_USERNAME=admin
   export CONTROLLER_PASSWORD="$(cat ${join(folder, 'admin-password')})"
   export XDG_STATE_HOME=${folder}
@@ -161,7 +163,7 @@ async function expectStatus(
   if (response.status === status) return;
   throw new TokenctlError(
     'target_misbehaved',
-    `The demo expected ${status} and the service answered ${response.status}`,
+    `The demo expected ${status}, but the service responded with ${response.status}`,
   );
 }
 
@@ -206,7 +208,10 @@ function shell(program: string, environment: Environment): Shell {
         child.on('error', reject).on('exit', resolve);
       });
       if (exit === expected) return;
-      throw new TokenctlError('target_misbehaved', `The demo expected exit code ${expected} and got ${exit}`);
+      throw new TokenctlError(
+        'target_misbehaved',
+        `The demo expected exit code ${expected}, but got ${exit}`,
+      );
     },
   };
 }

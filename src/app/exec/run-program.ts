@@ -100,7 +100,7 @@ export async function runProgram(options: {
     if (isAtTerminal && OF_A_TERMINAL.has(signal)) return;
     child.kill(signal);
     killing ??= setTimeout(() => {
-      notify(`${argv0} did not end within ${STOP_MS / 1000} s after ${signal}: it is killed.`);
+      notify(`${argv0} did not end within ${STOP_MS / 1000} s after ${signal}, so it is killed.`);
       child.kill('SIGKILL');
     }, STOP_MS);
   });

@@ -32,19 +32,19 @@ export function requireOwnPlaces(
   const wrong = (message: string, hint?: string) => new TokenctlError('configuration', message, { hint });
   if (own.length > 0 && contexts > 1) {
     throw wrong(
-      'A rotation runs in one context: its consumers have one place each',
-      'Give each context a job of its own.',
+      'A rotation job runs in one context because each consumer has one place',
+      'Create a separate job for each context.',
     );
   }
   for (const consumer of own) {
     const others = all.filter((each) => each !== consumer);
     const same = others.find(({ name }) => name === consumer.name);
-    if (same !== undefined) throw wrong(`The consumer ${consumer.name} is in the job ${same.job} as well`);
+    if (same !== undefined) throw wrong(`The consumer ${consumer.name} is also in the job ${same.job}`);
     const sharing = others.find(({ place }) => place === consumer.place);
     if (sharing !== undefined) {
       throw wrong(
-        `The consumers ${consumer.name} and ${sharing.name} have the same place in the store ${consumer.store}`,
-        'Write {consumer} into the place of the store: the name of each takes its place.',
+        `The consumers ${consumer.name} and ${sharing.name} use the same place in the store ${consumer.store}`,
+        "Use {consumer} in the store's path. It is replaced by the consumer's name.",
       );
     }
   }

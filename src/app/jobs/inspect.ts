@@ -45,8 +45,10 @@ export function jobStates(runtime: Runtime): Promise<readonly JobState[]> {
 export function schedulerText({ running, lastSeen }: SchedulerSighting): string | null {
   if (running) return null;
   const seen =
-    lastSeen === null ? 'No scheduler was seen' : `The scheduler is not running since ${timeText(lastSeen)}`;
-  return `${seen}: no job runs by itself. To start it: tokenctl jobs start`;
+    lastSeen === null
+      ? 'No scheduler was seen'
+      : `The scheduler has not been running since ${timeText(lastSeen)}`;
+  return `${seen}, so no job runs on schedule. To start it: tokenctl jobs start`;
 }
 
 /** What `context check` says of the scheduler: nothing where one runs, or where the configuration has no jobs. */
@@ -62,7 +64,7 @@ export async function schedulerWarning(runtime: Runtime): Promise<string | null>
       return schedulerText({ running: false, lastSeen: null });
     return schedulerText(await withLedger(runtime, (store) => store.sighting()));
   } catch (error) {
-    return `Whether a scheduler runs is not known: ${error instanceof Error ? error.message : String(error)}`;
+    return `Whether a scheduler is running is not known: ${error instanceof Error ? error.message : String(error)}`;
   }
 }
 

@@ -149,7 +149,7 @@ export class EventReporter {
   /** A run that has not ended long after it should have; null for none. */
   get stuck(): string | null {
     const late = [...this.#running.values()].find(({ until }) => performance.now() > until);
-    return late === undefined ? null : `A run of ${late.job} did not end after its time limit`;
+    return late === undefined ? null : `A run of ${late.job} did not stop after its time limit`;
   }
 
   readonly take = (event: SchedulerEvent): void => {

@@ -79,7 +79,7 @@ function commandFailed(program: string, cause: Error & { readonly code?: unknown
       ? `ended with ${cause.code}`
       : `failed (${String(cause.code ?? 'killed')})`;
   return new TokenctlError('configuration', `The program ${program} ${why}`, {
-    hint: 'Run it by hand, as the user and with the environment of the scheduler.',
+    hint: "Run it manually, as the scheduler's user and in its environment.",
     cause,
   });
 }
@@ -110,7 +110,11 @@ async function chunksOf({ path, audit, ...context }: AuditReportOptions): Promis
   if (format === '.json')
     return (await import('../../reports/audit/json-report.ts')).jsonReport(audit, context.description);
   if (format === '.csv') return csvReport(audit, context.description);
-  throw new TokenctlError('configuration', `The report ${path} has no format: its name ends in "${format}"`, {
-    hint: 'Let it end in .html, .sarif, .json or .csv.',
-  });
+  throw new TokenctlError(
+    'configuration',
+    `The report ${path} has an unknown format: its name ends in "${format}"`,
+    {
+      hint: 'Use a name that ends in .html, .sarif, .json or .csv.',
+    },
+  );
 }

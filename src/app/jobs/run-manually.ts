@@ -45,7 +45,7 @@ export async function runManually(options: RunManuallyOptions): Promise<readonly
   const store = await openLedger(configuration, environment);
   const recipients = new Recipients(configuration.scheduler, {
     environment,
-    onResult: ({ to, result }) => result === 'abandoned' && notify(`Sending a notice to ${to} failed.`),
+    onResult: ({ to, result }) => result === 'abandoned' && notify(`Could not send a notice to ${to}.`),
   });
   const interruption = catchSignals(notify);
   try {

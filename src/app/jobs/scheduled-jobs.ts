@@ -50,7 +50,7 @@ export function unprotectedLog({ jobs, auditLog }: Configuration): string | null
     return notify || (keepIn !== undefined && dirname(keepIn) !== folder);
   };
   if (Object.keys(jobs).length === 0 || Object.values(jobs).some(isElsewhere)) return null;
-  return 'Warning: no job stores checkpoints of the audit log in a second place. A user who can write the log can rewrite it unnoticed: add a job of the kind log-checkpoint with `notify: true`, or with `keepIn` in another place.';
+  return 'Warning: no job stores checkpoints of the audit log somewhere else. A user who can write to the log can rewrite it unnoticed. Add a job of kind log-checkpoint with `notify: true`, or with `keepIn` in another place.';
 }
 
 /**
@@ -70,7 +70,7 @@ export function unreadableCredentials(
       return [];
     } catch (error) {
       if (!(error instanceof TokenctlError)) throw error;
-      return [`Warning: the credential of the ${what} cannot be read here. ${error.message}`];
+      return [`Warning: cannot read the credential of the ${what} here. ${error.message}`];
     }
   };
   return [
@@ -107,13 +107,13 @@ export function unwritableFiles(
       if (path === undefined) return [];
       const isReadOnly = file === service && `${path}/`.startsWith(`${dirname(service)}/`);
       const why = isReadOnly
-        ? `the unit of the packages can only read ${dirname(service)}`
+        ? `the packaged systemd unit can only read ${dirname(service)}`
         : refusal(path, parameter);
       if (why === null) return [];
       const state = stateFolderIfKnown(environment);
       const instead = state === null ? '' : `, such as ${join(state, basename(path))}`;
       return [
-        `Warning: the job "${name}" cannot write its ${parameter} to ${path}: ${why}. Name a file in a folder that it can write${instead}.`,
+        `Warning: the job "${name}" cannot write its ${parameter} to ${path}: ${why}. Specify a file in a directory that it can write to${instead}.`,
       ];
     }),
   );
@@ -129,7 +129,7 @@ function refusal(path: string, parameter: (typeof WRITTEN)[number]): string | nu
     return null;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    return code === 'ENOENT' ? `${folder} does not exist` : `${folder} cannot be written here (${code})`;
+    return code === 'ENOENT' ? `${folder} does not exist` : `${folder} is not writable here (${code})`;
   }
 }
 
@@ -206,7 +206,7 @@ function requireSmallJitter(schedule: Schedule, jitter: number): void {
     if (jitter >= apart) {
       throw new TokenctlError(
         'configuration',
-        `Jitter of ${jitter} s is too long: ticks are ${apart} s apart`,
+        `Jitter of ${jitter} s is too long: scheduled runs are ${apart} apart`,
       );
     }
     at = next;

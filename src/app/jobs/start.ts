@@ -115,7 +115,7 @@ export async function startScheduler(options: StartOptions): Promise<void> {
       await before.close();
     } catch (error) {
       metrics.reloaded('rejected');
-      logger.error({ reason: messageOf(error) }, 'configuration rejected; keeping the old one');
+      logger.error({ reason: messageOf(error) }, 'configuration rejected; the old one stays in use');
     }
   };
   const stopped = Promise.withResolvers<void>();
@@ -178,7 +178,7 @@ function rejectFixedSettings(before: Configuration, after: Configuration): void 
   const { notify: _before, ...fixed } = before.scheduler;
   const { notify: _after, ...wanted } = after.scheduler;
   if (isDeepStrictEqual([fixed, before.auditLog], [wanted, after.auditLog])) return;
-  throw new TokenctlError('configuration', 'Changes to auditLog and scheduler need a restart', {
+  throw new TokenctlError('configuration', 'Changes to auditLog and scheduler require a restart', {
     hint: 'Restart the scheduler.',
   });
 }

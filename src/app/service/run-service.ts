@@ -130,9 +130,13 @@ function serviceOptions(request: ServiceRequest, { environment, version }: Servi
 
 function requireCookieName(name: string): void {
   if (!COOKIE_NAME.test(name)) {
-    throw new TokenctlError('usage', `--session-cookie-name: ${JSON.stringify(name)} cannot name a cookie`, {
-      hint: "Use letters, digits and !#$%&'*+-.^_`|~",
-    });
+    throw new TokenctlError(
+      'usage',
+      `--session-cookie-name: ${JSON.stringify(name)} is not a valid cookie name`,
+      {
+        hint: "Use letters, digits and !#$%&'*+-.^_`|~",
+      },
+    );
   }
   if (OTHER_COOKIES.includes(name)) {
     throw new TokenctlError(
@@ -156,11 +160,11 @@ function databaseOf(request: DatabaseRequest, environment: Environment): Service
 /** Every user of the machine can read the arguments of a process. */
 function withoutPassword(url: string): Secret {
   if (!/^postgres(ql)?:\/\//.test(url)) {
-    throw new TokenctlError('usage', '--database takes a postgres:// URL');
+    throw new TokenctlError('usage', '--database requires a postgres:// URL');
   }
   if (!URL.canParse(url) || new URL(url).password !== '') {
     throw new TokenctlError('usage', 'A database URL with a password does not belong on the command line', {
-      hint: `Put it into a file with mode 0600 and give --database-file, or into ${DATABASE}.`,
+      hint: `Put it into a file with mode 0600 and use --database-file, or use ${DATABASE}.`,
     });
   }
   return new Secret(url);
@@ -186,7 +190,7 @@ function showAdminPassword(
 ): void {
   if (password === null) return;
   if (attended) {
-    notify(`The superuser is "admin", with the password ${password.reveal()} — it is not shown again.`);
+    notify(`The superuser is "admin" with the password ${password.reveal()} — it is not shown again.`);
     return;
   }
   const path = join(folder, 'admin-password');
@@ -216,7 +220,7 @@ export function fixedSettings(environment: Environment): ReadonlyMap<string, unk
   );
   if (unknown !== undefined) {
     throw new TokenctlError('configuration', `Unknown variable ${unknown}`, {
-      hint: 'The settings of single sign-on are listed at /api/v2/settings/all/. Correct or unset the variable.',
+      hint: 'Single sign-on settings are listed at /api/v2/settings/all/. Correct or unset the variable.',
     });
   }
   return new Map(

@@ -33,7 +33,7 @@ export class HeldNotices {
   send(): void {
     if (this.#sending !== null || performance.now() < this.#next) return;
     this.#sending = this.#send()
-      .catch((error: unknown) => this.#options.log.error({ err: error }, 'held signals: no one was told'))
+      .catch((error: unknown) => this.#options.log.error({ err: error }, 'held signals: no one was notified'))
       .finally(() => {
         this.#sending = null;
       });
@@ -54,7 +54,7 @@ export class HeldNotices {
     for (const [index, result] of sent.entries())
       if (result.status === 'rejected')
         log.error({ to: notifiers[index]?.name, reason: String(result.reason) }, 'notice not delivered');
-    if (notifiers.length === 0) log.warn({ held: held.length }, 'signals are held, and no one is told');
+    if (notifiers.length === 0) log.warn({ held: held.length }, 'signals are held, and no one is notified');
     if (notifiers.length === 0 || sent.some(({ status }) => status === 'fulfilled'))
       await store.markTold(held.map(({ id }) => id));
   }
@@ -69,7 +69,7 @@ function heldNotice(held: readonly Signal[]): Notice {
   const text = [
     ...lines,
     ...more,
-    'Decide with `tokenctl signals list --state held`, `tokenctl signals release ID` and `tokenctl signals dismiss ID`.',
+    'Use `tokenctl signals list --state held`, `tokenctl signals release ID` and `tokenctl signals dismiss ID`.',
   ];
   const [first] = held;
   return {

@@ -79,7 +79,7 @@ export class Intake implements SignalIntake {
     if (signal.jti === id) return signal;
     throw new SignalRefusal(
       'invalid_request',
-      'The event has another jti than the one that it was sent with',
+      'The event has a different jti than the message that contained it',
     );
   }
 
@@ -214,7 +214,7 @@ export class Intake implements SignalIntake {
     if (recorded.result === 'known') {
       const { kinds, subject } = recorded.signal;
       if (!isDeepStrictEqual([kinds, subject], [signal.kinds, signal.subject]))
-        throw new SignalRefusal(code, 'The jti was used for another event before');
+        throw new SignalRefusal(code, 'The jti was already used for a different event');
     } else if (signal.state === 'waiting') {
       onWaiting();
     }
@@ -236,8 +236,8 @@ export class Intake implements SignalIntake {
       backlog.since += 1;
       return;
     }
-    throw new TokenctlError('busy', `${settings.maxWaiting} events wait to be carried out`, {
-      hint: 'The sender is told to try again later. Look at what waits with `tokenctl signals list --state waiting`.',
+    throw new TokenctlError('busy', `${settings.maxWaiting} events are pending`, {
+      hint: 'The sender was asked to try again later. List pending events with `tokenctl signals list --state waiting`.',
     });
   }
 }
@@ -285,7 +285,7 @@ function securitySignal(
   const nothing = { ...shared, kind: null, subject: null, action: 'nothing' } as const;
   if (stream === undefined) {
     const state = events.some(({ uri }) => isStandardEvent(uri)) ? 'held' : 'ignored';
-    return { ...nothing, state, reason: 'Unknown type of event' };
+    return { ...nothing, state, reason: 'Unknown event type' };
   }
   const { kind, state = '' } = stream;
   const shown = printable(state);
@@ -293,13 +293,13 @@ function securitySignal(
     return {
       ...nothing,
       state: 'ignored',
-      reason: `The event is about another stream: ${printable(foreign)}`,
+      reason: `The event is about a different stream: ${printable(foreign)}`,
     };
   if (kind === 'verification') return { ...nothing, state: 'ignored', reason: verificationReason(state) };
   // A stream that stops delivers no further events: a person has to know.
   if (state === 'paused' || state === 'disabled')
-    return { ...nothing, state: 'held', reason: `The transmitter says that the stream is ${shown}` };
-  return { ...nothing, state: 'ignored', reason: `The transmitter says that the stream is ${shown}` };
+    return { ...nothing, state: 'held', reason: `The transmitter reports the stream as ${shown}` };
+  return { ...nothing, state: 'ignored', reason: `The transmitter reports the stream as ${shown}` };
 }
 
 function printable(text: string): string {
@@ -308,7 +308,7 @@ function printable(text: string): string {
 
 /** What the record of a verification event says. */
 export function verificationReason(state: string): string {
-  return `Verification of the stream, state ${stateDigest(state)}`;
+  return `Stream verification, state ${stateDigest(state)}`;
 }
 
 /** The state of a verification is a secret of whoever asked for it, so that only its digest is kept. */
@@ -331,7 +331,7 @@ function begin(
 ): Pick<NewSignal, 'action' | 'state' | 'reason'> {
   // As of a stream that is paused: whoever relies on the events has to know.
   if (action === 'nothing' && kind === 'opt-out-effective')
-    return { action, state: 'held', reason: 'The transmitter sends no further events about this user' };
+    return { action, state: 'held', reason: 'The transmitter sends no more events about this user' };
   if (action === 'nothing') return { action, state: 'ignored', reason: 'Mapped to no action' };
   if (subject?.format !== 'complex') return { action, state: 'waiting', reason: null };
   const { user, members } = subject;
@@ -341,13 +341,13 @@ function begin(
     return {
       action,
       state: 'ignored',
-      reason: `The critical member ${critical} of the subject is not processed`,
+      reason: `The subject's critical member ${critical} is not supported`,
     };
   const held = (reason: string) => ({ action, state: 'held' as const, reason });
   const named = members.length === 0 ? '' : `, only: ${members.join(', ')}`;
-  if (user === null) return held(`The subject names no user${named}`);
+  if (user === null) return held(`The subject identifies no user${named}`);
   if (members.includes('tenant') && !tenants.includes(tenantName(subject) ?? ''))
-    return held('The event is about a tenant that is not one of `tenants` of the transmitter');
+    return held("The event is about a tenant that is not in the transmitter's `tenants`");
   const narrows = (name: string) => kind === 'session-revoked' || criticalMembers.includes(name);
   const part = members.find((name) => narrowingMembers.includes(name) && narrows(name));
   if (part !== undefined && action !== 'end-sessions')

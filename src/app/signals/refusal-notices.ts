@@ -33,8 +33,8 @@ export class RefusalNotices {
       at,
       data: {
         severity: 'warning',
-        subject: `tokenctl: security events of ${transmitter} are refused`,
-        text: `${reason}. A refused event is not sent again. Further ones of this hour are in the log of the receiver.`,
+        subject: `tokenctl: security events from ${transmitter} are rejected`,
+        text: `${reason}. A rejected event is not sent again. Further events in this hour are in the receiver's log.`,
       },
     } as const;
     for (const { name, notifier } of this.#notifiers) {

@@ -97,20 +97,20 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
   process.on('SIGTERM', stop).on('SIGINT', stop);
   try {
     notify(
-      `Receiving security events of ${names(Object.keys(settings.transmitters))} at ${receiver.url}. Press Ctrl-C to stop.`,
+      `Receiving security events from ${names(Object.keys(settings.transmitters))} at ${receiver.url}. Press Ctrl-C to stop.`,
     );
     if (notifiers.length === 0)
       notify(
-        'Warning: no one is told about events that wait for a decision: add recipients to scheduler.notify.',
+        'Warning: no one is notified about events that need a decision. Add recipients to scheduler.notify.',
       );
     for (const [name, { push, audience }] of Object.entries(settings.transmitters))
       if (push !== undefined && audience === undefined)
         notify(
-          `Warning: no event of ${name} is accepted: it has no \`audience\`. \`tokenctl signals connect\` says which.`,
+          `Warning: ${name} has no \`audience\`, so none of its events are accepted. \`tokenctl signals connect\` shows the audience.`,
         );
     await desk.prepare().catch((error: unknown) => {
       if (!(error instanceof TokenctlError)) throw error;
-      notify(`Warning: ${error.message}. Events are recorded and carried out later.`);
+      notify(`Warning: ${error.message}. Events are recorded now and processed later.`);
     });
     await desk.takeOver();
     let forgotten = Number.NEGATIVE_INFINITY;
@@ -134,7 +134,7 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
       await Promise.race([wake.up.promise, pause]);
       done.abort();
     }
-    notify('Stopping: what was received is recorded, and is carried out at the next start.');
+    notify('Stopping: received events are recorded and will be processed at the next start.');
   } finally {
     process.off('SIGTERM', stop).off('SIGINT', stop);
     await receiver.close();

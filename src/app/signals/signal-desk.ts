@@ -177,7 +177,7 @@ export class SignalDesk {
     }).catch((error: unknown): SignalOutcome => {
       // One event that meets a fault of ours must not keep the others from being carried out, again at each start.
       log.error({ err: error, id: group[0]?.signal.id }, 'internal error');
-      return { state: 'held', reason: 'An internal error; the log of the receiver has it' };
+      return { state: 'held', reason: "Internal error; see the receiver's log" };
     });
   }
 

@@ -37,7 +37,7 @@ export function transmitterNamed({ transmitters }: SignalsSettings, name: string
   if (found !== undefined) return found;
   const names = Object.keys(transmitters);
   const near = nearestName(name, names);
-  throw new TokenctlError('not_found', `The configuration has no transmitter "${name}"`, {
+  throw new TokenctlError('not_found', `The configuration has no transmitter named "${name}"`, {
     hint: near === undefined ? `It has: ${names.join(', ') || 'none'}.` : `Did you mean "${near}"?`,
   });
 }
@@ -50,7 +50,7 @@ export function pollSourceOf(
 ): PollSource {
   if (poll?.url === undefined) {
     throw new TokenctlError('configuration', `The transmitter ${name} has no \`poll\` with a \`url\``, {
-      hint: 'Run `tokenctl signals connect` with its issuer: it says which.',
+      hint: 'Run `tokenctl signals connect` with its issuer to find it.',
     });
   }
   const named = `The transmitter ${name}`;
@@ -113,12 +113,12 @@ export function managedTransmitter(
   const method = poll === undefined ? 'push' : 'poll';
   if (push === undefined && poll === undefined)
     throw lacks(
-      '`push` and no `poll`',
-      'Say how its events are to arrive, as `tokenctl docs signals` shows.',
+      '`push` or `poll`',
+      'Configure how its events arrive, as described in `tokenctl docs signals`.',
     );
   const endpoint = poll === undefined ? (push?.url ?? null) : (poll.url ?? null);
   if (method === 'push' && endpoint === null)
-    throw lacks('`push.url`', `Give the address at which it reaches the receiver: https://…/signals/${name}`);
+    throw lacks('`push.url`', `Set the address where it can reach the receiver: https://…/signals/${name}`);
   const token = push?.token === undefined ? null : readSecret(push.token, environment);
   const called = `The transmitter ${name}`;
   return {
@@ -202,7 +202,9 @@ export async function openPolledStreams({
 /** What the transmitter of an issuer publishes, for one that the configuration does not have yet. */
 export async function openMetadata(issuer: string, signal: AbortSignal): Promise<TransmitterMetadata> {
   if (!URL.canParse(issuer))
-    throw new TokenctlError('usage', `"${issuer}" is no address`, { hint: 'Give the issuer: https://…' });
+    throw new TokenctlError('usage', `"${issuer}" is not an address`, {
+      hint: 'Specify the issuer: https://…',
+    });
   // Metadata is read without a token.
   const authorization = () => Promise.resolve(new Secret(''));
   const options = { name: `The transmitter at ${new URL(issuer).host}`, authorization, signal };

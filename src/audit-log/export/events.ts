@@ -81,7 +81,7 @@ function* batchOutcomes({ data }: Entry, kind: Kind, intent: Entry | undefined):
     };
   };
   yield* done(data, event);
-  for (const id of numbersIn(data['unchanged'])) yield event(id, 'unchanged', 'did not exist any more');
+  for (const id of numbersIn(data['unchanged'])) yield event(id, 'unchanged', 'no longer existed');
   for (const { id, reason } of objectsIn(data['failed'])) {
     if (typeof id === 'number')
       yield event(
@@ -94,7 +94,7 @@ function* batchOutcomes({ data }: Entry, kind: Kind, intent: Entry | undefined):
   for (const id of numbersIn(data['notTried'])) yield event(id, 'not_tried', 'was not tried');
   if (data['reconciled'] !== true) return;
   const found = 'Found by reconciliation after an interrupted run';
-  for (const id of numbersIn(data['gone'])) yield event(id, 'done', 'does not exist any more', found);
+  for (const id of numbersIn(data['gone'])) yield event(id, 'done', 'no longer exists', found);
   for (const id of numbersIn(data['alive'])) yield event(id, 'failed', 'still exists', found);
 }
 

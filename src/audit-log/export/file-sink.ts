@@ -90,7 +90,7 @@ function parse(path: string, text: string): ExportPosition {
     return { seq, previous };
   } catch (cause) {
     throw new TokenctlError('configuration', `${path} is not an export cursor`, {
-      hint: 'Give another file with --cursor. It is created if it does not exist.',
+      hint: 'Specify another file with --cursor. It is created if it does not exist.',
       cause,
     });
   }

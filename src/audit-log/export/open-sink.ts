@@ -111,12 +111,12 @@ function sinkUrl(to: string): URL {
   const known = ['tcp:', 'tls:', 'udp:', 'http:', 'https:'];
   if (url === null || !known.includes(url.protocol) || url.hostname === '') {
     throw new TokenctlError('configuration', `Invalid sink address`, {
-      hint: 'Give tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, https://…, or the path of a file.',
+      hint: 'Use tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, https://…, or a file path.',
     });
   }
   if (url.username !== '' || url.password !== '') {
-    throw new TokenctlError('configuration', 'The sink address has a user name or password in it', {
-      hint: 'Give a token with --token-file, or `token` in the configuration.',
+    throw new TokenctlError('configuration', 'The sink address contains a user name or password', {
+      hint: 'Specify a token with --token-file, or `token` in the configuration.',
     });
   }
   return url;

@@ -72,7 +72,7 @@ export class CaseFiles {
   newInvestigation(now: Date): string {
     if (this.investigations().length >= MOST_FILES) {
       throw new TokenctlError('busy', `The case has ${MOST_FILES} investigations`, {
-        hint: `Move some out of ${this.#folder}.`,
+        hint: `Move some of them out of ${this.#folder}.`,
       });
     }
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });

@@ -79,6 +79,6 @@ export class CaseStatuses {
 
 function notFound(id: string, address: string): TokenctlError {
   return new TokenctlError('not_found', `No incident ${id} at ${address}`, {
-    hint: 'Its audit log has none of this id for this controller.',
+    hint: 'The audit log has no such incident for this controller.',
   });
 }

@@ -63,7 +63,7 @@ export async function prepareCleaning(
 ): Promise<Prepared> {
   const { incident, investigation, undo, items: named } = request;
   if ((investigation === undefined) === (undo === undefined)) {
-    throw new TokenctlError('usage', 'Name an investigation to clean by, or a cleaning to undo');
+    throw new TokenctlError('usage', 'Specify an investigation to clean, or a cleanup to undo');
   }
   const decisions = decisionsOf(request);
   requireOnce([named ?? [], ...decisions.map(({ items: some }) => some)].flat());
@@ -96,7 +96,7 @@ function decisionsOf({ decided: given = {} }: z.infer<typeof cleanSchema>): read
 function requireOnce(all: readonly string[]): void {
   const twice = all.find((each, place) => all.indexOf(each) !== place);
   if (twice === undefined) return;
-  throw new TokenctlError('usage', `Two things are decided about the item ${twice}`, {
+  throw new TokenctlError('usage', `Two decisions were made about the item ${twice}`, {
     hint: 'Name it once.',
   });
 }

@@ -83,7 +83,7 @@ export function serveInvestigations(app: FastifyInstance, { places }: { readonly
 /** Names a subject at a context. @throws TokenctlError `usage` without a subject, or with two. */
 function keyOf({ place, user, token }: Subject): string {
   if ((user === undefined) === (token === undefined)) {
-    throw new TokenctlError('usage', 'Name a user or a token to investigate');
+    throw new TokenctlError('usage', 'Specify a user or a token to investigate');
   }
   return JSON.stringify([place, user ?? null, token ?? null]);
 }

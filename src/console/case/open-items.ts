@@ -13,9 +13,9 @@ const MOST_NAMED = 10;
 /** What is not ended of a case, the gravest first, with what the plan of a lift calls it. */
 const OPEN = {
   remains: 'Not cleaned, and found or not checked',
-  seen_again: 'Marked as resolved manually, and found again or not checked',
+  seen_again: 'Marked as resolved manually, but found again or not checked',
   handed_over: 'Reassigned: others decide',
-  by_hand: 'Resolved manually, as its person says, and not checked',
+  by_hand: 'Resolved manually according to a person, and not checked',
 } as const;
 
 type OpenFate = keyof typeof OPEN;
@@ -63,8 +63,8 @@ export async function closingOf(runtime: Runtime, id: string): Promise<Document 
     return [
       lines(
         main === undefined
-          ? `${closes} No one investigated what was done: what the intruder left is not known.`
-          : `${closes} What was done belongs to the case ${main}.`,
+          ? `${closes} No one investigated the incident, so it is not known what the intruder left.`
+          : `${closes} The actions belong to the case ${main}.`,
       ),
     ];
   const investigation = files.investigation(last.name);
@@ -72,15 +72,15 @@ export async function closingOf(runtime: Runtime, id: string): Promise<Document 
     investigation,
     await gatherRecord({ log, description, incident: incident.id, investigations: [] }),
   );
-  const by = `By its last investigation, of ${secondText(investigation.madeAt)},`;
+  const by = `According to its last investigation, ${secondText(investigation.madeAt)},`;
   return [
     lines(
       open.length === 0
-        ? `${closes} ${by} nothing is known to be left.`
+        ? `${closes} ${by} nothing is known to remain.`
         : {
-            text: `${closes} ${by} this is left:`,
+            text: `${closes} ${by} this remains:`,
             // The title of the dialog says what it closes.
-            inConsole: `Left, by the investigation of ${secondText(investigation.madeAt)}:`,
+            inConsole: `Remaining, according to the investigation of ${secondText(investigation.madeAt)}:`,
           },
     ),
     ...open.map(({ fate, what, count, named }) => {

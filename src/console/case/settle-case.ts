@@ -47,20 +47,20 @@ const ACTS: Readonly<Record<MarkKind, (count: number) => string>> = {
 const SAID: Readonly<Record<MarkKind, (to: string | undefined) => string>> = {
   legitimate: () => 'kept as legitimate',
   by_hand: () => 'marked as resolved manually',
-  handed_over: (to) => `reassigned to ${to ?? 'others'}: tell them`,
+  handed_over: (to) => `reassigned to ${to ?? 'others'}: notify them`,
 };
 
 /** What a plan says of them; nothing of it changes anything on the controller. */
 const TITLES: Readonly<Record<MarkKind, (decision: Decision) => string>> = {
-  legitimate: ({ reason }) => `Kept as legitimate, because "${reason}":`,
-  by_hand: ({ reason }) => `Marked as resolved manually ("${reason}"), which is not checked:`,
-  handed_over: ({ reason, to = '' }) => `Reassigned to ${to}, because "${reason}". Tell them:`,
+  legitimate: ({ reason }) => `Kept as legitimate because "${reason}":`,
+  by_hand: ({ reason }) => `Marked as resolved manually ("${reason}"), which was not checked:`,
+  handed_over: ({ reason, to = '' }) => `Reassigned to ${to} because "${reason}". Tell them:`,
 };
 
 /** The same beside the list, where a reason was typed a moment ago; that of a hand-over may have been filled in. */
 const SHORT_TITLES: typeof TITLES = {
   legitimate: () => 'Kept as legitimate:',
-  by_hand: () => 'Marked as resolved manually, which is not checked:',
+  by_hand: () => 'Marked as resolved manually, which was not checked:',
   handed_over: TITLES.handed_over,
 };
 
@@ -140,7 +140,7 @@ function withWayOn(failure: TokenctlError): TokenctlError {
   return hint === GO_ON ? new TokenctlError(code, message, { hint: DECIDE_AGAIN, details }) : failure;
 }
 
-const DECIDE_AGAIN = 'The list of the case shows what is left: decide about it again.';
+const DECIDE_AGAIN = 'The case lists the remaining items. Decide about them again.';
 
 /** Steps that were all done are folded, with the run that recorded them; any other step leaves all in view. */
 function withoutSteps(document: Document): Document {
@@ -167,7 +167,7 @@ function saidText(said: readonly string[]): string {
 }
 
 /** After a record that failed. */
-const NOT_SAID = 'The rest was not recorded, and nothing was ended.';
+const NOT_SAID = 'The rest was not recorded, and nothing was removed.';
 
 /** All that the answer confirms, as a phrase: `end 3 items, keep 2 as legitimate`. */
 function actText({ clean, decisions }: Settling): string {
@@ -175,7 +175,7 @@ function actText({ clean, decisions }: Settling): string {
   return [
     ...(clean === null
       ? []
-      : [ended === undefined ? 'end all that is listed' : `end ${countText(ended, 'item')}`]),
+      : [ended === undefined ? 'apply all of these actions' : `end ${countText(ended, 'item')}`]),
     ...[...Map.groupBy(decisions, ({ as }) => as)].map(([as, some]) =>
       ACTS[as](some.reduce((sum, { items }) => sum + items.length, 0)),
     ),
@@ -187,10 +187,10 @@ function planOf(settling: Settling, cleaning: Document): Document {
   const { clean, decisions } = settling;
   const isUndo = clean?.undo !== undefined;
   const steps = [
-    ...(decisions.length === 0 ? [] : ['what you say is recorded, or it stops there']),
+    ...(decisions.length === 0 ? [] : ['your decisions are recorded; if that fails, it stops there']),
     ...(clean === null
       ? []
-      : [`each item is recorded and ${isUndo ? 'restored' : 'ended'}`, 'all is investigated again']),
+      : [`each item is recorded and ${isUndo ? 'restored' : 'ended'}`, 'everything is investigated again']),
   ];
   const order = [
     ...(decisions.length === 0 ? [] : ['record']),
@@ -201,7 +201,7 @@ function planOf(settling: Settling, cleaning: Document): Document {
     ...decided(settling),
     folded(
       `Order: ${order.join(', ')}`,
-      `In this order: ${steps.join('; ')}.${clean === null ? '' : ' If a part fails, the list shows what is left.'}`,
+      `In this order: ${steps.join('; ')}.${clean === null ? '' : ' If a part fails, the list shows the remaining items.'}`,
     ),
   ];
 }
@@ -264,6 +264,6 @@ async function investigateAgain({ runtime }: Run, { incident, saved, files }: Se
       ),
     ];
   } catch (error) {
-    return [lines(`Not investigated again: ${problemOf(error).message}. The page of the case does it.`)];
+    return [lines(`Not investigated again: ${problemOf(error).message}. The case page can do this.`)];
   }
 }

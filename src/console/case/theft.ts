@@ -38,7 +38,9 @@ export function keepingTheft(
         files.keepTheft(theft);
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
-        onFailure(`What is known of the theft was not kept with the case: ${why}. The page will ask again.`);
+        onFailure(
+          `The incident details were not stored with the case: ${why}. The page will ask for them again.`,
+        );
       }
       return await lockdown.act(begin, isWhole);
     },

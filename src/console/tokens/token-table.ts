@@ -178,9 +178,13 @@ export class TokenTable {
       .find(({ state }) => state === 'reading');
     if (reading !== undefined) {
       const { place, tokens } = reading;
-      throw new TokenctlError('usage', `Not all tokens of ${place} are read yet: ${tokens.length} so far`, {
-        hint: 'Make the plan again once the page says that all tokens are loaded.',
-      });
+      throw new TokenctlError(
+        'usage',
+        `Not all tokens of ${place} have been read yet: ${tokens.length} so far`,
+        {
+          hint: 'Create the plan again when the page shows that all tokens are loaded.',
+        },
+      );
     }
     const found = await this.#matching(filter, this.#now(filter.places));
     return found.map(({ token }) => token.id).sort((a, b) => a - b);

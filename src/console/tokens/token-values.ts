@@ -28,8 +28,8 @@ export function serveValues(app: FastifyInstance, places: Places): void {
     const { place, text } = valueBody.parse(body);
     const { json } = await places.work(place, async (runtime) => {
       if ((await runtime.target()).identifies !== 'by_hash')
-        throw new TokenctlError('unsupported', `The context ${place} finds a value only by using it`, {
-          hint: 'Run tokenctl tokens find --leaked - in a terminal: it records the use.',
+        throw new TokenctlError('unsupported', `The context ${place} can only find a value by using it`, {
+          hint: 'Run tokenctl tokens find --leaked - in a terminal, which records the use.',
         });
       const input = () => readLeaked(chunksOf(text));
       return await leakedReport({ runtime, flags: { 'dry-run': true }, input });

@@ -265,8 +265,8 @@ export function describeScope(scope: LockdownScope): string {
       return `the tokens of the application ${formatAlternatives(scope.names)}`;
     case 'identity_provider':
       return scope.provider === 'any'
-        ? 'the access of all users of identity providers'
-        : `the access of all users of identity providers of the kind ${scope.provider}`;
+        ? 'the access of all users from identity providers'
+        : `the access of all users from identity providers of kind ${scope.provider}`;
     case 'all':
       return 'the access of all users';
   }

@@ -69,14 +69,14 @@ export function inDatabase(
     case 'delete':
       return deletion(act);
     case 'cancel':
-      return { why: 'Only the controller itself can stop what runs.' };
+      return { why: 'Only the controller itself can stop running jobs.' };
     case 'disassociate':
       return act.link === 'role' ? roleRemoval(act) : linkRemoval(act);
     case 'restore':
       return restoring(item, act);
     case 'enable':
       return act.object.kind === 'schedule'
-        ? { why: 'The controller computes the next run of a schedule.' }
+        ? { why: "The controller calculates a schedule's next run." }
         : act;
     case 'disable':
       return act;
@@ -85,7 +85,7 @@ export function inDatabase(
     case 'associate':
     case 'assign':
     case 'unassign':
-      return { why: 'The controller computes what a role or link allows.' };
+      return { why: 'The controller calculates the permissions of a role or link.' };
   }
 }
 
@@ -95,7 +95,7 @@ function deletion(act: Extract<CleaningAct, { readonly act: 'delete' }>): Cleani
   if (isSwitchable(object.kind)) {
     return { act: 'disable', path, object, field: SWITCHES[object.kind], undoable: true };
   }
-  return { why: 'The controller deletes what belongs to it as well, which SQL would leave behind.' };
+  return { why: 'The controller also deletes related objects, which SQL would leave behind.' };
 }
 
 function isSwitchable(kind: string): kind is keyof typeof SWITCHES {
@@ -107,7 +107,7 @@ type Tied = Extract<CleaningAct, { readonly link: string }>;
 function roleRemoval(act: Tied): CleaningAct | Refused {
   return act.other.kind === 'user'
     ? act
-    : { why: 'The controller computes anew what the members of a team may do.' };
+    : { why: "The controller recalculates the permissions of the team's members." };
 }
 
 function linkRemoval(act: Tied): CleaningAct | Refused {
@@ -123,18 +123,18 @@ function restoring(
   const { object, fields, survey } = act;
   if (object.kind === 'setting') {
     if (act.isDefault && act.to === 'after')
-      return { why: 'The setting has its default again, so that it has no row.' };
+      return { why: 'The setting has its default value again, so it has no row.' };
     if (changes.some(({ after }) => after === null))
       return { why: 'The setting was reset, which deletes its row.' };
     return fields.some(({ field }) => PUSHED_SETTINGS.test(field))
-      ? { why: 'The servers apply this setting only when it is changed over REST.' }
+      ? { why: 'The servers apply this setting only if it is changed over REST.' }
       : act;
   }
   const other = fields.find(({ field }) => !isColumn(object, field));
   if (other !== undefined) return notAColumn(object, other.field);
   const webhook = changes.find(({ field }) => field === 'webhook_service');
   if (fields.some(({ field }) => field === 'webhook_service') && turnsOn(webhook, act.to)) {
-    return { why: 'The controller makes the key of a webhook.' };
+    return { why: 'The controller generates webhook keys.' };
   }
   return survey === null || TEMPLATES.has(object.kind) ? act : { why: 'It has a survey.' };
 }

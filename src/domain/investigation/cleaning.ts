@@ -149,7 +149,7 @@ export function cleaningOf(item: InvestigationItem): Cleaning | null {
   if (role !== null) return roleCleaning(item);
   if (other !== null) {
     const list = object.id === null ? null : linkPath(item.link, { kind: object.kind, id: object.id });
-    if (list === null || other.id === null) return manual('The API has no list of these links.');
+    if (list === null || other.id === null) return manual('The API cannot list these links.');
     const tie = { object: { kind: object.kind, id: object.id }, other: { kind: other.kind, id: other.id } };
     return { act: 'disassociate', path: list, id: other.id, ...tie, link: item.link, undoable: true };
   }
@@ -164,18 +164,18 @@ export function cleaningOf(item: InvestigationItem): Cleaning | null {
     return DELETABLE.has(object.kind)
       ? { act: 'delete', path, object: about, undoable: false }
       : manual(
-          `Others may use it: delete it by hand once that is clear, with ${requestsText([`DELETE ${path}`])}.`,
+          `Others may use it. When that is clear, delete it manually with ${requestsText([`DELETE ${path}`])}.`,
         );
   }
   // The API answers 405 to a change of one [seen], and a decision was carried out.
   if (object.kind === 'workflow_approval')
-    return manual('A decision cannot be undone: cancel the workflow job that goes on.');
+    return manual('A decision cannot be undone. Cancel the workflow job that continues.');
   return restoring(item, path);
 }
 
 function roleCleaning({ role, object }: InvestigationItem): Cleaning {
   if (isInherited({ role, object }))
-    return manual('The API has no list of these: delete the object, or take the role from who has it.');
+    return manual('The API cannot list these. Delete the object, or remove the role from its holders.');
   const holders = object.kind === 'user' ? 'users' : object.kind === 'team' ? 'teams' : null;
   if (role?.id == null || holders === null || object.id === null)
     return manual('The entry does not name the role.');
@@ -192,12 +192,12 @@ function roleCleaning({ role, object }: InvestigationItem): Cleaning {
 
 function settingCleaning(item: InvestigationItem): Cleaning {
   const [change] = item.changes;
-  if (change === undefined) return manual('The entry does not have the value.');
+  if (change === undefined) return manual('The entry does not contain the value.');
   if (!('before' in change) && change.isDefault !== true) {
     return manual(
       change.hidden
-        ? 'Its value is secret: the activity stream does not have the value before.'
-        : 'Before, it had its default value, which neither the activity stream nor this context has.',
+        ? 'Its value is secret, so the activity stream does not contain the previous value.'
+        : 'Its previous value was the default, which is not available in the activity stream or this context.',
     );
   }
   return restoring(item, '/api/v2/settings/all/');
@@ -240,15 +240,15 @@ function newValues({ object }: Pick<InvestigationItem, 'object'>, changes: reado
   const named = (some: readonly FieldChange[]) => some.map(({ field }) => field).join(', ');
   const shared = changes.filter(({ state }) => state === 'left_in_part' || state === 'not_reviewed');
   if (shared.length > 0) {
-    return `Others changed ${named(shared)} since: compare the values, and take out by hand what the actor put in.`;
+    return `Others have changed ${named(shared)} since. Compare the values, and manually remove the actor's changes.`;
   }
   const mixed = changes.filter(({ isMixed }) => isMixed === true);
   if (mixed.length > 0) {
-    return `Others changed ${named(mixed)} between changes of the actor: compare the values in the activity stream, and take out by hand what the actor put in.`;
+    return `Others changed ${named(mixed)} between the actor's changes. Compare the values in the activity stream, and manually remove the actor's changes.`;
   }
   return object.kind === 'user' && changes.some(({ field }) => field === 'password')
-    ? 'Set a new password: the one before is not known.'
-    : 'The values before are secret, or not recorded: set new ones.';
+    ? 'Set a new password. The previous one is not known.'
+    : 'The previous values are secret or were not recorded. Set new ones.';
 }
 
 /** What a restoration leaves to do by hand: fields whose value before is not known. Null for nothing. */
@@ -338,7 +338,7 @@ function restoreRemedy(
   });
   const clean = `\`tokenctl incident clean --context ${shellWord(context)} --from FILE\``;
   if (printable.some(([, value]) => value === undefined)) {
-    return { kind: 'manual', text: `Reset it with ${clean}: it had its default before.` };
+    return { kind: 'manual', text: `Reset it with ${clean}: its previous value was the default.` };
   }
   if (printable.some(([, value]) => isShortened(value))) {
     return { kind: 'manual', text: `Restore it with ${clean}: the values are not shown in full here.` };
@@ -355,12 +355,12 @@ function restoreRemedy(
 
 /** What to do about an act of a cleaning that is refused. */
 const REMEDIES = {
-  changed: 'Run the command again: it reads what is there now.',
+  changed: 'Run the command again. It reads the current state.',
   name_taken: 'Rename that object, then run the command again.',
-  in_use: 'Wait until running jobs have ended, then run the command again.',
-  rest_only: 'Run the same in a context with a URL.',
-  rejected: 'A name may be taken, or an object that is meant may be deleted: do it by hand.',
-  by_hand: 'Set it by hand.',
+  in_use: 'Wait until running jobs have ended, and run the command again.',
+  rest_only: 'Run the same command in a context with a URL.',
+  rejected: 'A name may be taken, or a related object may have been deleted. Do this manually.',
+  by_hand: 'Set it manually.',
 } as const;
 
 /**

@@ -270,7 +270,7 @@ const VERBS: Readonly<Record<InvestigationItem['act'], string>> = {
 /** An object in a sentence: `job template Demo (7)`. */
 export function objectText({ kind, id, name }: ObjectReference): string {
   const number = kind === 'setting' || id === null ? '' : `(${id})`;
-  if (name === null && kind === 'setting') return 'setting (its name is not recorded)';
+  if (name === null && kind === 'setting') return 'setting (its name was not recorded)';
   if (name === null && id === null) return `${nounOf(kind)} (deleted since)`;
   return [nounOf(kind), name, number].filter((part) => part !== null && part !== '').join(' ');
 }
@@ -307,7 +307,7 @@ function doneText({ act, object, other, role, link }: ItemDraft): string {
     const on = about === '' ? 'of the system' : `on ${about}`;
     if (isInherited({ role, object }))
       return act === 'removed'
-        ? `took access to ${subject} from holders of ${name} ${on}`
+        ? `removed access to ${subject} from holders of ${name} ${on}`
         : `gave access to ${subject} to holders of ${name} ${on}`;
     return act === 'removed'
       ? `removed ${name} ${on} from ${subject}`

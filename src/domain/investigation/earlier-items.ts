@@ -34,7 +34,7 @@ export function notNamed(
     ((item.role !== null || item.other !== null) &&
       [item.object, item.other].some((each) => each !== null && gone.has(`${each.kind}:${each.id}`))) ||
     isMissingInList(item, last);
-  const stateReason = `Not checked: the investigation of ${last.madeAt} does not name it`;
+  const stateReason = `Not checked: the investigation at ${last.madeAt} does not include it`;
   return earlier
     .filter(({ id }) => !now.has(id))
     .map((item): InvestigationItem => {

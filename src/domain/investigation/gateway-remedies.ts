@@ -23,11 +23,11 @@ const WRITABLE: Readonly<Record<string, { readonly path: string; readonly fields
 /** What else to do about a kind, where no request does it alone. */
 const BY_HAND: Readonly<Record<string, string>> = {
   authenticator:
-    'Compare its configuration with the one that it should have, at the identity provider as well. Nothing records the values before.',
+    'Compare its configuration with the intended one, at the identity provider as well. The previous values are not recorded.',
   authenticator_map:
-    'Compare it with the one that it should be: it gives rights to users who log in. Nothing records the values before.',
-  organization: 'Others may use it: delete it by hand once that is clear.',
-  team: 'Others may use it: delete it by hand once that is clear.',
+    'Compare it with the intended one: it gives permissions to users who log in. The previous values are not recorded.',
+  organization: 'Others may use it. When that is clear, delete it manually.',
+  team: 'Others may use it. When that is clear, delete it manually.',
 };
 
 /** An item of a gateway with what to do about it. It has paths of its own, and tokenctl cleans nothing there. */
@@ -61,7 +61,7 @@ function madeRemedy({ object }: InvestigationItem, id: number, context: string):
     case 'role_definition':
       return manual(`Check what it allows, and who has it, at ${ROOT}role_definitions/${id}/.`);
     default:
-      return manual(BY_HAND[object.kind] ?? 'Others may use it: delete it by hand once that is clear.');
+      return manual(BY_HAND[object.kind] ?? 'Others may use it. When that is clear, delete it manually.');
   }
 }
 
@@ -91,16 +91,16 @@ function changedRemedy({ object, changes }: InvestigationItem): ItemRemedy {
 
 function restOf(kind: string, fields: readonly string[]): string {
   if (kind === 'user' && fields.includes('password'))
-    return 'Set a new password: the one before is not known.';
+    return 'Set a new password. The previous one is not known.';
   if (kind === 'o_auth2_application' && fields.includes('client_secret')) return unrecorded(kind);
-  return BY_HAND[kind] ?? `Set by hand: ${fields.join(', ')}.`;
+  return BY_HAND[kind] ?? `Set manually: ${fields.join(', ')}.`;
 }
 
 /** A change of which nothing is recorded. */
 function unrecorded(kind: string): string {
   return kind === 'o_auth2_application'
-    ? 'What was changed is not recorded: it may be the client secret. Replace it with the command `applications rotate-secret` in a database context, and compare the other fields.'
-    : (BY_HAND[kind] ?? 'Compare it with what it should be: the values before are not recorded.');
+    ? 'The change was not recorded: it may be the client secret. Replace it with the command `applications rotate-secret` in a database context, and compare the other fields.'
+    : (BY_HAND[kind] ?? 'Compare it with the intended one: the previous values were not recorded.');
 }
 
 function manual(text: string): ItemRemedy {

@@ -30,7 +30,7 @@ const UNRECORDED: readonly Unrecorded[] = [
   { what: 'removed role assignments', ofNewerRoles: true },
   { what: 'updates of projects and inventories', shownBy: 'jobs' },
   { what: 'management jobs', shownBy: 'jobs' },
-  { what: 'what was copied together with a template' },
+  { what: 'what was copied along with a template' },
 ];
 
 /** What the activity stream of a controller does not have, and which part of it other lists show. */

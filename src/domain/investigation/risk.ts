@@ -55,15 +55,15 @@ const RULES: readonly RiskRule[] = [
     'system-auditor',
     'high',
     (item) => after(item, 'is_system_auditor') === true,
-    'The user reads everything.',
+    'The user can read everything.',
   ],
   [
     'admin-role',
     'critical',
     (item) => granted(item) !== null && (grantedRole(item) === '' || ADMIN_ROLE.test(grantedRole(item))),
-    'The role administers what it is about, or joins a team with its roles.',
+    'The role administers its object, or joins a team with its roles.',
   ],
-  ['role', 'high', (item) => RUN_ROLE.test(grantedRole(item)), 'The role uses or runs what it is about.'],
+  ['role', 'high', (item) => RUN_ROLE.test(grantedRole(item)), 'The role uses or runs its object.'],
   [
     'read-role',
     'medium',
@@ -71,42 +71,52 @@ const RULES: readonly RiskRule[] = [
       const role = grantedRole(item);
       return role !== '' && !ADMIN_ROLE.test(role) && !RUN_ROLE.test(role);
     },
-    'The role sees what it is about.',
+    'The role can see its object.',
   ],
   [
     'inherited-role',
     'high',
     (item) => item.act === 'granted' && isInherited(item),
-    'Who has the role of the one has a role of the other as well.',
+    'Holders of one role also have the other role.',
   ],
-  ['new-user', 'high', made('user'), 'A user that the actor made can log in with its own password.'],
+  ['new-user', 'high', made('user'), 'A user that the actor created can log in with its own password.'],
   [
     'password-set',
     'critical',
     (item) => item.object.kind === 'user' && item.act === 'changed' && touched(item, 'password'),
-    'The actor knows the password of the user.',
+    "The actor knows the user's password.",
   ],
   ['new-token', 'high', made('o_auth2_access_token'), 'The actor knows the token.'],
   [
     'application',
     'high',
     written('o_auth2_application'),
-    'The actor may know the client secret, and decides where users are sent with their codes.',
+    'The actor may know the client secret, and controls where users are redirected with their codes.',
   ],
-  ['authenticator', 'critical', written('authenticator'), 'It decides who logs in, and under which name.'],
-  ['authenticator-map', 'critical', written('authenticator_map'), 'It gives users rights when they log in.'],
+  [
+    'authenticator',
+    'critical',
+    written('authenticator'),
+    'It controls who can log in, and under which name.',
+  ],
+  [
+    'authenticator-map',
+    'critical',
+    written('authenticator_map'),
+    'It gives users permissions when they log in.',
+  ],
   ['new-team', 'low', made('team'), 'Its members share its roles.'],
   [
     'authentication-setting',
     'critical',
     (item) => isAuthentication(settingName(item)),
-    'The setting decides who gets in, how, or what is recorded.',
+    'The setting controls who gets access, how, or what is recorded.',
   ],
   [
     'execution-setting',
     'high',
     (item) => EXECUTION.test(settingName(item) ?? ''),
-    'The setting decides what jobs may run, or where records go.',
+    'The setting controls what jobs may run, or where records are sent.',
   ],
   [
     'setting',
@@ -121,32 +131,32 @@ const RULES: readonly RiskRule[] = [
     'credential',
     'high',
     written('credential'),
-    'Jobs log in elsewhere with it: as the actor chose, or where the actor sends them.',
+    'Jobs use it to log in to other systems, as the actor configured it or where the actor directs them.',
   ],
   [
     'credential-source',
     'high',
     written('credential_input_source'),
-    'Jobs log in with a secret that comes from where the actor says.',
+    'Jobs log in with a secret from a source that the actor specified.',
   ],
   [
     'credential-type',
     'high',
     written('credential_type'),
-    'It decides which variables and files jobs get from the credentials of this type.',
+    'It controls which variables and files jobs get from credentials of this type.',
   ],
   ['schedule', 'high', written('schedule'), 'The schedule starts jobs later.'],
   [
     'webhook',
     'high',
     (item) => touched(item, 'webhook_service', 'webhook_credential') && after(item, 'webhook_service') !== '',
-    'Who has the webhook key starts jobs without a token.',
+    'Anyone with the webhook key can start jobs without a token.',
   ],
   [
     'provisioning-callback',
     'high',
     (item) => touched(item, 'host_config_key') && after(item, 'host_config_key') !== '',
-    'Who has the provisioning callback key starts jobs without a token.',
+    'Anyone with the provisioning callback key can start jobs without a token.',
   ],
   [
     'project-source',
@@ -154,7 +164,7 @@ const RULES: readonly RiskRule[] = [
     (item) =>
       item.object.kind === 'project' &&
       touched(item, 'scm_url', 'scm_branch', 'scm_type', 'scm_refspec', 'local_path'),
-    'Every job of the project runs the code that is there.',
+    'Every job of the project runs the code from there.',
   ],
   [
     'image',
@@ -171,39 +181,39 @@ const RULES: readonly RiskRule[] = [
       isWritten(item) &&
       item.object.kind !== 'schedule' &&
       [...item.changes.keys()].some((field) => fieldVerdict(item.object.kind, field) === 'code'),
-    ({ object }) => `The ${nounOf(object.kind)} decides what runs, where, or with which rights.`,
+    ({ object }) => `The ${nounOf(object.kind)} controls what runs, where, or with which permissions.`,
   ],
   [
     'access-changed',
     'high',
     (item) => verdictsOf(item).includes('access'),
-    'The change decides who has access, or to what.',
+    'The change affects who has access, or to what.',
   ],
   [
     'secrets-shown',
     'high',
     (item) => verdictsOf(item).includes('secrets'),
-    'The output of later jobs may show secrets.',
+    'The output of later jobs may reveal secrets.',
   ],
   [
     'unrated-field',
     'high',
     (item) => verdictsOf(item).includes(null),
-    'A field was changed whose effect this version of tokenctl does not know.',
+    'A field was changed, and this version of tokenctl does not know its effect.',
   ],
   [
     'unrecorded-change',
     'high',
     (item) => touched(item, UNRECORDED_FIELDS),
-    'The actor changed it last, and no entry says what was changed: entries are missing.',
+    'The actor changed it last, but no entry says what was changed: entries are missing.',
   ],
   [
     'linked',
     'medium',
     ({ group, act }) => group === 'code_later' && act === 'linked',
-    'It decides what later jobs use, or who is notified.',
+    'It affects what later jobs use, or who is notified.',
   ],
-  ['ran', 'high', ({ act }) => act === 'launched', 'Code ran on hosts, with the credentials of the job.'],
+  ['ran', 'high', ({ act }) => act === 'launched', "Code ran on hosts with the job's credentials."],
   [
     'records-deleted',
     'critical',
@@ -214,9 +224,9 @@ const RULES: readonly RiskRule[] = [
     'deleted',
     'medium',
     ({ act, object }) => act === 'deleted' && object.kind !== 'o_auth2_access_token',
-    'The actor deleted it: restore it from a backup.',
+    'The actor deleted it. Restore it from a backup.',
   ],
-  ['removed', 'low', ({ act }) => act === 'removed', 'The actor took it away: a user may need it.'],
+  ['removed', 'low', ({ act }) => act === 'removed', 'The actor removed it. A user may need it.'],
 ];
 
 /** What the rules find in an item, the most severe first. */
@@ -233,6 +243,7 @@ export function findingsOn(item: Judged, now: Readonly<Record<string, unknown>> 
 function rulesOfNow(item: Judged, now: Readonly<Record<string, unknown>>): readonly RiskRule[] {
   const isSuperuserSince =
     made('user')(item) && after(item, 'is_superuser') !== true && now['is_superuser'] === true;
-  const message = 'The user is a superuser now, as the controller has it. No entry of the actor made it one.';
+  const message =
+    'The user is now a superuser, according to the controller. No entry of the actor made the user a superuser.';
   return isSuperuserSince ? [['superuser-now', 'critical', () => true, message]] : [];
 }

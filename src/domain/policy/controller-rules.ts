@@ -19,7 +19,7 @@ export const applicationImplicit: ApplicationRule = {
   help: {
     finds: 'An application that uses the implicit grant.',
     matters:
-      'Tokens are returned in a URL, which leaks through browser history and referrers and can be injected.',
+      'Tokens are returned in a URL, which is leaked through the browser history and referrers and can be injected.',
     remedy: 'Register it again with the authorization code grant and PKCE.',
     reference: 'RFC 9700, section 2.1.2: clients SHOULD NOT use the implicit grant',
   },
@@ -38,13 +38,13 @@ export const applicationPublicWithoutPkce: ApplicationRule = {
     finds:
       'A public application that uses the authorization code grant, on a controller that does not require PKCE.',
     matters: 'It has no client secret: an intercepted code is enough to obtain tokens.',
-    remedy: 'Make sure that the program sends a code challenge (S256), then add an exception.',
+    remedy: 'Make sure that the program sends a code challenge (S256), and then add an exception.',
     reference: 'RFC 9700, section 2.1.1: public clients MUST use PKCE',
   },
   prepare: () => ({
     violates: ({ clientType, grantType }) => clientType === 'public' && grantType === 'authorization-code',
     message: () =>
-      'It is a public client that uses authorization codes, and this controller does not require PKCE.',
+      'It is a public client that uses authorization codes, but this controller does not require PKCE.',
   }),
 };
 
@@ -55,7 +55,7 @@ export const applicationSecretOlderThan: ApplicationRule<WithDays> = {
   needs: ['applications'],
   help: {
     finds: 'A confidential application whose secret is older than the given number of days.',
-    matters: 'Everyone who ever configured the program knows it, and a controller cannot rotate it.',
+    matters: 'Everyone who has ever configured the program knows it, and a controller cannot rotate it.',
     remedy: 'Register a new application, switch the program to it, and delete the old one with its tokens.',
     reference: 'NIST SP 800-53 IA-5: authenticators are changed periodically',
     parameters: { days: 'The maximum age of a secret.' },
@@ -96,13 +96,13 @@ export const externalTokensAllowed: SettingsRule = {
   help: {
     finds: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS is true.',
     matters:
-      'Users of an identity provider can create tokens that still work after the provider locks them out.',
+      'Users from an identity provider can create tokens that still work after the provider locks them out.',
     remedy: 'Run tokenctl settings external-tokens deny --revoke-existing.',
     reference: 'OWASP Non-Human Identities Top 10, NHI1: improper offboarding',
   },
   prepare: () => ({
     violates: (settings) => settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS === true,
-    message: () => 'Users of an identity provider can create tokens, which the provider cannot revoke.',
+    message: () => 'Users from an identity provider can create tokens, which the provider cannot revoke.',
   }),
 };
 
@@ -139,7 +139,7 @@ export const sessionAgeLong: SettingsRule<WithHours> = {
   defaults: { enabled: true, severity: 'low', hours: 12, exceptions: [] },
   needs: ['settings'],
   help: {
-    finds: 'SESSION_COOKIE_AGE is more than the given number of hours. The default is half an hour.',
+    finds: 'SESSION_COOKIE_AGE exceeds the given number of hours. The default is half an hour.',
     matters: 'An unattended browser or a stolen cookie works for that long.',
     remedy: 'Lower SESSION_COOKIE_AGE, and end existing sessions with tokenctl sessions expire.',
     reference: 'NIST SP 800-53 AC-12: session termination',
@@ -162,7 +162,7 @@ export const sessionsUnlimited: SettingsRule = {
     finds:
       'SESSIONS_PER_USER, or MAX_EXTRA_SESSIONS_PER_USER of a gateway, is -1 (no limit), which is the default.',
     matters: 'An attacker with a stolen password can stay logged in without the owner noticing.',
-    remedy: 'Set it to a small number. A login above the limit ends the oldest session.',
+    remedy: 'Set it to a small number. A login that exceeds the limit ends the oldest session.',
     reference: 'NIST SP 800-53 AC-10: concurrent session control',
   },
   prepare: () => ({
@@ -177,9 +177,10 @@ export const tokensInClear: AggregateRule = {
   defaults: { enabled: true, severity: 'critical', exceptions: [] },
   needs: ['token_storage'],
   help: {
-    finds: 'A platform gateway that stores working tokens in clear, as the first releases of 2.5 do.',
-    matters: 'Everyone who can read the database or a backup of it can use the tokens.',
-    remedy: 'Upgrade the gateway, which hashes the stored tokens, then revoke tokens that backups contain.',
+    finds: 'A platform gateway that stores working tokens in clear text, as the first 2.5 releases do.',
+    matters: 'Everyone who can read the database or its backups can use the tokens.',
+    remedy:
+      'Upgrade the gateway so that it hashes stored tokens, and then revoke tokens that backups contain.',
     reference: 'RFC 6819, section 5.1.4.1.3: credentials are stored as hashes',
   },
   prepare: ({ facts }) => ({
@@ -189,7 +190,7 @@ export const tokensInClear: AggregateRule = {
         ? [
             {
               subject: { kind: 'setting', setting: 'token storage' },
-              message: 'The gateway stores working tokens in clear.',
+              message: 'The gateway stores working tokens in clear text.',
             },
           ]
         : [],

@@ -28,7 +28,7 @@ export const neverExpires: TokenRule = {
     matters:
       'A leaked copy works forever. By default, controllers issue every token with a lifetime of a thousand years.',
     remedy:
-      'Set a lifetime with tokenctl settings token-lifetime, have the owners replace these tokens, and give the rest an end with tokenctl tokens sunset, or revoke them with tokenctl tokens revoke --finding never-expires.',
+      'Set a lifetime with tokenctl settings token-lifetime, have the owners replace these tokens, and set an end date for the rest with tokenctl tokens sunset, or revoke them with tokenctl tokens revoke --finding never-expires.',
     reference: 'RFC 6750, section 5.3: issue short-lived bearer tokens',
   },
   prepare: ({ facts }) =>
@@ -68,8 +68,8 @@ export const lifetimeOver: TokenRule<WithDays> = {
   defaults: { enabled: true, severity: 'medium', days: 366, exceptions: [] },
   help: {
     finds: 'An access token whose lifetime exceeds the given number of days.',
-    matters: 'The longer a token lives, the longer a leaked copy of it works.',
-    remedy: 'Have the owner replace it with one of a shorter lifetime, then revoke it.',
+    matters: 'The longer a token lives, the longer a leaked copy works.',
+    remedy: 'Have the owner replace it with a token with a shorter lifetime, and then revoke it.',
     reference: 'RFC 6750, section 5.3: issue short-lived bearer tokens',
     parameters: { days: 'The maximum lifetime.' },
   },
@@ -94,8 +94,8 @@ export const leaseOverdue: TokenRule = {
   help: {
     finds: 'An access token that is past the end of its lease.',
     matters:
-      'It was to be revoked by then, by tokenctl exec or the job lease-end, and the controller accepts it until its own expiry.',
-    remedy: 'Run tokenctl tokens leases --due, and the job lease-end on a schedule.',
+      'tokenctl exec or the job lease-end should have revoked it by then. The controller accepts it until its own expiry.',
+    remedy: 'Run tokenctl tokens leases --due, and schedule the job lease-end.',
     reference: 'RFC 6750, section 5.3: issue short-lived bearer tokens',
   },
   prepare({ facts }) {
@@ -106,7 +106,7 @@ export const leaseOverdue: TokenRule = {
       violates: (token) => leaseOf(token, facts)?.isOverdue === true,
       message(token) {
         const lease = leaseOf(token, facts);
-        return `Its lease ${lease?.id ?? ''} was to end it at ${lease?.until ?? ''}.`;
+        return `Its lease ${lease?.id ?? ''} should have ended it at ${lease?.until ?? ''}.`;
       },
     };
   },
@@ -157,7 +157,7 @@ export const refreshOutlivesAccess: TokenRule = {
   help: {
     finds: 'An access token whose refresh token is valid now and outlives it.',
     matters:
-      'Access continues after the access token expires. Off by default: with access tokens that live for minutes, this is how OAuth is designed to work.',
+      'Access continues after the access token expires. Off by default: with access tokens that live for minutes, this is how OAuth is meant to work.',
     remedy: 'Lower REFRESH_TOKEN_EXPIRE_SECONDS, or revoke these tokens together with their refresh tokens.',
     reference: 'RFC 9700, section 4.14: refresh token protection',
   },
@@ -182,7 +182,7 @@ export const refreshOrphaned: RefreshTokenRule = {
   help: {
     finds: 'A refresh token that is not revoked, but whose access token was deleted.',
     matters:
-      "Controller 24.6.1 and the platform gateway refuse it, so the severity is low there. Of an unknown version it is assumed that it can obtain tokens: high. The controller's REST API does not list it, and its cleanup never removes it.",
+      "Controller 24.6.1 and the platform gateway reject it, so the severity is low there. On an unknown version, it is assumed to be able to obtain tokens, so the severity is high. The controller's REST API does not list it, and its cleanup never removes it.",
     remedy:
       'List them with tokenctl refresh-tokens list --state orphaned, and delete them with tokenctl tokens cleanup.',
     reference: 'RFC 7009, section 2.1: revoking a token ends the grant that it belongs to',
@@ -192,7 +192,7 @@ export const refreshOrphaned: RefreshTokenRule = {
     message: ({ created }) =>
       `It was created ${daysText(daysBetween(created, facts.now))} ago, and its access token was deleted. ${
         facts.orphanUse === 'refused'
-          ? 'This version refuses it.'
+          ? 'This version rejects it.'
           : 'Assumed to be usable: the behavior of this version is not known.'
       }`,
   }),
@@ -203,13 +203,13 @@ export const expiryCliff: AggregateRule<WithShare> = {
   appliesTo: 'aggregates',
   defaults: { enabled: true, severity: 'low', tokens: 20, percent: 10, exceptions: [] },
   help: {
-    finds: 'A day (UTC) on which at least the given number and the given share of access tokens expire.',
+    finds: 'A day (UTC) on which at least the given number and percentage of access tokens expire.',
     matters: 'Everything that uses these tokens stops on the same day.',
     remedy: 'Replace some of them earlier, and notify their owners with tokenctl tokens notices.',
     reference: 'NIST SP 800-57 part 1, section 5.3: cryptoperiods are planned',
     parameters: {
       tokens: 'The minimum number of tokens that expire on one day.',
-      percent: 'Their minimum share of all tokens that have not expired.',
+      percent: 'Their minimum percentage of all unexpired tokens.',
     },
   },
   prepare({ setting: { tokens: atLeast, percent }, facts }) {

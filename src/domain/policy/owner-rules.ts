@@ -64,7 +64,7 @@ export const ownerExternal: TokenRule = {
     finds:
       'An access token of a user from an identity provider, while ALLOW_OAUTH2_FOR_EXTERNAL_USERS forbids such tokens.',
     matters:
-      'It was created before the setting was turned off, and still works after the identity provider locks the user out. Turning the setting off does not revoke existing tokens.',
+      'It was created before the setting was turned off, and still works after the identity provider locks the user out. Turning off the setting does not revoke existing tokens.',
     remedy:
       'Run tokenctl settings external-tokens deny --revoke-existing, or tokenctl tokens revoke --finding owner-external.',
     reference: 'OWASP Non-Human Identities Top 10, NHI1: improper offboarding',
@@ -74,7 +74,7 @@ export const ownerExternal: TokenRule = {
     return checkOfOwner(
       ({ user }) => forbidden && user !== null && facts.externalUsers.has(user.id),
       ({ user }) =>
-        `Its owner ${user?.username ?? ''} signs in through ${facts.externalUsers.get(user?.id ?? 0) ?? 'an identity provider'}, which cannot revoke this token.`,
+        `Its owner ${user?.username ?? ''} logs in through ${facts.externalUsers.get(user?.id ?? 0) ?? 'an identity provider'}, which cannot revoke this token.`,
     );
   },
 };
@@ -85,9 +85,9 @@ export const ownerLeft: TokenRule = {
   defaults: { enabled: false, severity: 'critical', exceptions: [] },
   needs: ['directories'],
   help: {
-    finds: 'An access token of a user who had left by the last answer of a directory.',
+    finds: "An access token of a user who had left according to a directory's last response.",
     matters:
-      'The controller does not ask the directory again: the token works until it expires or is revoked.',
+      'The controller does not ask the directory again, so the token works until it expires or is revoked.',
     remedy: 'Run tokenctl users offboard --gone DIRECTORY.',
     reference: 'OWASP Non-Human Identities Top 10, NHI1: improper offboarding',
   },
@@ -96,7 +96,7 @@ export const ownerLeft: TokenRule = {
       ({ user }) => user !== null && facts.left?.has(user.id) === true,
       ({ user }) => {
         const { directory = '', at } = facts.left?.get(user?.id ?? 0) ?? {};
-        return `Its owner ${user?.username ?? ''} had left by the directory ${directory} at ${at?.toISOString() ?? ''}.`;
+        return `Its owner ${user?.username ?? ''} had left according to the directory ${directory} at ${at?.toISOString() ?? ''}.`;
       },
     ),
 };
@@ -108,13 +108,12 @@ export const providerNotAsked: TokenRule<WithDays> = {
   needs: ['directories'],
   help: {
     finds:
-      'An access token of a user from an identity provider whom no directory was asked about within the given number of days.',
+      'An access token of a user from an identity provider, if no directory was asked about the user within the given number of days.',
     matters:
-      'Whether its owner is still there is not known: the controller asks the provider at a login only.',
-    remedy:
-      'Ask the directory of the provider: tokenctl users offboard --gone DIRECTORY, or the job offboarding.',
+      'It is not known whether its owner is still there, because the controller only asks the provider at login.',
+    remedy: "Ask the provider's directory: tokenctl users offboard --gone DIRECTORY, or the job offboarding.",
     reference: 'NIST SP 800-53 AC-2(3): disable accounts when they no longer belong to a user',
-    parameters: { days: 'How many days ago a directory may have answered.' },
+    parameters: { days: "The maximum age of a directory's response, in days." },
   },
   prepare({ setting: { days }, facts }) {
     const since = facts.now.getTime() - days * DAY;
@@ -142,7 +141,7 @@ export const personalTokenOfServiceAccount: TokenRule<WithUsers> = {
   help: {
     finds: 'A personal access token of a service account.',
     matters:
-      'It is not tied to an application: the program that uses it is unknown, and the token cannot be revoked with that program.',
+      'It is not tied to an application, so the program that uses it is unknown, and the token cannot be revoked with that program.',
     remedy: 'Register the program as an application, and issue its tokens through that application.',
     reference: 'RFC 6749, section 2: client registration',
     parameters: { users: 'The service accounts: names, or patterns such as ci-*.' },
@@ -152,7 +151,7 @@ export const personalTokenOfServiceAccount: TokenRule<WithUsers> = {
     return checkOfOwner(
       ({ application, user }) => application === null && user !== null && isServiceAccount(user.username),
       ({ user }) =>
-        `It is a personal access token of the service account ${user?.username ?? ''}: the program that uses it is unknown.`,
+        `It is a personal access token of the service account ${user?.username ?? ''}, so the program that uses it is unknown.`,
     );
   },
 };
@@ -177,7 +176,7 @@ export const applicationTokenOfPerson: TokenRule<WithUsers> = {
   help: {
     finds: "An application's access token whose owner is not a service account.",
     matters:
-      'The program acts as that person, with all their permissions, until they leave. Off by default: applications that people sign in to work this way.',
+      'The program acts as that person, with all of their permissions, until they leave. Off by default: applications that people sign in to work this way.',
     remedy: 'Create a service account for the program, and issue its tokens to that account.',
     reference: 'OWASP Non-Human Identities Top 10, NHI10: human use of non-human identities',
     parameters: { users: 'The service accounts: names, or patterns such as ci-*.' },

@@ -26,7 +26,7 @@ export const neverUsedRule: TokenRule<WithDays> = {
   needs: ['never_used_tokens'],
   help: {
     finds: 'An access token that was never used and is older than the given number of days.',
-    matters: 'It is not needed, and it works. Its value may be stored in a forgotten file.',
+    matters: 'It works, but is not needed. Its value may be stored in a forgotten file.',
     remedy: 'Run tokenctl tokens revoke --finding never-used.',
     reference: 'NIST SP 800-53 AC-2(3): disable what is inactive',
     parameters: { days: 'The maximum age of an unused token.' },
@@ -55,7 +55,7 @@ export const unusedFor: TokenRule<WithDays> = {
   needs: ['unused_tokens'],
   help: {
     finds: 'An access token that was used before, but not within the given number of days.',
-    matters: 'It is probably not needed any more, and its misuse would go unnoticed.',
+    matters: 'It is probably no longer needed, and its misuse would go unnoticed.',
     remedy: 'Run tokenctl tokens revoke --finding unused-for.',
     reference: 'NIST SP 800-53 AC-2(3): disable what is inactive',
     parameters: { days: 'The maximum number of days without use.' },
@@ -87,9 +87,9 @@ export const writeScope: TokenRule = {
   help: {
     finds: 'An access token whose scope includes write.',
     matters:
-      'It can change everything that its owner can change. A token has this scope unless another one is requested.',
+      'It can change everything that its owner can change. Tokens get this scope unless another one is requested.',
     remedy:
-      'Replace it with a token with scope read where that is enough. The rule write-unneeded finds likely candidates.',
+      'Replace it with a token with scope read where that is sufficient. The rule write-unneeded finds likely candidates.',
     reference: 'RFC 9700, section 2.3: access token privilege restriction',
   },
   prepare: ({ facts }) =>
@@ -110,12 +110,12 @@ export const writeUnneeded: TokenRule<WithDays> = {
   help: {
     finds:
       'An access token with scope write that is in use, although its owner has changed nothing within the given number of days, according to the activity stream.',
-    matters: 'It is only used to read. A stolen copy could change things as well.',
+    matters: 'It is only used to read. A stolen copy could also make changes.',
     remedy:
       'Replace it with a token with scope read. Off by default: it requests the activity of every owner.',
     reference:
       'RFC 9700, section 2.3: access token privilege restriction; NIST SP 800-53 AC-6: least privilege',
-    parameters: { days: 'The number of days without a change by the owner. Younger tokens are not checked.' },
+    parameters: { days: 'The number of days without a change by the owner. Newer tokens are not checked.' },
   },
   prepare({ setting: { days }, facts }) {
     const since = facts.now.getTime() - days * DAY;
@@ -200,7 +200,7 @@ export const tooManyPerUser: AggregateRule<WithTokens> = {
   defaults: { enabled: true, severity: 'low', tokens: 20, exceptions: [] },
   help: {
     finds: 'A user who owns more than the given number of unexpired access tokens.',
-    matters: 'Each token that is not revoked when it is replaced is one more that can leak.',
+    matters: 'Each token that is replaced but not revoked is one more that can leak.',
     remedy: 'List them with tokenctl tokens list --user NAME, and revoke those that are not used.',
     reference: 'OWASP Non-Human Identities Top 10, NHI9: NHI reuse',
     parameters: { tokens: 'The maximum number of tokens for each user.' },

@@ -106,6 +106,6 @@ async function ledgerVersion(queryable: Queryable): Promise<number> {
   throw new TokenctlError(
     'configuration',
     `The scheduler's ledger has version ${version}; this program supports version ${LEDGER_VERSION}`,
-    { hint: 'Use the version of tokenctl that wrote the ledger, or a newer one.' },
+    { hint: 'Use the tokenctl version that wrote the ledger, or a later one.' },
   );
 }

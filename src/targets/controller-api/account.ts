@@ -34,7 +34,7 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
   const caller = readMe((await get('me/', 'the current user')).body, dialect);
   if (caller === null) {
     throw new TokenctlError('target_misbehaved', `${api.address} does not respond like a ${dialect.name}`, {
-      hint: 'Check host, port and path of the address.',
+      hint: "Check the address's host, port and path.",
     });
   }
   const { id, username, isSuperuser } = caller;
@@ -130,7 +130,7 @@ export async function readCaller(api: Api): Promise<{
   const user = readMe(parseJson(response, api, 'the current user'), api.dialect);
   if (user !== null) return { user, date: response.headers.date, dialect: dialectOf(api, response) };
   throw new TokenctlError('target_misbehaved', `${api.address} does not return the current user`, {
-    hint: 'Run `tokenctl context check` to see what answers at this address.',
+    hint: 'Run `tokenctl context check` to see which server answers at this address.',
   });
 }
 
@@ -185,7 +185,7 @@ export async function setUserActive(api: Api, userId: number, active: boolean): 
   if ((await isUserActive(api, userId)) === active) return false;
   const path = `users/${userId}/`;
   const response = await api.send({ method: 'PATCH', path, json: { is_active: active } });
-  parseJson(response, api, `a change of user ${userId}`);
+  parseJson(response, api, `a change to user ${userId}`);
   if ((await isUserActive(api, userId)) === active) return true;
   throw new TokenctlError('unsupported', `${api.address} does not deactivate users over the REST API`, {
     hint: 'Use a database context, or delete the user in the web interface.',

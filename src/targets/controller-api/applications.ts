@@ -77,7 +77,7 @@ export async function readApplication(api: Api, applicationId: number): Promise<
   const found = details.safeParse(parseJson(response, api, what)).data;
   if (found !== undefined) return found;
   throw new TokenctlError('target_misbehaved', `${api.address} sent ${what} in an unknown format`, {
-    hint: 'Run `tokenctl context check` to see what answers at this address.',
+    hint: 'Run `tokenctl context check` to see which server answers at this address.',
   });
 }
 

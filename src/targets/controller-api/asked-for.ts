@@ -22,9 +22,9 @@ export function onlyAskedFor<Item extends { readonly id: number }>(list: {
       if (isAskedFor(item)) continue;
       throw new TokenctlError(
         'target_misbehaved',
-        `${from.address} sent ${what} with entries that were not asked for: it ignores filters`,
+        `${from.address} sent ${what} with entries that were not requested: it ignores filters`,
         {
-          hint: 'Check what is between this machine and the controller: it may drop the query of requests.',
+          hint: 'Check what is between this machine and the controller. It may remove the query from requests.',
           details: { id: item.id },
         },
       );

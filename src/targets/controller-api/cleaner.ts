@@ -57,7 +57,7 @@ async function apply(act: CleaningAct, means: Means): Promise<'done' | 'unchange
     case 'enable':
       return await send(
         { method: 'PATCH', path: act.path, json: { [act.field]: act.act === 'enable' } },
-        'to switch an object',
+        'to turn an object on or off',
       );
     case 'assign':
       return await send({ method: 'POST', path: act.path, json: assignmentBody(act) }, 'to restore a role');
@@ -101,7 +101,7 @@ async function defaultsOf(
   const found = await defaults(category);
   const unknown = fields.find(({ field }) => !found.has(field));
   if (unknown !== undefined) {
-    throw refusedAct(`the controller does not state the default of ${unknown.field}`, 'by_hand');
+    throw refusedAct(`the controller does not report the default of ${unknown.field}`, 'by_hand');
   }
   return Object.fromEntries(fields.map(({ field }) => [field, found.get(field)]));
 }
@@ -121,7 +121,7 @@ function outcomeOf(
   const refused = `${api.answeredBy()} refused ${what}`;
   if (status === 409) throw refusedAct(`${refused}: it is in use`, 'in_use');
   if (status === 400 && TAKEN.test(String(response.body))) {
-    throw refusedAct(`${refused}: another object has the name`, 'name_taken');
+    throw refusedAct(`${refused}: another object already has the name`, 'name_taken');
   }
   if (status === 400) {
     const fields = Object.keys(request.json ?? {}).filter((field) => response.body.includes(`"${field}"`));

@@ -291,12 +291,12 @@ function parseAddress(address: string): ControllerUrl {
   const url = URL.canParse(address) ? new URL(address) : null;
   if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
     throw new TokenctlError('configuration', "The controller's address is not an http or https URL", {
-      hint: 'Write it like https://controller.example.org.',
+      hint: 'Use an address such as https://controller.example.org.',
     });
   }
   if (url.username !== '' || url.password !== '') {
     throw new TokenctlError('configuration', `The address of ${url.host} contains credentials`, {
-      hint: 'Remove them from the address, which is shown and recorded.',
+      hint: 'Remove them, because the address is shown and recorded.',
     });
   }
   return {
@@ -319,7 +319,7 @@ export function authorizationHeader(credential: Credential): string {
     const token = credential.token.reveal();
     if (!isBearerToken(token)) {
       throw new TokenctlError('configuration', 'The configured token contains invalid characters', {
-        hint: 'Check the source of the token for a line feed or quotes.',
+        hint: 'Check whether the token contains a line feed or quotes.',
       });
     }
     return `Bearer ${token}`;
@@ -341,7 +341,7 @@ function readCaFile(path: string): string {
     return readFileSync(path, 'utf8');
   } catch (cause) {
     throw new TokenctlError('configuration', `Cannot read the CA file ${path}`, {
-      hint: 'Give the path of a PEM file.',
+      hint: 'Specify the path of a PEM file.',
       cause,
     });
   }

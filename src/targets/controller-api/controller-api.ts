@@ -256,7 +256,7 @@ async function recognizeApi(connection: Connection, component?: Component): Prom
     throw new TokenctlError(
       'target_misbehaved',
       `${connection.address} does not respond like a controller or gateway`,
-      { hint: 'Check host, port and path of the address.' },
+      { hint: "Check the address's host, port and path." },
     );
   }
   if (component === 'gateway') throw missingComponentError(connection, component);
@@ -301,7 +301,7 @@ function missingComponentError({ address }: Connection, component: Component): T
     hint:
       component === 'gateway'
         ? 'Check the address, or do not select the gateway.'
-        : 'The platform gateway there lists no controller: only the gateway has tokens.',
+        : 'The platform gateway lists no controller there, so only the gateway has tokens.',
   });
 }
 

@@ -69,7 +69,7 @@ export async function readUsersOfGroup(
         const path = `roles/${role}/users/`;
         const listing = {
           path,
-          what: `the users of role ${role}`,
+          what: `the users with role ${role}`,
           read: (body: unknown) => user.safeParse(body).data ?? null,
         };
         for await (const holder of listItems(api, [[]], listing)) found.set(holder.id, holder.username);
@@ -112,7 +112,7 @@ async function assigned(api: Api, { kind, id: about }: Pick<Group, 'kind' | 'id'
 function notTold(api: Api, kind: GroupKind, error: unknown): unknown {
   const isAbsent = error instanceof TokenctlError && ['not_found', 'unsupported'].includes(error.code);
   if (!isAbsent) return error;
-  return new TokenctlError('unsupported', `${api.address} does not tell who belongs to which ${kind}`, {
+  return new TokenctlError('unsupported', `${api.address} does not show who belongs to which ${kind}`, {
     hint: 'Select by other criteria, or use a database context.',
     cause: error,
   });

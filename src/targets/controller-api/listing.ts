@@ -127,7 +127,7 @@ async function requireNoMore<Item extends { readonly id: number }>(
     'target_misbehaved',
     `${api.address} announced ${numberText(announced)} items for ${listing.what} and listed ${numberText(items)}`,
     {
-      hint: 'Try again. If it happens again, check what is between this machine and the controller: it cuts lists short.',
+      hint: 'Try again. If this happens again, check what is between this machine and the controller. It truncates lists.',
       details: { announced, listed: items },
     },
   );
@@ -206,7 +206,7 @@ async function readEnd<Item extends { readonly id: number }>(
     throw new TokenctlError(
       'target_misbehaved',
       `${api.address} announced ${numberText(count)} items for ${what}; the maximum is ${numberText(MAX_ITEMS)}`,
-      { hint: 'Select fewer, for example by user or by age.' },
+      { hint: 'Narrow the selection, for example by user or by age.' },
     );
   }
   return { last, count, pageSize };
@@ -226,10 +226,10 @@ function requireAnnounced(
   if (items <= maxItems && pages <= maxPages) return;
   const tooMany =
     items > maxItems
-      ? `more than the ${numberText(end.count)} items it announced for ${what}`
-      : `more pages than the ${numberText(end.count)} items need that it announced for ${what}`;
-  throw new TokenctlError('target_misbehaved', `${address} sent ${tooMany}; gave up at page ${pages}`, {
-    hint: 'Run `tokenctl context check` to see what answers at this address.',
+      ? `more than the ${numberText(end.count)} items that it announced for ${what}`
+      : `more pages than the ${numberText(end.count)} items that it announced for ${what} require`;
+  throw new TokenctlError('target_misbehaved', `${address} sent ${tooMany}; stopped at page ${pages}`, {
+    hint: 'Run `tokenctl context check` to see which server answers at this address.',
     details: { page: pages, announced: end.count },
   });
 }
@@ -260,7 +260,7 @@ function unexpectedShapeError({ address }: Responder, what: string): TokenctlErr
   return new TokenctlError(
     'target_misbehaved',
     `${address} sent ${what} in a format that no controller or gateway uses`,
-    { hint: 'Run `tokenctl context check` to see what answers at this address.' },
+    { hint: 'Run `tokenctl context check` to see which server answers at this address.' },
   );
 }
 

@@ -92,7 +92,7 @@ export function networkError(cause: unknown, origin: string, proxy: string | nul
     const what =
       cause instanceof OversizedResponse
         ? 'a response that is too large for a controller'
-        : 'interim responses only, and no response';
+        : 'only interim responses and no final response';
     return new TokenctlError('target_misbehaved', `${origin} sent ${what}`, {
       hint: 'Check which server answers at this address.',
     });
@@ -148,24 +148,24 @@ const EXPLANATIONS: readonly (readonly [codes: RegExp, ...Explanation])[] = [
   [
     /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?)$/,
     'The certificate of {host} is not signed by a trusted authority',
-    'Give the PEM file of its certificate authority: `caFile` of the context, or --ca-file of `tokenctl login` and `tokenctl context add`.',
+    'Specify the CA certificate as a PEM file: `caFile` of the context, or --ca-file of `tokenctl login` and `tokenctl context add`.',
   ],
   [
     /^ERR_TLS_CERT_ALTNAME_INVALID$/,
     'The certificate of {host} is for another host name',
-    'Use the host name of the certificate.',
+    'Use the host name in the certificate.',
   ],
   [/^CERT_HAS_EXPIRED$/, 'The certificate of {host} has expired', 'Renew it.'],
   [/^CERT_NOT_YET_VALID$/, 'The certificate of {host} is not valid yet', "Check this machine's clock."],
   [
     /^(HPE_|HTTPParserError)/,
     '{host} does not speak HTTP on this port',
-    'Check the port, and whether the address should begin with https.',
+    'Check the port, and whether the address should start with https.',
   ],
   [
     /^(EPROTO|ERR_SSL_|ERR_TLS_|CERT_)/,
     'The TLS connection to {host} failed ({code})',
-    'Check the port, and whether the address should begin with http.',
+    'Check the port, and whether the address should start with http.',
   ],
   [/^/, '{host} could not be reached ({code})', 'Check the address.'],
 ];

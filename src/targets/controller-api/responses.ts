@@ -24,7 +24,7 @@ export function parseJson(response: HttpResponse, from: Responder, what: string)
     return JSON.parse(response.body.toString('utf8'));
   } catch (cause) {
     throw new TokenctlError('target_misbehaved', `${from.answeredBy()} sent invalid JSON for ${what}`, {
-      hint: 'Check the log of the server, and try again.',
+      hint: "Check the server's log, and try again.",
       cause,
     });
   }
@@ -38,7 +38,7 @@ export function responseError(response: HttpResponse, from: Responder, what: str
   if (isUnauthenticated(response)) return credentialsError(from);
   if (status === 403) {
     return new TokenctlError('permission_refused', `${answerer} does not allow this account ${what}`, {
-      hint: 'Use an account with the necessary rights, and for changes a token with the scope write.',
+      hint: 'Use an account with the required permissions, and for changes a token with scope write.',
     });
   }
   if (status === 404 && !isJson(response)) return notAControllerError(from, what);
@@ -60,7 +60,7 @@ export function responseError(response: HttpResponse, from: Responder, what: str
     );
   }
   return new TokenctlError('target_misbehaved', `${answerer} failed to return ${what} (HTTP ${status})`, {
-    hint: 'Check the log of the server.',
+    hint: "Check the server's log.",
     details: { status },
   });
 }
@@ -75,7 +75,7 @@ export function isUnauthenticated({ status, body }: HttpResponse): boolean {
 
 /** The vendor's documentation of 2.7, "Mandatory platform gateway authentication"; nothing in the answer tells this from a wrong one. */
 const SINCE_2_7 =
-  "By the platform's documentation, its controllers from 2.7 on refuse all but the gateway: use the gateway's address there, and a token of it.";
+  "According to the platform's documentation, controllers from version 2.7 on accept requests only from the gateway. Use the gateway's address and one of its tokens.";
 
 function credentialsError(from: Responder): TokenctlError {
   const { credential } = from;
@@ -112,7 +112,7 @@ function redirectError({ headers }: HttpResponse, from: Responder): TokenctlErro
 export function notAControllerError(from: Responder, what: string): TokenctlError {
   return new TokenctlError(
     'target_misbehaved',
-    `${from.answeredBy()} answers neither as a controller nor as a gateway: it returned a page instead of ${what}`,
-    { hint: 'Check host, port and path of the address. A proxy or a login page may be in front of it.' },
+    `${from.answeredBy()} does not respond like a controller or a gateway: it returned a web page instead of ${what}`,
+    { hint: "Check the address's host, port and path. A proxy or a login page may be in front of it." },
   );
 }

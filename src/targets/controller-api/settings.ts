@@ -28,7 +28,7 @@ export async function writeSettings(
       `${api.answeredBy()} rejected the value of ${Object.keys(change).join(', ')}`,
     );
   }
-  return settingsIn(parseJson(response, api, 'a change of its authentication settings'), api);
+  return settingsIn(parseJson(response, api, 'a change to its authentication settings'), api);
 }
 
 /** The settings that the target has, in its own names. */
@@ -43,6 +43,6 @@ function settingsIn(body: unknown, { address, dialect }: Api): AuthenticationSet
   throw new TokenctlError(
     'target_misbehaved',
     `${address} sent authentication settings that do not match a ${dialect.name}'s`,
-    { hint: 'Run `tokenctl context check` to see what answers at this address.' },
+    { hint: 'Run `tokenctl context check` to see which server answers at this address.' },
   );
 }

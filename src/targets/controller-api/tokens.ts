@@ -263,8 +263,8 @@ async function deleteToken(api: Api, tokenId: number): Promise<Outcome> {
 
 function failureReason(response: HttpResponse, api: Api): string {
   if (response.status === 403 && api.answeredBy() === api.address)
-    return 'this account, or the scope of this token, may not revoke it';
-  if (response.status === 409) return 'the target says that it is in use';
+    return 'this account, or the scope of this token, does not allow revoking it';
+  if (response.status === 409) return 'the target reports it as in use';
   return responseError(response, api, 'the revocation').message;
 }
 

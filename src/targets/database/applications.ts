@@ -259,11 +259,9 @@ function requireKey(stored: string, { signing, encryption }: Keys): void {
     token.length > HEADER_LENGTH + IV_LENGTH + SIGNATURE_LENGTH &&
     timingSafeEqual(signature, token.subarray(-SIGNATURE_LENGTH));
   if (!isRight) {
-    throw new TokenctlError(
-      'configuration',
-      'The SECRET_KEY is not the one that this controller encrypts with',
-      { hint: 'Nothing was changed. Check the file of --secret-key.' },
-    );
+    throw new TokenctlError('configuration', 'This controller encrypts with a different SECRET_KEY', {
+      hint: 'Nothing was changed. Check the --secret-key file.',
+    });
   }
   const iv = signed.subarray(HEADER_LENGTH, HEADER_LENGTH + IV_LENGTH);
   const decipher = createDecipheriv('aes-256-cbc', encryption, iv);

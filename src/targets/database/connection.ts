@@ -114,7 +114,7 @@ export class Connection {
       translated.code,
       tables.length === 0
         ? translated.message
-        : `This role lacks rights on ${firstTables(tables)} in ${this.address}`,
+        : `This role lacks permissions on ${firstTables(tables)} in ${this.address}`,
       {
         hint:
           grants.length === 0 || grants.length > MAX_NAMED
@@ -158,7 +158,7 @@ export async function answerOf<T>(answer: Promise<T>, signal: AbortSignal | unde
     await interrupted.promise;
     await sleep(GRACE_MS, undefined, { signal: answered.signal });
     throw new TokenctlError('target_unreachable', 'Interrupted before the database answered', {
-      hint: 'Run the command again: it reads what is left.',
+      hint: 'Run the command again to process what remains.',
     });
   };
   try {
@@ -214,7 +214,7 @@ interface StateDescription {
 
 function describeState(state: string, address: string): StateDescription {
   if (state === '42501') {
-    return { message: `This role lacks the necessary rights in ${address}`, code: 'permission_refused' };
+    return { message: `This role lacks the required permissions in ${address}`, code: 'permission_refused' };
   }
   if (state === '25006') {
     return {
@@ -241,13 +241,13 @@ function describeState(state: string, address: string): StateDescription {
     return {
       message: `A constraint in ${address} rejects the change`,
       code: 'target_misbehaved',
-      hint: "Look for foreign keys on these rows that are not part of a controller's schema.",
+      hint: "Look for foreign keys on these rows that are not part of the controller's schema.",
     };
   }
   return {
     message: `${address} rejected a statement (SQLSTATE ${state})`,
     code: 'target_misbehaved',
-    hint: 'Check the log of the database server.',
+    hint: "Check the database server's log.",
   };
 }
 

@@ -34,7 +34,7 @@ export async function createPersonalToken(
   const { scope, description, user } = request;
   if (user === undefined) {
     throw new TokenctlError('unsupported', 'A database role cannot own a token', {
-      hint: 'Give the owner of the token with --user.',
+      hint: "Specify the token's owner with --user.",
     });
   }
   const { layout } = connection;

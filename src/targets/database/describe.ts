@@ -132,7 +132,7 @@ function visibilityOf(
   const isReadable = mayRead(missing, users, applications, accessTokens);
   if (isReadable && filtered.length === 0 && standby === null) return { kind: 'all' };
   const reasons = [
-    ...(isReadable ? [] : ['its rights allow it to read']),
+    ...(isReadable ? [] : ['its permissions allow it to read']),
     ...(isReadable && filtered.length > 0
       ? [`row-level security shows to this role (policies on ${filtered.join(', ')})`]
       : []),

@@ -109,7 +109,7 @@ async function requireReadable(
   if (absent.length > 0) {
     throw new TokenctlError(
       'unsupported',
-      `${connection.address} does not tell who belongs to which ${kind}: it has no table ${absent.join(', ')}`,
+      `${connection.address} does not show who belongs to which ${kind}: it has no table ${absent.join(', ')}`,
       { hint: 'Select by other criteria, or use the REST API.' },
     );
   }
@@ -130,7 +130,10 @@ async function reading<Of>(kind: GroupKind, connection: Connection, read: () => 
 function notReadable(kind: GroupKind, { address }: Connection, why: string, cause?: unknown): TokenctlError {
   return new TokenctlError(
     'permission_refused',
-    `This role may not read who is of which ${kind} in ${address}: ${why}`,
-    { hint: 'Grant it as docs/database.md says ("Reading organizations and teams").', cause },
+    `This role is not allowed to read who belongs to which ${kind} in ${address}: ${why}`,
+    {
+      hint: 'Grant the permission as described in docs/database.md ("Reading organizations and teams").',
+      cause,
+    },
   );
 }

@@ -117,7 +117,7 @@ function onlyOne([found, ...others]: readonly Schema[], address: string): Schema
   if (found === undefined) {
     throw unusable(
       `${address} is neither a controller's nor a platform gateway's database: it has none of their tables`,
-      'Check the name of the database and the search_path of the role.',
+      "Check the database name and the role's search_path.",
     );
   }
   for (const { schema, columns } of others) {
@@ -125,7 +125,7 @@ function onlyOne([found, ...others]: readonly Schema[], address: string): Schema
     if (twice === undefined) continue;
     throw unusable(
       `${address} has the table ${twice} in two schemas on the search path: ${found.schema} and ${schema}`,
-      'Name the right schema in the connection string, for example ?options=-csearch_path%3Dpublic. If you do not know the other table, find out who created it.',
+      'Specify the right schema in the connection string, for example ?options=-csearch_path%3Dpublic. If you do not know the other table, find out who created it.',
     );
   }
   return found;
@@ -150,7 +150,7 @@ function requireTables(layout: Layout, columns: Columns, address: string): void 
     const what = missing === null ? `the table ${table}` : `the column ${table}.${missing}`;
     throw unusable(
       `${address} is not a ${layout} database that this version supports: ${what} is missing`,
-      `This version supports the tables of ${KNOWN_RELEASES[layout]}. Check the search_path of the role, or use the REST API.`,
+      `This version supports the tables of ${KNOWN_RELEASES[layout]}. Check the role's search_path, or use the REST API.`,
     );
   }
 }

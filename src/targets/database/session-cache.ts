@@ -50,7 +50,7 @@ const CLUSTER_SLOTS = 16_384;
 /** The parameters of an address that are used; a gateway hands others on to its Redis library. */
 const PARAMETERS: ReadonlySet<string> = new Set(['db', 'username', 'password']);
 
-const NO_SENTINEL = 'Give the address of the Redis server itself, or of the nodes of a Redis cluster.';
+const NO_SENTINEL = 'Use the address of the Redis server itself, or of the nodes of a Redis cluster.';
 
 /** The latest date of JavaScript, for an entry that does not expire. */
 const NEVER = new Date(8.64e15);
@@ -240,7 +240,7 @@ function parseUrls(urls: Secret): readonly URL[] {
   const valid = parsed.filter((url) => url !== null && isUsable(url)) as URL[];
   if (valid.length === 0 || valid.length < texts.length) {
     throw new TokenctlError('configuration', 'Invalid address of the session cache', {
-      hint: 'Write redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], rediss://… for TLS, or unix:///PATH?db=DATABASE.',
+      hint: 'Use redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], rediss://… for TLS, or unix:///PATH?db=DATABASE.',
     });
   }
   const unknown = new Set(
@@ -251,7 +251,7 @@ function parseUrls(urls: Secret): readonly URL[] {
     'configuration',
     `Unsupported parameters in the address of the session cache: ${[...unknown].join(', ')}`,
     {
-      hint: 'Remove them. `caFile`, `certFile`, `keyFile` and `verifyHostname` of `cache` are the settings of TLS.',
+      hint: 'Remove them. Use `caFile`, `certFile`, `keyFile` and `verifyHostname` of `cache` for TLS settings.',
     },
   );
 }
@@ -365,7 +365,7 @@ async function ask<Answer>(server: Server, work: (server: Server) => Promise<Ans
   const timeout = Promise.withResolvers<never>();
   const { timeoutMs } = server;
   const timer = setTimeout(
-    () => timeout.reject(new Error(`no answer in ${timeoutMs / 1000} seconds`)),
+    () => timeout.reject(new Error(`no response in ${timeoutMs / 1000} seconds`)),
     timeoutMs,
   );
   try {
@@ -389,16 +389,16 @@ function reasonOf(error: unknown): string {
   const { message, code } = error as { message?: string; code?: string };
   const [, kind] = /^([A-Z]{3,}) /.exec(message ?? '') ?? [];
   const refused: Record<string, string> = {
-    WRONGPASS: 'it refuses the password',
+    WRONGPASS: 'it rejects the password',
     NOAUTH: 'it requires a password',
-    NOPERM: 'its user lacks a permission (SCAN, GET, PTTL and DEL are needed)',
+    NOPERM: 'its user lacks a permission (SCAN, GET, PTTL and DEL are required)',
   };
   return refused[kind ?? ''] ?? (code === undefined ? (kind ?? message ?? 'unknown error') : code);
 }
 
 function unreachable({ address }: Pick<Server, 'address'>, why: string, cause?: unknown): TokenctlError {
   return new TokenctlError('target_unreachable', `The session cache at ${address} cannot be read: ${why}`, {
-    hint: 'Check its address, password and TLS settings in `cache` of the context.',
+    hint: "Check its address, password and TLS settings in the context's `cache`.",
     ...(cause !== undefined && { cause }),
   });
 }

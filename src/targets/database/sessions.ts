@@ -81,7 +81,7 @@ export async function* endSessions(
   }
   if (left === 0) return;
   const sessions = left === 1 ? '1 session is' : `${left} sessions are`;
-  throw new TokenctlError('partly_done', `${sessions} still active: other transactions lock them`, {
+  throw new TokenctlError('partly_done', `${sessions} still active: other transactions hold locks on them`, {
     hint: 'Run the command again.',
     details: { left },
   });
@@ -201,8 +201,8 @@ async function* sessionPages(connection: Connection, selector: SessionSelector, 
     if (read > most) {
       throw new TokenctlError(
         'target_misbehaved',
-        `Sessions are created in ${address} as fast as they are read; gave up after ${read}`,
-        { hint: 'Find out what logs in so often, or select users.' },
+        `Sessions are created in ${address} as fast as they are read; stopped after ${read}`,
+        { hint: 'Find out which client logs in so often, or select users.' },
       );
     }
     yield rows;
@@ -294,7 +294,7 @@ export async function cacheProblem(connection: Connection, cache: SessionCache):
     if (error instanceof TokenctlError) return error.message;
     throw error;
   }
-  return `The cache at ${cache.addresses.join(', ')} has none of the sessions that the database has`;
+  return `The cache at ${cache.addresses.join(', ')} contains none of the sessions in the database`;
 }
 
 interface Unowned {

@@ -37,7 +37,7 @@ export function requireValid(
 ): void {
   if (WRITABLE[name].safeParse(value).success) return;
   throw new TokenctlError('unsupported', `Invalid value for ${name} in ${at.address}`, {
-    hint: `A ${at.program} rejects it too. Check the range in the description of the setting.`,
+    hint: `A ${at.program} would reject it too. Check the range in the setting's description.`,
   });
 }
 

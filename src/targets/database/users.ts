@@ -119,7 +119,7 @@ export async function* listIdentities(connection: Connection): AsyncGenerator<Us
   } catch (error) {
     throw withPage(
       error,
-      `This role may not read how identity providers know the users in ${connection.address}`,
+      `This role is not allowed to read how identity providers identify the users in ${connection.address}`,
     );
   }
 }
@@ -171,7 +171,8 @@ function isRefused(error: unknown): error is TokenctlError {
 /** The error of a query, with the page of the documentation that has the grant where that is missing. */
 function withPage(error: unknown, message: string): unknown {
   if (!isRefused(error)) return error;
-  const hint = 'Grant it as `tokenctl docs database` says ("Reading mail addresses and accounts").';
+  const hint =
+    'Grant the permission as described in `tokenctl docs database` ("Reading mail addresses and accounts").';
   return new TokenctlError('permission_refused', message, { hint, cause: error });
 }
 
@@ -190,7 +191,10 @@ async function readMembers(
     return await sql`SELECT m.user_id, o.name FROM ${members} WHERE o.name = ANY(${asked.organizations}::text[])
       AND m.user_id = ANY(${asked.userIds}::int[])`.rows<Membership>(connection.reader);
   } catch (error) {
-    throw withPage(error, `This role may not read the members of organizations in ${connection.address}`);
+    throw withPage(
+      error,
+      `This role is not allowed to read the members of organizations in ${connection.address}`,
+    );
   }
 }
 

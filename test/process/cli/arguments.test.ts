@@ -107,7 +107,7 @@ describe('what cannot be meant ends with 2, and says what might be', () => {
     [
       'a cookie name that is no token',
       ['service', 'start', '--session-cookie-name', 'a b;c'],
-      /cannot name a cookie/,
+      /not a valid cookie name/,
       undefined,
     ],
     [
@@ -163,7 +163,7 @@ describe('what cannot be meant ends with 2, and says what might be', () => {
     [
       'everything and something',
       ['tokens', 'revoke', '--yes', '--all', '--user', 'x'],
-      /All tokens and another criterion/,
+      /Both all tokens and another criterion/,
       undefined,
     ],
     ['no context', ['tokens', 'list'], /No context is selected/, /context add/],

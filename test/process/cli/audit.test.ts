@@ -127,7 +127,7 @@ write-scope:
     expect(stderr).toContain(
       `${policy}:2: policy.never-use: there is no such setting; did you mean "never-used"?`,
     );
-    expect(stderr).toMatch(/policy\.yaml:3: .*reason: is missing: say why/);
+    expect(stderr).toMatch(/policy\.yaml:3: .*reason: is missing: explain/);
     writeFileSync(policy, 'policy:\n  never-expires: { enabled: true }\n');
     const outer = await run(['tokens', 'audit', '--policy', policy]);
     expect([outer.code, outer.stderr]).toEqual([2, expect.stringContaining('remove the outer key "policy"')]);

@@ -254,14 +254,14 @@ describe('a case in a console', () => {
       [{ ...decide, decided: { legitimate: { ...legitimate, reason: ' ' } } }, /reason/],
       [
         { ...decide, decided: { legitimate: { ...legitimate, items: decide.items } } },
-        /Two things are decided about/,
+        /Two decisions were made about/,
       ],
     ] as const) {
       const { statusCode, body } = await send('/api/operations', wrong);
       expect([statusCode, body]).toEqual([400, expect.stringMatching(message)]);
     }
     const plan = (await send('/api/plans', decide)).json();
-    expect(plan.text).toMatch(/Kept as legitimate, because "hired in May":\n +created the user colleague/);
+    expect(plan.text).toMatch(/Kept as legitimate because "hired in May":\n +created the user colleague/);
     // What is dropped records nothing.
     const begun = (await send('/api/operations', decide)).json() as OperationState;
     const asked = (await reached(begun.id, 'asking')).asked;
@@ -271,7 +271,7 @@ describe('a case in a console', () => {
       act: 'end 1 item, keep 1 as legitimate, reassign 1',
     });
     expect(asked?.plan).toContain(
-      'In this order: what you say is recorded, or it stops there; each item is recorded and ended; all is investigated again.',
+      'In this order: your decisions are recorded; if that fails, it stops there; each item is recorded and ended; everything is investigated again.',
     );
     await send(`/api/operations/${begun.id}/cancel`, {});
     await reached(begun.id, 'canceled');
@@ -293,7 +293,7 @@ describe('a case in a console', () => {
     const done = await carryOut(opened, decide);
     expect(done).toMatchObject({ state: 'done', outcome: 'done', result: { failure: null } });
     expect(done.result?.text).toMatch(
-      /^Recorded: 1 item kept as legitimate; 1 item reassigned to carol: tell them\.\n/,
+      /^Recorded: 1 item kept as legitimate; 1 item reassigned to carol: notify them\.\n/,
     );
     expect(done.command).toMatch(
       /^tokenctl incident mark .* && tokenctl incident mark .* && tokenctl incident clean /,
@@ -379,7 +379,7 @@ describe('a case in a console', () => {
     const lift = { kind: 'incident lift', place: 'east-db', incident };
     const planned = async () => (await send('/api/plans', lift)).json().text as string;
     expect(await planned()).toContain(
-      `This closes the case ${incident}. No one investigated what was done: what the intruder left is not known.`,
+      `This closes the case ${incident}. No one investigated the incident, so it is not known what the intruder left.`,
     );
     await investigate();
     const { items } = await found();
@@ -412,7 +412,7 @@ describe('a case in a console', () => {
     await send('/api/case/investigation', { place: 'east', incident, since });
     expect(pageOf((await found()).items)).toEqual(pageOf(items));
     const text = await planned();
-    expect(text).toMatch(/Marked as resolved manually, and found again or not checked: 1 item:\n.*backdoor/);
+    expect(text).toMatch(/Marked as resolved manually, but found again or not checked: 1 item:\n.*backdoor/);
     expect(text).toMatch(/Reassigned: others decide: 1 item:\n.*mole.*, to carol\n/);
     const lifted = await carryOut(opened, lift);
     expect(lifted.asked?.act).toBe(`lift ${incident} and close the case`);
@@ -458,7 +458,7 @@ describe('a case in a console', () => {
     const log = join(folder, '.local/state/tokenctl/audit.jsonl');
     const before = readFileSync(log, 'utf8');
     expect((await send('/api/plans', clean)).json().text).toContain(
-      'This is the plan. Nothing is changed yet.',
+      'This is the plan. Nothing has been changed yet.',
     );
     for (const [wrong, status] of [
       [{ ...clean, investigation: '../../audit.jsonl' }, 404],

@@ -172,7 +172,7 @@ describe('a saved plan in a console', () => {
     });
     // Nor may the approver apply it.
     const bobs = await consoleOf(at, { environment: { SUDO_USER: 'bob' } });
-    expect((await carryOut(bobs, apply)).failure?.message).toMatch(/second person has to approve/);
+    expect((await carryOut(bobs, apply)).failure?.message).toMatch(/second person must approve/);
     expect((await tokensOf(opened)).rows.filter(({ id }) => ids.includes(id))).toHaveLength(3);
 
     const applied = await carryOut(opened, apply);

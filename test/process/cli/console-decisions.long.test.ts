@@ -51,7 +51,7 @@ describe('decisions about the items of a case', () => {
     expect(done.asked).toMatchObject({ act: 'reassign 2', type: '' });
     expect(done.asked?.plan).toMatch(/Reassigned to carol, .*backdoor.*Reassigned to security, .*mole/s);
     expect(done.result?.text).toContain(
-      'Recorded: 1 item reassigned to carol: tell them; 1 item reassigned to security: tell them.',
+      'Recorded: 1 item reassigned to carol: notify them; 1 item reassigned to security: notify them.',
     );
     expect((await itemOf('backdoor'))?.handedOver).toMatchObject({ to: 'carol', why: 'hers' });
     expect((await itemOf('user mole'))?.handedOver).toMatchObject({ to: 'security', why: 'evidence' });
@@ -76,7 +76,7 @@ describe('decisions about the items of a case', () => {
       ...{ state: 'failed', isInPart: true, failure: { code: 'audit_unavailable' } },
     });
     expect(failed.notices).toEqual([
-      'Recorded: 1 item kept as legitimate. The rest was not recorded, and nothing was ended.',
+      'Recorded: 1 item kept as legitimate. The rest was not recorded, and nothing was removed.',
     ]);
     expect((await itemOf('colleague'))?.fate).toBe('legitimate');
     expect(await itemOf('backdoor')).toMatchObject({ fate: 'remains', handedOver: null });
@@ -96,10 +96,10 @@ describe('decisions about the items of a case', () => {
     expect(inPart).toMatchObject({ state: 'done', outcome: 'partly', notices: [] });
     expect(inPart.result?.failure).toMatchObject({
       code: 'partly_done',
-      hint: 'The list of the case shows what is left: decide about it again.',
+      hint: 'The case lists the remaining items. Decide about them again.',
     });
     const { text = '' } = inPart.result ?? {};
-    expect(text).toMatch(/^Recorded: 1 item reassigned to carol: tell them\.\n/);
+    expect(text).toMatch(/^Recorded: 1 item reassigned to carol: notify them\.\n/);
     expect(text).toContain('Partly cleaned: 1 of 2 items. 1 remains.');
     expect(text).toMatch(/^REMAINS: .*backdoor/m);
     expect(text).not.toContain('Verified: these items are ended.');

@@ -54,7 +54,7 @@ describe('the overview of several controllers', () => {
       {
         error: {
           code: 'usage',
-          message: expect.stringMatching(/^Not all tokens of silent are read yet: 0 so far/),
+          message: expect.stringMatching(/^Not all tokens of silent have been read yet: 0 so far/),
         },
       },
     ]);

@@ -191,7 +191,7 @@ describe('what goes wrong', () => {
     const { at, gate } = await gated();
     const ids = await idsOf(at, 6);
     const console = at.start(['console', '--no-open']);
-    const printed = await console.says(/Open within five minutes: \S+\n/);
+    const printed = await console.says(/Open this address within five minutes: \S+\n/);
     const page = await openPage(new URL(printed.slice(printed.indexOf('http')).trim()));
     const plan = await page.reached(
       (await page.send('/api/operations', { kind: 'tokens revoke', place: 'test', ids })).id,
@@ -243,7 +243,7 @@ describe('what goes wrong', () => {
     expect(events.status).toBe(200);
     now += 2 * 60_000;
     await ended;
-    expect(lines.at(-1)).toBe('The console was not used for 30 minutes, and ends.');
+    expect(lines.at(-1)).toBe('The console was not used for 30 minutes and is stopping.');
     expect(await events.text().catch(() => 'cut off')).toBeTruthy();
     expect(await idsOf(at, 1)).toEqual(ids);
   });

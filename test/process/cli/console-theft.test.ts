@@ -180,7 +180,7 @@ it('locks down also where what is known of the theft cannot be kept, and says so
   expect(done).toMatchObject({ state: 'done', outcome: 'done', failure: null });
   expect(done.notices).toEqual([
     expect.stringMatching(
-      /^What is known of the theft was not kept with the case: .*The page will ask again\.$/,
+      /^The incident details were not stored with the case: .*The page will ask for them again\.$/,
     ),
   ]);
   expect(readFileSync(cases, 'utf8')).toBe('no folder');

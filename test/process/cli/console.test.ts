@@ -127,7 +127,7 @@ describe('who may use a console', () => {
     const { rows } = await tokensOf(opened);
     const request = { kind: 'tokens revoke', place: 'test', ids: [rows[0]?.id] };
     expect((await send('/api/plans', request)).json().text).toMatch(
-      /This is the plan\. Nothing is changed yet\./,
+      /This is the plan\. Nothing has been changed yet\./,
     );
     expect((await tokensOf(opened, '&again')).total).toBe(120);
   });
@@ -247,7 +247,7 @@ it('writes commands with the files that it was started with, and what they leave
   const ids = [...some, ...some];
   const { command } = (await send('/api/plans', { kind: 'tokens revoke', place: 'test', ids })).json();
   expect(command).toMatch(/^tokenctl tokens revoke --id \d+ --id .* --context test --log-file /);
-  expect(command).toContain(`--log-file '${logFile}' # and ${ids.length - 100} more ids`);
+  expect(command).toContain(`--log-file '${logFile}' # and ${ids.length - 100} more IDs`);
   expect((await send('/api/console')).json().startedWith).toEqual([`--log-file '${logFile}'`]);
 });
 

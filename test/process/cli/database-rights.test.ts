@@ -99,7 +99,7 @@ test('a role without any right is told what it needs, briefly where a command fa
   expect([code, stderr.trimEnd().split('\n')]).toEqual([
     4,
     [
-      expect.stringMatching(/lacks rights on public\.auth_user, .* and \d+ more tables in postgresql:/),
+      expect.stringMatching(/lacks permissions on public\.auth_user, .* and \d+ more tables in postgresql:/),
       expect.stringContaining('context check'),
     ],
   ]);

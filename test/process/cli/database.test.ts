@@ -417,7 +417,7 @@ describe('the way to the database', () => {
     for (const json of [[], ['--json']]) {
       const { code, stdout, stderr } = await run(['tokens', 'list', ...json], { env: both });
       expect(code).toBe(2);
-      expect(stdout + stderr).toMatch(/names two controllers: CONTROLLER_HOST and TOKENCTL_DATABASE/);
+      expect(stdout + stderr).toMatch(/selects two controllers: CONTROLLER_HOST and TOKENCTL_DATABASE/);
     }
   });
 
@@ -486,11 +486,11 @@ describe('the audit log in a database', () => {
     expect(verified).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
-        /^Checked: each entry follows from the previous one, from entry 1 to \d+, in the database whose URL is in \$TOKENCTL_AUDIT_DATABASE\.\nNot checked: /,
+        /^Checked: each entry follows from the previous one, from entry 1 to \d+, in the database with its URL in $TOKENCTL_AUDIT_DATABASE\.\nNot checked: /,
       ),
     });
     expect(parsed(await run(['log', 'verify', '--json'], { env }))).toMatchObject({
-      database: 'whose URL is in $TOKENCTL_AUDIT_DATABASE',
+      database: 'with its URL in $TOKENCTL_AUDIT_DATABASE',
       head: { hash: expect.any(String) },
     });
     expect(existsSync(join(folder, '.local/state/tokenctl/audit.jsonl'))).toBe(false);
@@ -558,7 +558,7 @@ describe('context add', () => {
       /--token-env cannot be used with a database/,
     ],
     ['a user name', ['--database-env', 'D', '--username', 'u'], /username goes with a url/],
-    ['a password in it', ['--database', 'postgres://u:s3cretpw@h/d'], /must not hold a password/],
+    ['a password in it', ['--database', 'postgres://u:s3cretpw@h/d'], /must not contain a password/],
     ['a file that is not there', ['--database-file', '/nowhere'], /does not exist/],
   ])('refuses %s', async (_name, flags, message) => {
     const { code, stderr } = await home().run(['context', 'add', 'new', ...flags]);
@@ -675,7 +675,7 @@ test('an organization and a team select the tokens of their users, over REST as 
   const untold = await home(hidden).run(['tokens', 'list', '--team', 'Ops']);
   expect([untold.code, untold.stderr]).toEqual([
     4,
-    expect.stringContaining('may not read who is of which team'),
+    expect.stringContaining('is not allowed to read who belongs to which team'),
   ]);
 });
 

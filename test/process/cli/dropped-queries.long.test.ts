@@ -52,7 +52,7 @@ describe.each([
     );
     const { code, stderr } = await tokenctl(args, { env: { HOME: folder } });
     expect(stderr).toMatch(
-      /entries that were not asked for: it ignores filters|in a format that no controller/,
+      /entries that were not requested: it ignores filters|in a format that no controller/,
     );
     expect(code).not.toBe(0);
     // Those of alice, of bob, and the operator's.

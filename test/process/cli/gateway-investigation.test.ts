@@ -83,7 +83,7 @@ describeEach(NEWEST)('the commands at %s', (peer) => {
   test('say how the gateway stands to those that were tried', async () => {
     const { stdout } = await run('rest', 'whoami');
     expect(stdout).toContain(
-      'Tested:   with gateways of three layouts; this gateway does not state its version',
+      'Tested:   with three layouts of gateways; this gateway does not report its version',
     );
     const { stdout: json } = await run('db', 'context', 'check', '--json');
     expect(JSON.parse(json)).toMatchObject({

@@ -67,7 +67,7 @@ describe('a token that another context of the change revoked', () => {
     expect(changeToJson(rest)).toEqual({
       state: 'credentials_refused',
       credentialRevokedBy: 'db',
-      message: expect.stringMatching(/^The token of context rest is revoked: .* of context db /),
+      message: expect.stringMatching(/^The token of context rest is revoked: .* of context db\./),
     });
     const rows: unknown[] = [];
     for await (const row of outcomeTable([rest]).rows) rows.push(row);

@@ -395,7 +395,7 @@ describe('over REST', () => {
   test('a lockdown says what it cannot do, and by what that is done', async () => {
     const home = at.home();
     const { stdout } = await home.run(['incident', 'lockdown', '--all', '--no-basic-auth-off', '--dry-run']);
-    expect(stdout).toContain('use the command `sessions expire` there');
+    expect(stdout).toContain('use `sessions expire` there');
     // The service has no such program.
     expect(stdout).not.toContain('awx-manage');
     expect(stdout).toContain('--deactivate');
@@ -441,7 +441,7 @@ describe('over REST', () => {
     writeFileSync(cut, JSON.stringify({ ...saved, items: [lost] }));
     const unsure = await home.run(['incident', 'clean', '--from', cut, '--yes']);
     expect(unsure.code).toBe(5);
-    expect(unsure.stdout).toMatch(/Needs manual action: 1 item\.\n.*\n +Not checked: .* does not name it/);
+    expect(unsure.stdout).toMatch(/Needs manual action: 1 item\.\n.*\n +Not checked: .* does not include it/);
 
     // What cannot be undone is not confirmed by --yes alone; author and time of each item are in the plan.
     const kept = await home.run(['incident', 'clean', '--from', found, '--yes']);
@@ -551,7 +551,7 @@ describe('over REST', () => {
     expect((await home.run([...marked.slice(0, 5), '--undo'])).code).toBe(0);
     const { code, stdout, stderr } = await home.run(['incident', 'clean', '--from', saved, '--yes']);
     expect(stdout).toMatch(/^ +done +Restore email of user victim/m);
-    expect(stdout).toContain('Partly cleaned: 0 of 1 item. 1 in part: ');
+    expect(stdout).toContain('Partly cleaned: 0 of 1 item. 1 in part. ');
     expect(stderr).toBe('Error: 1 item left for manual action.\nFollow the instructions in these lines.\n');
     expect(code).toBe(5);
 

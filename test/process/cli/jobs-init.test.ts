@@ -45,7 +45,7 @@ describe('jobs init', () => {
     const log = await run(['log', 'list', '--json']);
     expect(JSON.parse(log.stdout)).toEqual([]);
     const again = await run(['jobs', 'init', ...flags]);
-    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('has jobs: nightly-sweep')]);
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('contains jobs: nightly-sweep')]);
     expect(readFileSync(join(folder, '.config/tokenctl/tokenctl.yaml'), 'utf8')).toBe(text);
   });
 

@@ -86,9 +86,9 @@ test('jobs check warns of files that cannot be written, and says where to', asyn
     '  b: { job: token-audit, parameters: { baseline: { file: tokenctl.yaml/b.txt } } }',
   );
   expect(wrong).toContain(
-    `Warning: the job "a" cannot write its report to ${folder}/none/a.html: ${folder}/none does not exist. Name a file in a folder that it can write, such as /var/lib/tokenctl/a.html.`,
+    `Warning: the job "a" cannot write its report to ${folder}/none/a.html: ${folder}/none does not exist. Specify a file in a directory that it can write to, such as /var/lib/tokenctl/a.html.`,
   );
-  expect(wrong).toMatch(/the job "b" cannot write its baseline .*tokenctl\.yaml cannot be written here/);
+  expect(wrong).toMatch(/the job "b" cannot write its baseline .*tokenctl\.yaml is not writable here/);
   const right = await check(
     '  a: { job: token-audit, parameters: { report: { file: a.html }, baseline: { file: none/b.txt } } }',
     '  c: { job: token-audit, parameters: { report: { file: "{context}/a.html" } } }',
@@ -107,13 +107,13 @@ test('jobs check says of a directory what it checked, and that it was not asked'
     return await tokenctl(['jobs', 'check', '--config', file]);
   };
   const known = await check('staff');
-  expect(known.stdout).toContain('Warning: the credential of the directory "staff" cannot be read here.');
+  expect(known.stdout).toContain('Warning: cannot read the credential of the directory "staff" here.');
   expect(known.stdout).toContain(
     'Connected to nothing: controllers, directories and recipients were not checked.',
   );
   expect([known.stdout.includes('gone@lab: valid (dry run)'), known.code]).toEqual([true, 0]);
   const unknown = await check('stuff');
-  expect(unknown.stdout).toContain('The configuration has no directory "stuff"');
+  expect(unknown.stdout).toContain('The configuration has no directory named "stuff"');
   expect(unknown.code).toBe(2);
 });
 

@@ -65,7 +65,7 @@ test('a user without a name and without HOME can do whatever needs no folder', {
 test('a change without a folder for its audit log is refused, with the variables', async () => {
   const revoke = await run(['tokens', 'revoke', '--all', '--yes'], controller());
   expect(revoke).toMatchObject({ code: 2 });
-  expect(revoke.stderr).toMatch(/No folder for the audit log: neither XDG_STATE_HOME nor HOME is set/);
+  expect(revoke.stderr).toMatch(/No directory for the audit log: neither XDG_STATE_HOME nor HOME is set/);
 });
 
 test('a state folder is all that a revocation needs', { tags: ['long'] }, async () => {

@@ -77,7 +77,10 @@ test('owners are told by command and by job, once, in the words of their organiz
 
 test('mail needs a server, an audit log, and one that takes it', async () => {
   const bare = await notify(home(), '--dry-run');
-  expect(bare).toMatchObject({ code: 2, stderr: expect.stringContaining('No mail to owners is configured') });
+  expect(bare).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Emails to owners are not configured'),
+  });
   await using server = await mailServer({ RCPT: '450 later' });
   const at = mailing(server.url, { thresholds: EVERY_TOKEN });
   const unlogged = await notify(at, '--yes', '--log-file', '/dev/null/audit.jsonl');
@@ -89,9 +92,9 @@ test('mail needs a server, an audit log, and one that takes it', async () => {
 
 test.each([
   [{ template: { subject: '{owner}', text: '{tokn}' } }, 'unknown placeholder {tokn}'],
-  [{ template: { subject: 'a\nb', text: 'c' } }, 'must be one line'],
-  [{ optOut: [{ user: 'ci-*' }] }, 'say why'],
-  [{ from: 'a@example.org\r\nBcc: b@example.org' }, 'must be one line'],
+  [{ template: { subject: 'a\nb', text: 'c' } }, 'must be a single line'],
+  [{ optOut: [{ user: 'ci-*' }] }, 'explain the exception'],
+  [{ from: 'a@example.org\r\nBcc: b@example.org' }, 'must be a single line'],
 ])('the configuration refuses %j', async (settings, message) => {
   const { code, stderr } = await notify(mailing('smtp://127.0.0.1', settings), '--dry-run');
   expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);

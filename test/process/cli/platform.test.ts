@@ -145,7 +145,7 @@ test('remedies name the database of their component', { tags: ['long'] }, async 
   const refused = await run('tokens', 'list');
   expect(refused.code).toBe(2);
   expect(refused.stderr).toContain(
-    'contexts.wrong.databaseContext.gateway: there is no database context "nowhere"',
+    'contexts.wrong.databaseContext.gateway: there is no database context named "nowhere"',
   );
 });
 

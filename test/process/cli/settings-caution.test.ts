@@ -23,7 +23,7 @@ import { Gateway } from '../../support/gateway.ts';
 import { temporaryFolder } from './program.ts';
 
 const CAUTION =
-  'The manual of the gateway warns that local accounts cannot log in to its web interface without it.';
+  "The gateway's manual warns that, without it, local accounts cannot log in to its web interface.";
 
 /** A controller or gateway: ways to a runtime at its API, signed in with a token, and at its database. */
 async function estate(component: 'controller' | 'gateway') {

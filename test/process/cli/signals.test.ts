@@ -111,7 +111,7 @@ test('an issuer that is not configured, or not there, is explained', async () =>
   const gone = await run('signals', 'connect', other.issuer);
   expect(gone.code).toBe(7);
   const typo = await run('signals', 'connect', 'idp');
-  expect([typo.code, typo.stderr]).toEqual([2, expect.stringContaining('"idp" is no address')]);
+  expect([typo.code, typo.stderr]).toEqual([2, expect.stringContaining('"idp" is not an address')]);
   const name = await run('signals', 'disconnect', 'ipd', '--yes');
   expect([name.code, name.stderr]).toEqual([2, expect.stringContaining('Did you mean "idp"?')]);
 });

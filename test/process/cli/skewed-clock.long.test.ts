@@ -49,7 +49,7 @@ describe.each([
   const db = databaseEstate();
   const rest = estate({ users: 4, tokens: 12 });
   const wrong = new RegExp(
-    `Warning: The clock of this machine is 2 minutes ${where === 'ahead' ? 'ahead of' : 'behind'} that of`,
+    `Warning: This machine's clock is 2 minutes ${where === 'ahead' ? 'ahead of' : 'behind'} that of`,
   );
 
   async function makeToken(name: string, expires = "now() + interval '1 day'"): Promise<number> {
@@ -161,7 +161,7 @@ describe.each([
   });
 });
 
-describe('a controller that does not tell its time', () => {
+describe('a controller that does not report its time', () => {
   const { url } = estate({ users: 2, tokens: 2 });
   let proxy: Server;
 
@@ -189,7 +189,7 @@ describe('a controller that does not tell its time', () => {
   test('is named in a warning', async () => {
     const home = homeFor(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
     const text =
-      /does not tell its time: its responses have no Date header\. Times are those of this machine\./;
+      /does not report its time: its responses have no Date header\. Times are from this machine's clock\./;
     expect((await home.run(['tokens', 'list'])).stderr).toMatch(text);
     expect((await home.run(['context', 'check'])).stdout).toMatch(text);
     expect((await homeFor(url()).run(['tokens', 'list'])).stderr).not.toMatch(text);

@@ -145,7 +145,7 @@ jobs:
   const { running, lastSeen, stderr } = await listed();
   expect(running).toBe(false);
   const since = lastSeen.replace(/\.\d+/, '');
-  expect(stderr).toContain(`The scheduler is not running since ${since}`);
+  expect(stderr).toContain(`The scheduler has not been running since ${since}`);
 });
 
 test('what keeps running refuses a port that is taken before it opens anything', async () => {

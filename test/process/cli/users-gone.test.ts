@@ -226,7 +226,7 @@ test('an empty, smaller, incomplete or overwhelming answer ends it with nothing 
       people.map(({ id }) => person(id, false)),
       /3 of \d+ external users have left within a day, more than 10 %/,
     ],
-    [[{ id: 'x' }], /unexpected form/],
+    [[{ id: 'x' }], /unexpected format/],
     [
       [...people.slice(0, 2), person('q4')],
       new RegExp(

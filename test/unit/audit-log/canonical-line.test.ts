@@ -269,7 +269,7 @@ describe('a line that was read without parsing it', () => {
 
   test.each([
     ['another number', { head: { size: 3 } }],
-    ['another hash', { head: { hash: 'f'.repeat(64) } }],
+    ['a different hash', { head: { hash: 'f'.repeat(64) } }],
     ['other open intents', { open: [1, 2, 9] }],
   ])('is none with %s before it', (_, { head, open }: { head?: object; open?: number[] }) => {
     const { line, before } = lastLine({});

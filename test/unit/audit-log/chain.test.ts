@@ -121,7 +121,7 @@ describe('verifyChain', () => {
   test('detects a chain with another beginning', async () => {
     const head = { size: 0, hash: 'f'.repeat(64) };
     const forged = linkEntry(draft(), { head, open: [], at: stillClock.now() });
-    expect((await verify([forged.line])).break?.message).toContain('not the beginning');
+    expect((await verify([forged.line])).break?.message).toContain('not the start');
   });
 
   test('finds any change of any byte, or ends at another head', async () => {

@@ -92,7 +92,7 @@ describe('what cannot be a log is refused with its path and the reason', () => {
     await using at = await opened();
     await writeFile(join(at.folder.path, 'state'), '');
     const error = await refusal(at.log.append(draft()));
-    expect(error).toMatchObject(refused('audit_unavailable', 'not a folder'));
+    expect(error).toMatchObject(refused('audit_unavailable', 'not a directory'));
   });
 });
 

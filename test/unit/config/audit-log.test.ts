@@ -43,7 +43,7 @@ describe('auditLog', () => {
     ['{ required: { to: "tcp://a:1", file: b } }', /auditLog\.required: has both `to` and a file/],
     ['{ required: { to: "udp://a:1" } }', /must not be udp:\/\//],
     ['{ required: { to: "siem.example" } }', /must be tls:\/\/HOST:PORT/],
-    ['{ required: { to: "https://u:p@siem.example" } }', /must not hold a user name or password/],
+    ['{ required: { to: "https://u:p@siem.example" } }', /must not contain a user name or password/],
     ['{ required: { to: "tcp://a:1", format: xml } }', /auditLog\.required\.format/],
     ['{ requireReasons: true }', /did you mean "requireReason"/],
     ['{ file: a, database: service=log }', /auditLog: has both a file and a database/],

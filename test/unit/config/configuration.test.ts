@@ -241,12 +241,12 @@ describe('what is refused', () => {
     [
       'a secret in the file',
       'contexts: { a: { url: "https://x", token: abcdef } }',
-      /names where the secret is/,
+      /specifies where the secret is/,
     ],
     [
       'two credentials',
       'contexts: { a: { url: "https://x", username: u, token: {env: T}, password: {env: P} } }',
-      /keep one/,
+      /remove one/,
     ],
     [
       'a password without a user name',
@@ -270,9 +270,9 @@ describe('what is refused', () => {
       'policy: { write-scope: { severity: huge } }',
       /severity: must be one of: low, medium, high, critical$/,
     ],
-    ['an invalid port', 'contexts: { a: { url: "http://h:99999" } }', /its port is not one/],
-    ['an invalid host name', 'contexts: { a: { url: "http://a b/" } }', /its host name cannot be read/],
-    ['broken YAML', 'contexts: {\n', /tokenctl\.yaml:\d+: not well-formed/],
+    ['an invalid port', 'contexts: { a: { url: "http://h:99999" } }', /its port is invalid/],
+    ['an invalid host name', 'contexts: { a: { url: "http://a b/" } }', /its host name is invalid/],
+    ['broken YAML', 'contexts: {\n', /tokenctl\.yaml:\d+: invalid YAML/],
     [
       'an alias bomb',
       `a: &a [x, x, x, x, x, x, x, x, x, x]\n${'bcdefghi'.replace(/./g, (name, at: number) => `${name}: &${name} [${Array.from({ length: 10 }, () => `*${'abcdefgh'[at]}`).join(', ')}]\n`)}`,
@@ -285,7 +285,7 @@ describe('what is refused', () => {
     [
       'a repeated key',
       'contexts: {}\npolicy: {}\ncontexts: {}\n',
-      /tokenctl\.yaml:3: not well-formed YAML: Map keys must be unique/,
+      /tokenctl\.yaml:3: invalid YAML: Map keys must be unique/,
     ],
   ])('%s', (_name, text, message) => {
     expect(problem(text).message).toMatch(message);

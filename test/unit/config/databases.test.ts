@@ -63,21 +63,21 @@ describe('a context of a database', () => {
     [
       'a password in the URL',
       'database: "postgres://u:pa55@h/d"',
-      /:1: contexts\.a\.database: must not hold a password.*\.pgpass/,
+      /:1: contexts\.a\.database: must not contain a password.*\.pgpass/,
     ],
-    ['a password in its query', 'database: "postgres://u@h/d?password=pa55"', /must not hold a password/],
+    ['a password in its query', 'database: "postgres://u@h/d?password=pa55"', /must not contain a password/],
     ['another scheme', 'database: "mysql://h/pa55"', /must be a postgres:\/\/ URL or service=NAME$/],
-    ['a password among keywords', 'database: "service=x password=pa55"', /must not hold a password/],
-    ['a password with a slash in it', 'database: "postgres://u:pa55/x@h/d"', /must not hold a password/],
+    ['a password among keywords', 'database: "service=x password=pa55"', /must not contain a password/],
+    ['a password with a slash in it', 'database: "postgres://u:pa55/x@h/d"', /must not contain a password/],
     [
       'a key of no meaning',
       'database: { path: x }',
-      /names the database: \{ file: PATH \} or \{ env: VARIABLE \}/,
+      /specifies the database: \{ file: PATH \} or \{ env: VARIABLE \}/,
     ],
     [
       'an address beside it',
       'url: "https://x", database: service=x',
-      /a: has both a url and a database: keep one$/,
+      /a: has both a url and a database: remove one$/,
     ],
     [
       'a credential beside it',
@@ -111,7 +111,7 @@ describe('TOKENCTL_DATABASE', () => {
     const error = problem(lab, { env: { ...env, [host]: 'https://env.example' } });
     expect(error.code).toBe('configuration');
     expect(error.message).toBe(
-      `The environment names two controllers: ${host} and TOKENCTL_DATABASE are set`,
+      `The environment selects two controllers: ${host} and TOKENCTL_DATABASE are set`,
     );
     expect(error.hint).toMatch(/--context/);
   });
@@ -137,7 +137,7 @@ describe('--database-file', () => {
     const error = problem(lab, { flags: { databaseFile: '/run/db.url', context: 'lab' } });
     expect(error).toMatchObject({
       code: 'usage',
-      message: expect.stringMatching(/"lab", and --database-file/),
+      message: expect.stringMatching(/"lab" and by --database-file/),
     });
   });
 });
@@ -180,7 +180,7 @@ describe('the audit log', () => {
       'a password',
       'auditLog: { database: "postgres://u:pa55@h/d" }',
       {},
-      /auditLog\.database: must not hold a password/,
+      /auditLog\.database: must not contain a password/,
     ],
     ['a mistyped key', 'auditLog: { databse: x }', {}, /auditLog\.databse: .*did you mean "database"\?/],
     [

@@ -30,7 +30,7 @@ test.each([
   [
     'one wrong address of two',
     { ...LDAP, url: ['ldaps://x', 'ldaps://x/dc=y'] },
-    'staff.url.1 must be a URL with a host and a port only',
+    'staff.url.1 must be a URL with only a host and a port',
   ],
   [
     'a base that is a word',

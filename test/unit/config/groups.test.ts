@@ -46,8 +46,8 @@ describe('resolving contexts', () => {
   test.each([
     ['east,nowhere', 'There is no context "nowhere"'],
     ['nowhere,prod', 'There is no context "nowhere"'],
-    ['prod,', 'has an empty name'],
-    [',', 'has an empty name'],
+    ['prod,', 'contains an empty name'],
+    [',', 'contains an empty name'],
   ])('%j is refused', (context, problem) => {
     const configuration = load(CONTEXTS + GROUPS, { context }).settings();
     expect(() => resolveContexts(configuration, false)).toThrow(problem);
@@ -66,7 +66,7 @@ describe('groups', () => {
   test.each([
     [
       'groups: { prod: [east, wst] }',
-      'tokenctl.yaml:2: groups.prod.1: there is no context "wst"; did you mean "west"?',
+      'tokenctl.yaml:2: groups.prod.1: there is no context named "wst"; did you mean "west"?',
     ],
     ['groups: { east: [west] }', 'groups.east: is also the name of a context'],
     ['groups: { prod: [] }', 'must have at least one context'],

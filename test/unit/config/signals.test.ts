@@ -62,9 +62,9 @@ test('a mapping is an action, or an action with conditions that its events can m
   for (const [name, value, problem] of [
     ['initiating_entity', 'amdin', 'admin'],
     ['credential_type', 'pasword', 'did you mean "password"?'],
-    ['current_level', 'HIGH', 'current_level is never in an event credential-revoked'],
-    ['current_status', 'compliant', 'current_status is never in an event credential-revoked'],
-    ['change_direction', 'decrease', 'change_direction is never in an event credential-revoked'],
+    ['current_level', 'HIGH', 'current_level never occurs in an event credential-revoked'],
+    ['current_status', 'compliant', 'current_status never occurs in an event credential-revoked'],
+    ['change_direction', 'decrease', 'change_direction never occurs in an event credential-revoked'],
     ['credential_typ', 'password', 'credential_typ'],
   ])
     expect(
@@ -76,11 +76,13 @@ test('a mapping is an action, or an action with conditions that its events can m
 test('what polls or manages a stream has a token, or a client that gets one', () => {
   const client = { tokenUrl: 'https://idp.example.com/token', clientId: 'c', clientSecret: token };
   const poll = { url: 'https://idp.example.com/poll' };
-  expect(ofTransmitter({ audience, poll })).toContain('has poll without a token, and no client');
-  expect(ofTransmitter({ management: {} })).toContain('has management without a token, and no client');
+  expect(ofTransmitter({ audience, poll })).toContain('has poll without a token and no client');
+  expect(ofTransmitter({ management: {} })).toContain('has management without a token and no client');
   expect(ofTransmitter({ audience, poll, client, management: {} })).toBe('');
-  expect(ofTransmitter({ client: { ...client, clientSecret: undefined } })).toContain('needs either');
-  expect(ofTransmitter({ client: { ...client, privateKey: { file: 'key.pem' } } })).toContain('needs either');
+  expect(ofTransmitter({ client: { ...client, clientSecret: undefined } })).toContain('requires either');
+  expect(ofTransmitter({ client: { ...client, privateKey: { file: 'key.pem' } } })).toContain(
+    'requires either',
+  );
   expect(ofTransmitter({ client: { ...client, tokenUrl: 'http://idp.example.com/token' } })).toContain(
     'https',
   );

@@ -64,7 +64,7 @@ describe.skipIf(NO_PGBOUNCER !== null)('through a pooler that ignores options', 
     );
     await expect(opened).rejects.toMatchObject({
       code: 'configuration',
-      message: expect.stringContaining('does not keep these settings of the session: '),
+      message: expect.stringContaining('does not keep these session settings: '),
       hint: expect.stringContaining('pool_mode = session'),
     });
     await shared.stop();

@@ -25,7 +25,7 @@ const open = (other: Partial<Parameters<typeof openPostgres>[0]> = {}) =>
 
 const silent = {
   code: 'database_unreachable',
-  message: 'The database did not answer for 1 seconds',
+  message: 'The database did not respond for 1 seconds',
   hint: expect.any(String),
 };
 

@@ -87,7 +87,7 @@ describe('a search', () => {
       'a connection that is cut in the middle of a page',
       ({ id }, socket) => socket.end(entry(id, 'a')),
       'target_unreachable',
-      /ended the connection before its answer was whole/,
+      /closed the connection before the response was complete/,
     ],
     [
       'a full page that does not say whether there are more',
@@ -96,7 +96,7 @@ describe('a search', () => {
         result(id, 'done'),
       ]),
       'target_misbehaved',
-      /sent a full page of 500 entries, and not whether there are more/,
+      /sent a full page of 500 entries without saying whether there are more/,
     ],
     [
       'a connection that is cut between pages',

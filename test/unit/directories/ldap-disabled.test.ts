@@ -47,6 +47,6 @@ describe('an account is disabled', () => {
     ['krbPrincipalExpiration', '2026-06-15'],
     ['loginExpirationTime', '20260615'],
   ])('or no one knows: %s "%s" ends the run', (type, value) => {
-    expect(() => said(type, value)).toThrow(`${type} of uid=a has an unexpected form`);
+    expect(() => said(type, value)).toThrow(`${type} of uid=a has an unexpected format`);
   });
 });

@@ -60,9 +60,7 @@ describe('the members of a group', () => {
     const reading = inGroup(10, ...answers);
     await expect(reading).rejects.toMatchObject({
       code: 'target_misbehaved',
-      message: expect.stringContaining(
-        `The members of the group ${GROUP} came in parts that do not fit together`,
-      ),
+      message: expect.stringContaining(`The members of the group ${GROUP} came in parts that do not match`),
     });
   });
 
@@ -83,7 +81,7 @@ describe('the members of a group', () => {
     [
       'members of another kind in parts',
       { objectClass: ['groupOfUniqueNames'], 'uniqueMember;range=0-2': members(0, 3) },
-      /came in parts that do not fit together/,
+      /came in parts that do not match/,
     ],
   ])('are not taken for whole with %s', async (_, attributes, message) => {
     await expect(inGroup(10, attributes)).rejects.toThrow(message);

@@ -113,7 +113,7 @@ describe.skipIf(NO_SLAPD !== null)('OpenLDAP', () => {
           cn: 'Doe, Jane + co',
           sn: 'Doe',
         }),
-        // Each in the other, and a member that does not exist any more.
+        // Each in the other, and a member that no longer exists.
         group('staff', [`CN=Berlin,${GROUPS}`, `cn=nobody,${SUFFIX}`, ...inGroups(0, 10)]),
         group('berlin', [`cn=staff,${GROUPS}`, `cn=core,${GROUPS}`, `CN=doe\\2c Jane \\2B co, ${PEOPLE}`]),
         group('core', inGroups(10, many)),
@@ -228,7 +228,7 @@ describe.skipIf(NO_SLAPD !== null)('OpenLDAP', () => {
       'a group whose members it may not read',
       { groups: [`cn=core,${GROUPS}`, `cn=unread,${GROUPS}`] },
       {},
-      /The group cn=unread,.* does not show its member: its members would count as outside it/,
+      /The group cn=unread,.* does not show its member, so its members would count as outside it/,
     ],
     [
       'such a group in another one',

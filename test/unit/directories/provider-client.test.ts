@@ -85,7 +85,7 @@ describe('requests to a provider', () => {
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code });
     expect(String(error)).not.toMatch(/secret|hidden-token|evil/);
-    const rights = /Grant the right/;
+    const rights = /Grant the permission/;
     const { hint } = error as TokenctlError;
     if (code === 'permission_refused') expect(hint).toMatch(rights);
     else expect(hint ?? '').not.toMatch(rights);
@@ -124,7 +124,7 @@ describe('requests to a provider', () => {
     };
     await expect(pages()).rejects.toMatchObject({
       code: 'target_unreachable',
-      message: 'It did not end its list within 0.001 min',
+      message: 'It did not finish its list within 0.001 min',
     });
     await client.close();
   });
@@ -259,6 +259,6 @@ describe('access tokens', () => {
     const credential = { privateKey: new Secret('no key') };
     const tokenUrl = new URL('http://127.0.0.1:9/');
     const made = clientCredentialsToken({ name: 'Okta', tokenUrl, clientId: 'c', credential });
-    await expect(made).rejects.toThrow(/The private key for Okta cannot be read/);
+    await expect(made).rejects.toThrow(/Cannot read the private key for Okta/);
   });
 });

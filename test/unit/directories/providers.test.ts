@@ -68,12 +68,12 @@ describe('SCIM', () => {
     [
       'users without names',
       () => ({ totalResults: 1, Resources: [{ id: 'x' }] }),
-      /unexpected form \(Resources\.#\.userName of x\)/,
+      /unexpected format \(Resources\.#\.userName of x\)/,
     ],
     ...['terminated', 'maybe', 'yes', '1', '', 1, 0, [], {}].map((active): [string, () => object, RegExp] => [
       `the state ${JSON.stringify(active)}`,
       () => ({ totalResults: 1, Resources: [{ ...users[0], active }] }),
-      /unexpected form \(Resources\.#\.active of id-0\)/,
+      /unexpected format \(Resources\.#\.active of id-0\)/,
     ]),
   ])('%s is a failure', async (_, body, problem) => {
     const server = await providerServer((asked) => ({ body: body(asked) }));
@@ -143,7 +143,7 @@ describe('SCIM', () => {
     [
       'refuses what is behind a limit',
       [150, 50, () => 100, (from) => (from > 100 ? { status: 400 } : null)],
-      /sends no page behind 100 users/,
+      /sends no page after 100 users/,
     ],
   ])('a provider that %s proves no whole list', async (_, [...pages], problem) => {
     await expect(usersOf(await pager(...pages))).rejects.toThrow(problem);
@@ -282,13 +282,13 @@ describe('Okta', () => {
 
   test('a user with a status that Okta does not have yet ends it by the id', async () => {
     const server = await providerServer(() => ({ body: [user('a', 'ACTIVE'), user('b', 'ARCHIVED')] }));
-    await expect(readOktaUsers(server.client())).rejects.toThrow(/unexpected form \(#\.status of b\)/);
+    await expect(readOktaUsers(server.client())).rejects.toThrow(/unexpected format \(#\.status of b\)/);
   });
 
   test('a full page without the header that names the next one is no whole list', async () => {
     const full = Array.from({ length: 200 }, (_, index) => user(`u${index}`, 'ACTIVE'));
     const server = await providerServer((asked) => ({ body: at(asked, 'filter') === null ? full : [] }));
-    await expect(readOktaUsers(server.client())).rejects.toThrow(/full page without the header Link/);
+    await expect(readOktaUsers(server.client())).rejects.toThrow(/full page without the Link header/);
   });
 
   test('a user who is activated again between the two lists is missing in neither', async () => {

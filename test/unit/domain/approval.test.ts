@@ -46,7 +46,7 @@ describe('an approval', () => {
 
   test('is refused once it expired, by its own time or by the rule of now', () => {
     const { note } = sign();
-    expect(() => open(note, { now: later(3600) })).toThrow('The approval of bob expired');
+    expect(() => open(note, { now: later(3600) })).toThrow('The approval by bob has expired');
     expect(() => open(sign({ validFor: 600 }).note, { now: later(600) })).toThrow('expired');
     expect(() => open(note, { rule: { ...rule, validFor: 50 } })).toThrow('expired');
     expect(() => sign({ validFor: 3601 })).toThrow('valid for at most 3600 seconds');
@@ -63,27 +63,27 @@ describe('an approval', () => {
     const { note } = sign();
     expect(() => open(note, { plan: { ...plan, digest: 'b2'.repeat(32) } })).toThrow('of another plan');
     const { bob: _, ...others } = rule.approvers;
-    expect(() => open(note, { rule: { ...rule, approvers: others } })).toThrow('No approver');
-    expect(() => sign({ signer: mallory })).toThrow('not the key of an approver');
+    expect(() => open(note, { rule: { ...rule, approvers: others } })).toThrow('not signed by an approver');
+    expect(() => sign({ signer: mallory })).toThrow('does not belong to an approver');
     for (const [from, to] of [
       ['user bob', 'user carol'],
       ['expires 2026', 'expires 2027'],
       ['a1a1', 'b2b2'],
     ]) {
-      expect(() => open(note.replace(from ?? '', to ?? ''))).toThrow('No approver');
+      expect(() => open(note.replace(from ?? '', to ?? ''))).toThrow('not signed by an approver');
     }
     const byName = signNote(note.split('\n\n')[0] ?? '', [parseSigner(generateNoteKey('bob'))]);
-    expect(() => open(byName)).toThrow(/No approver|not the approval/);
+    expect(() => open(byName)).toThrow(/not signed by an approver|not the approval/);
   });
 
   test('is not a checkpoint, nor any other note of the key', () => {
     const note = signNote(`bob\n12\n${Buffer.alloc(32).toString('base64')}\n`, [bob]);
-    expect(() => open(note)).toThrow('not the approval of a plan');
-    expect(() => open('')).toThrow('not the approval of a plan');
+    expect(() => open(note)).toThrow('not an approval of a plan');
+    expect(() => open('')).toThrow('not an approval of a plan');
   });
 
   test('is of another person than the maker: by name, by user, and by account on the controller', () => {
-    expect(() => sign({ signer: alice })).toThrow('The plan was made by its approver, alice');
+    expect(() => sign({ signer: alice })).toThrow('You cannot approve your own plan, alice');
     expect(() => sign({ actor: { user: 'Alice', host: 'ops9' } })).toThrow('bob (user alice)');
     const made = (by: Record<string, string>) => ({ ...plan, made: { ...plan.made, by } });
     expect(() => sign({ plan: made({ user: 'root', sudo_user: 'bob' }) })).toThrow('a second person');
@@ -100,7 +100,7 @@ describe('an approval', () => {
   test('cannot be applied by the person who gave it', () => {
     const { approval } = sign();
     const applies = (who: Record<string, string>) => () => requireAnother(approval, { who, did: 'applies' });
-    expect(applies({ user: 'bob', host: 'ops1' })).toThrow('approved by you, bob');
+    expect(applies({ user: 'bob', host: 'ops1' })).toThrow('that you approved, bob');
     expect(applies({ user: 'alice', host: 'ops1' })).not.toThrow();
   });
 });

@@ -13,7 +13,7 @@ describe('a plain % in the URL of a setting is refused by the name of the settin
   test.each<[string, string, () => unknown]>([
     [
       'smtp',
-      'The URL of the mail server',
+      "The mail server's URL",
       () => openEmail({ server: new Secret('smtp://u:secret%@h'), from, to: [from] }),
     ],
     ['webhook', 'The webhook URL', () => openWebhook({ url: new Secret('https://h/secret%zz') })],
@@ -29,8 +29,8 @@ describe('a plain % in the URL of a setting is refused by the name of the settin
     expect(open).toThrow(
       expect.objectContaining({
         code: 'configuration',
-        message: `${name} has a % that does not begin an escape`,
-        hint: 'Write a percent sign as %25.',
+        message: `${name} has a % that is not part of an escape`,
+        hint: 'Use %25 for a percent sign.',
       }),
     );
   });

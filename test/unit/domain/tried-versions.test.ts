@@ -156,7 +156,7 @@ test('two versions that differ tell nothing of one between, and the worst is ass
   const { standing, text, effects: assumed } = compatibilityOf({ dialect: 'controller', version: '25.1.0' });
   expect([standing, text]).toEqual([
     'newer',
-    'not with this version: it is newer than all tested ones (the last: AWX of October 2024 (24.6.2.dev145))',
+    'not with this version, which is newer than all tested ones (the last: AWX of October 2024 (24.6.2.dev145))',
   ]);
   expect(assumed.orphaned_refresh).toEqual({ outcome: 'accepted', isKnown: false });
   expect(compatibilityOf({ dialect: 'gateway', version: '2.6' }).effects.revocation_endpoint).toEqual({
@@ -175,7 +175,7 @@ test.each([null, '0.2.0'])('the service %s is told the same over REST and in its
 test('one line says that no controller of a platform was tested, and what follows', () => {
   const platform = { dialect: 'controller', version: '4.5.12' } as const;
   expect(compatibilityOf(platform).text).toBe(
-    'not with any controller of a platform, such as 4.5.12: the worst is assumed',
+    "not with a platform's controller such as 4.5.12: the worst is assumed",
   );
   expect(assumptions(platform)).toEqual([]);
   expect(compatibilityOf(platform).effects.orphaned_refresh.isKnown).toBe(false);

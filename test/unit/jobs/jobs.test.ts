@@ -179,7 +179,7 @@ describe('an offboarding', () => {
     await expect(listing(['alice'])).rejects.toMatchObject({
       code: 'partly_done',
       message: expect.stringMatching(
-        /^Revoked 1 of 1 tokens\. Not in the list of users, and not offboarded: bob$/,
+        /^Revoked 1 of 1 tokens\. Not in the user list and not offboarded: bob$/,
       ),
     });
     expect([...made.target.alive.keys()].slice(-1)).toEqual([7]);
@@ -343,7 +343,7 @@ it('warns of a report beside the configuration of the service, which root can wr
   const settings = { job: 'token-audit', parameters: { report } } as unknown as JobSettings;
   const configuration = { file: '/tmp/tokenctl.yaml', jobs: { audit: settings } };
   expect(unwritableFiles(configuration, { XDG_STATE_HOME: '/var/lib' }, '/tmp/tokenctl.yaml')).toEqual([
-    'Warning: the job "audit" cannot write its report to /tmp/a.html: the unit of the packages can only read /tmp. Name a file in a folder that it can write, such as /var/lib/tokenctl/a.html.',
+    'Warning: the job "audit" cannot write its report to /tmp/a.html: the packaged systemd unit can only read /tmp. Specify a file in a directory that it can write to, such as /var/lib/tokenctl/a.html.',
   ]);
   expect(unwritableFiles(configuration, {})).toEqual([]);
 });

@@ -115,7 +115,7 @@ describe('jobs start', () => {
 
     await writeFile(config, configurationText(service.url, GUARD.replace('* * * * * *', 'no cron')));
     scheduler.child.kill('SIGHUP');
-    await scheduler.says(/configuration rejected; keeping the old one/);
+    await scheduler.says(/configuration rejected; the old one stays in use/);
     await metric(/tokenctl_scheduler_reloads_total\{result="rejected"\} 1/);
     const before = Number((await metric(/runs_total\{job="guard@lab",state="completed"\} (\d+)/))[1]);
     await metric(new RegExp(`runs_total\\{job="guard@lab",state="completed"\\} ${before + 2}`));

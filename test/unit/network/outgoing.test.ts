@@ -92,7 +92,7 @@ describe('which proxy is used', () => {
     [{ ALL_PROXY: 'socks5://any:1' }, 'The proxy of ALL_PROXY is invalid'],
     [
       { https_proxy: 'http://u:100%@any:1' },
-      'The proxy of https_proxy has a % that does not begin an escape',
+      'The proxy of https_proxy has a % that is not part of an escape',
     ],
   ])('%j is refused by name', (variables, message) => {
     environment(variables as Readonly<Record<string, string>>);
@@ -207,7 +207,7 @@ describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
       ),
     });
     await expect(answer('https://controller.invalid', `http://user:wrong@${own}`)).rejects.toThrow(
-      /^The proxy http:\/\/127\.0\.0\.1:\d+ asks for other credentials \(40[17]\)$/,
+      /^The proxy http:\/\/127\.0\.0\.1:\d+ requires different credentials \(40[17]\)$/,
     );
     await expect(answer(url, 'http://127.0.0.1:1')).rejects.toThrow(
       'The proxy http://127.0.0.1:1 could not be reached (ECONNREFUSED)',
@@ -217,7 +217,7 @@ describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
     );
     // To requests without TLS it answers itself, as a target would.
     await expect(answer(url, `http://user:wrong@${own}`)).rejects.toThrow(
-      /^The proxy http:\/\/127\.0\.0\.1:\d+ asks for other credentials \(40[17]\)$/,
+      /^The proxy http:\/\/127\.0\.0\.1:\d+ requires different credentials \(40[17]\)$/,
     );
     await expect(answer(`http://${OWN_ADDRESS}:1`, at)).rejects.toThrow(
       `The proxy http://${own} could not reach ${OWN_ADDRESS}:1 (500)`,
@@ -230,7 +230,7 @@ describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
     [
       'speaks another protocol',
       (socket: Socket) => socket.end('220 mail\r\n'),
-      'does not answer as an HTTP proxy',
+      'does not respond like an HTTP proxy',
     ],
   ])('is named where it %s', async (_, behave, message) => {
     const other = createTcpServer((socket) => {
@@ -254,7 +254,7 @@ describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
     const other = createServer((_, response) => response.writeHead(...reply).end()).listen(0, '127.0.0.1');
     await once(other, 'listening');
     const at = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
-    await expect(answer(url, at)).rejects.toThrow(`The proxy ${at} asks for other credentials (407)`);
+    await expect(answer(url, at)).rejects.toThrow(`The proxy ${at} requires different credentials (407)`);
     for (const headers of [
       { 'x-squid-error': 'ERR_ACCESS_DENIED 0' },
       { 'proxy-status': 'gate; error=destination_ip_prohibited' },
@@ -276,19 +276,19 @@ describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
     await once(other, 'listening');
     const at = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
     environment({ HTTP_PROXY: at });
-    const both = `${url}, or the proxy ${at} before it,`;
+    const both = `${url}, or the proxy ${at} in front of it,`;
     const way = connection(url);
     const api = new Api({ connection: way, dialect: controllerDialect, prefix: '', root: '/api/v2/' });
     for (const [each, said] of [
       [
         200,
-        `${both} answers neither as a controller nor as a gateway: it returned a page instead of the list of users`,
+        `${both} does not respond like a controller or a gateway: it returned a web page instead of the list of users`,
       ],
       [302, `${both} redirects to another page`],
       [403, `${both} does not allow this account the list of users`],
       [
         404,
-        `${both} answers neither as a controller nor as a gateway: it returned a page instead of the list of users`,
+        `${both} does not respond like a controller or a gateway: it returned a web page instead of the list of users`,
       ],
       [451, `${both} failed to return the list of users (HTTP 451)`],
     ] as const) {
@@ -303,7 +303,7 @@ describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
     const webhook = openWebhook({ url: new Secret(`${url}/hook`), pauses: [] });
     const host = new URL(url).host;
     await expect(webhook.send(notice as unknown as Parameters<typeof webhook.send>[0])).rejects.toThrow(
-      `The webhook at ${host}, or the proxy ${at} before it, answered 403`,
+      `The webhook at ${host}, or the proxy ${at} in front of it, answered 403`,
     );
     await webhook.close();
     const sink = httpSink({
@@ -311,7 +311,7 @@ describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
       ...{ ca: undefined, token: undefined },
     });
     await expect(sink.send(['{}'])).rejects.toThrow(
-      `siem, or the proxy ${at} before it, rejected the records with status 403`,
+      `siem, or the proxy ${at} in front of it, rejected the records with status 403`,
     );
     await sink.close();
     other.close();

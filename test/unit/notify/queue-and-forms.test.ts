@@ -197,7 +197,7 @@ describe('a notice by e-mail', () => {
       messageTimeoutMs: NO_ANSWER_MS,
     });
     const failure = await email.send(notice).catch((error: unknown) => error);
-    expect(String(failure)).toContain('did not take the message in time');
+    expect(String(failure)).toContain('did not accept the message in time');
     // Resolves when the connection is closed.
     await new Promise((resolve) => server.close(resolve));
   });

@@ -194,7 +194,7 @@ test('what is restored in part is left for manual action, and remains', async ()
   const ways = [{ ...own, cleaner: { ...cleaner, apply } }];
   const planned = await plan({}, ways);
   const restored = planned.clean.find(({ item }) => item.id === 'credential:3');
-  expect(restored?.item.remedy?.text).toMatch(/^The values before are secret.* Then send PATCH /);
+  expect(restored?.item.remedy?.text).toMatch(/^The previous values are secret.* Then send PATCH /);
   const byHand = planned.keep.find(({ item }) => item.id === 'credential:3');
   expect(byHand).toMatchObject({ reason: 'by_hand', why: expect.stringContaining('Not restored: inputs.') });
   const { result, steps, left } = await run({}, ways);

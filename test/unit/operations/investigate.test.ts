@@ -112,7 +112,10 @@ test('a made user is rated by what it may do now, also where no entry made it a 
   expect(await riskOf('user:12')).toMatchObject({
     risk: 'critical',
     findings: [
-      { rule: 'superuser-now', message: expect.stringMatching(/now, as the controller has it/) },
+      {
+        rule: 'superuser-now',
+        message: expect.stringMatching(/now a superuser, according to the controller/),
+      },
       {},
     ],
   });
@@ -584,7 +587,7 @@ test('roles that the stream does not record are found once, and those that other
     [
       'role_definition:32',
       'high',
-      'Others may use it: delete it by hand once that is clear, with DELETE /api/v2/role_definitions/32/ (not tried on a controller).',
+      'Others may use it. When that is clear, delete it manually with DELETE /api/v2/role_definitions/32/ (not tried on a controller).',
     ],
   ]);
   expect(limits.map(({ text }) => text)).toContainEqual(

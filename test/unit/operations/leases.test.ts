@@ -208,7 +208,7 @@ describe('a token with a lease', () => {
     const { lease } = await at.make();
     const copy = { ...at.common.description, address: 'https://copy.example.org' };
     expect(await at.runAfter(3, { description: copy })).toMatchObject({
-      message: expect.stringContaining(`Past the end in others: ${lease}`),
+      message: expect.stringContaining(`Past the end in other contexts: ${lease}`),
       summary: { due: [] },
     });
     expect(at.target.alive.size).toBe(1);

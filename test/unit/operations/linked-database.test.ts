@@ -79,7 +79,7 @@ test('after the act, what was beside a token is not counted again: it is beside 
 
 test.each<[string, MemoryTarget | TokenctlError, Parameters<typeof found>[1], RegExp]>([
   ['does not answer', new TokenctlError('target_unreachable', 'It is away'), {}, /It is away/],
-  ['is of another controller', database({ installUuid: 'two' }), {}, /it is of another controller, two/],
+  ['is of another controller', database({ installUuid: 'two' }), {}, /it belongs to another controller, two/],
   ['does not know the user', database(), { selector: { users: ['carol'] } }, /No user named "carol"/],
   [
     'has another user of the name',

@@ -280,18 +280,18 @@ describe('the job', () => {
       services: { ...unusedServices, ownerNotices: () => RULES, mailer: () => box },
     });
     expect(await ownerNotices.run(context(true), {})).toMatchObject({
-      message: 'Would send mail to 2 owners, and cannot reach 1',
+      message: 'Would email 2 owners;  cannot be reached1',
     });
     expect([box.taken, await world.entries()]).toEqual([[], []]);
     box.answer = ({ to }) =>
       to.startsWith('bob') ? new TokenctlError('target_unreachable', 'away') : 'sent';
     await expect(ownerNotices.run(context(false), {})).rejects.toMatchObject(
-      refused('partly_done', 'Sent mail to 1 of 2 owners'),
+      refused('partly_done', 'Emailed 1 of 2 owners'),
     );
     box.answer = () => 'sent';
     expect(await ownerNotices.run(context(false), {})).toMatchObject({ summary: { sent: 1 } });
     expect(await ownerNotices.run(context(false), {})).toMatchObject({
-      message: 'No owner to send mail to; 1 cannot be reached',
+      message: 'No owner to email; 1 cannot be reached',
     });
     expect(box.taken).toHaveLength(2);
   });

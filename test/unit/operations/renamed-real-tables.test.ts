@@ -270,7 +270,7 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))(
       const { scope, remarks } = await meant(['bob']);
       expect(scope).toMatchObject({ names: ['b0b'], bound: [{ id: bob, name: 'b0b' }] });
       expect(remarks).toEqual([
-        `Token ${token} belongs to b0b (${bob}), not to bob. This user is not locked down.`,
+        `Token ${token} belongs to b0b (${bob}), not to bob. This user is not included.`,
       ]);
       expect((await meant([])).remarks).toEqual([]);
       const plan = await planOf([], { scope, remarks });

@@ -42,7 +42,7 @@ describe('a required sink', () => {
     const log = withRequiredSink(at.log, { sink, format: syslogFormat({ version: '1' }) });
     await expect(at.revokeAll({ log })).rejects.toMatchObject({
       code: 'audit_unavailable',
-      message: expect.stringMatching(/^The required sink of the audit log did not take the intent: t|h/),
+      message: expect.stringMatching(/^The required sink of the audit log did not accept the intent: t|h/),
     });
     expect(at.target.alive.size).toBe(3);
     const entries = await at.entries();

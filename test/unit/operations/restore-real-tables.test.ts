@@ -128,7 +128,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a cleani
     const report = await real.clean('robot', { items: [`host:${prod}`] });
     expect(report).toMatchObject({ result: 'partly' });
     expect(report.steps).toMatchObject([
-      { result: 'failed', message: expect.stringContaining('another object has the name') },
+      { result: 'failed', message: expect.stringContaining('another object already has the name') },
     ]);
   });
 
@@ -150,7 +150,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a cleani
     expect(items).toMatchObject([
       {
         state: 'there',
-        remedy: { kind: 'manual', text: expect.stringContaining('it had its default before') },
+        remedy: { kind: 'manual', text: expect.stringContaining('its previous value was the default') },
       },
       { state: 'there' },
     ]);

@@ -79,7 +79,7 @@ describe('a saved plan', () => {
     expect(rest).toMatchObject({ tokenIds: [stuck], saved: { gone: { accessTokens: others } } });
     const done = revocationEnding(await revokeTokens({ ...at.common, plan: rest }));
     expect(done.failure).toBeUndefined();
-    expect(documentText(done.document)).toContain(`Already gone: ${others.length} access tokens of the plan`);
+    expect(documentText(done.document)).toContain(`Already gone: ${others.length} access tokens in the plan`);
   });
 
   test('is refused where an id belongs to another token, and nothing is changed', async () => {

@@ -237,7 +237,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s 
     const { items } = await real.investigate('bob');
     expect(items.find(({ object }) => object.kind === 'workflow_approval')).toMatchObject({
       ...{ state: 'there', group: 'code_later', risk: 'high' },
-      remedy: { kind: 'manual', text: expect.stringContaining('cancel the workflow job') },
+      remedy: { kind: 'manual', text: expect.stringContaining('Cancel the workflow job') },
     });
   });
 });

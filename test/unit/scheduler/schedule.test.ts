@@ -117,7 +117,7 @@ describe('a schedule', () => {
   });
 
   it.each([
-    ['0 0 31 2 *', 'UTC', 'no tick in the next eight years'],
+    ['0 0 31 2 *', 'UTC', 'no run in the next eight years'],
     ['61 * * * *', 'UTC', 'out of range'],
     ['0 3 * *', 'UTC', 'Too few fields'],
     ['0 3 * * *', 'Mars/Olympus', 'Invalid timezone'],

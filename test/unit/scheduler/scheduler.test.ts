@@ -362,7 +362,7 @@ describe('the scheduler', () => {
           scheduledJob(async () => done),
           { ...options(), keepsOpenTick: true },
         ),
-      ).rejects.toMatchObject(refused('already_running', 'to be tried again'));
+      ).rejects.toMatchObject(refused('already_running', 'will be retried'));
       expect(
         await runNow(
           scheduledJob(async () => done),

@@ -89,8 +89,8 @@ const elsewhere = 'https://another.example.org/';
 const claimsChange = { ...when, claims: { role: 'operator' } };
 const did = (url: string) => ({ format: 'did', url });
 
-const NO_USER = 'held: The subject names no user, only:';
-const UNKNOWN = 'Unknown type of event';
+const NO_USER = 'held: The subject identifies no user, only:';
+const UNKNOWN = 'Unknown event type';
 
 const SETS: readonly Example[] = [
   ['RFC 8417 figure 1', scimReset, `held: ${UNKNOWN}`],
@@ -128,7 +128,7 @@ const SETS: readonly Example[] = [
       ...{ aud: [AUDIENCE, `${AUDIENCE}/mobile`], sub_id: opaque('stream-17') },
       events: { [EVENTS.verification]: { state: 'state-17' } },
     }),
-    'ignored: Verification of the stream',
+    'ignored: Stream verification',
   ],
   ['SSF 5, first', (names) => risc('account-enabled', email(names)), 'nothing'],
   [
@@ -155,7 +155,7 @@ const SETS: readonly Example[] = [
   [
     'SSF 8.1.4.2',
     () => ({ sub_id: opaque('stream-17'), events: { [EVENTS.verification]: { state: 'state-18' } } }),
-    'ignored: Verification of the stream',
+    'ignored: Stream verification',
   ],
   [
     'SSF 8.1.5',
@@ -163,7 +163,7 @@ const SETS: readonly Example[] = [
       sub_id: opaque('stream-17'),
       events: { [EVENTS.streamUpdated]: { status: 'paused', reason: 'Maintenance' } },
     }),
-    'held: The transmitter says that the stream is paused',
+    'held: The transmitter reports the stream as paused',
   ],
   [
     'CAEP 3.1, first',

@@ -45,7 +45,7 @@ async function take(
 test('a verification that was asked for is recorded, whenever it arrives', async () => {
   for (const state of ['second', 'first']) {
     const found = await take(EVENTS.verification, 's-1', { body: { state } });
-    expect(found?.reason).toBe(`Verification of the stream, state ${stateDigest(state)}`);
+    expect(found?.reason).toBe(`Stream verification, state ${stateDigest(state)}`);
   }
 });
 
@@ -61,7 +61,7 @@ test('where someone else manages the stream, every state is taken', async () => 
 });
 
 test('an event about another stream is not one about ours', async () => {
-  const other = 'The event is about another stream: s-2';
+  const other = 'The event is about a different stream: s-2';
   const verified = await take(EVENTS.verification, 's-2', { body: { state: 'first' } });
   const paused = await take(EVENTS.streamUpdated, 's-2', { body: { status: 'paused' } });
   for (const each of [verified, paused]) expect(each).toMatchObject({ state: 'ignored', reason: other });
@@ -78,11 +78,11 @@ test('a mapping with conditions acts, does nothing, or waits for a person', asyn
   expect(await taken({ initiating_entity: 'admin' })).toMatchObject({ state: 'waiting', action: 'revoke' });
   expect(await taken({ initiating_entity: 'user' })).toMatchObject({
     state: 'ignored',
-    reason: 'Mapped to no action where initiating_entity is user',
+    reason: 'Mapped to no action if initiating_entity is user',
   });
   expect(await taken({})).toMatchObject({
     state: 'held',
-    reason: 'The event does not say its initiating_entity',
+    reason: 'The event does not contain initiating_entity',
   });
 });
 

@@ -114,7 +114,7 @@ test('refused events are told about once an hour for each transmitter', async ()
   refusals.tell('other', 'The claim iss is not acceptable');
   await refusals.sent();
   expect(got.map(({ data }) => data['subject'])).toEqual([
-    'tokenctl: security events of idp are refused',
-    'tokenctl: security events of other are refused',
+    'tokenctl: security events from idp are rejected',
+    'tokenctl: security events from other are rejected',
   ]);
 });

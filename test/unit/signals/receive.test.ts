@@ -175,12 +175,12 @@ describe('a pushed event', () => {
       [
         'held-tenant',
         { format: 'complex', user: issSub('uid-narrow'), tenant: { format: 'opaque', id: 'other' } },
-        'a tenant that is not one of',
+        'a tenant that is not in',
       ],
       [
         'held-tenant-format',
         { format: 'complex', user: issSub('uid-narrow'), tenant: { format: 'uri', uri: 'https://t' } },
-        'a tenant that is not one of',
+        'a tenant that is not in',
       ],
       [
         'held-aliases',
@@ -212,7 +212,7 @@ describe('a pushed event', () => {
     expect(response.status).toBe(202);
     expect(await signal('critical-1')).toMatchObject({
       state: 'ignored',
-      reason: 'The critical member org_unit of the subject is not processed',
+      reason: "The subject's critical member org_unit is not supported",
     });
     expect(await world.accepts(member.token)).toBe(true);
     await push(EVENTS.sessionRevoked, subject('group'), { jti: 'critical-2' });
@@ -223,7 +223,7 @@ describe('a pushed event', () => {
   test('of a type that a specification defines and that is unknown here is held', async () => {
     const uri = 'https://schemas.openid.net/secevent/caep/event-type/of-a-later-version';
     expect((await push(uri, issSub('uid-nobody'), { jti: 'unknown-type' })).status).toBe(202);
-    expect(await signal('unknown-type')).toMatchObject({ state: 'held', reason: 'Unknown type of event' });
+    expect(await signal('unknown-type')).toMatchObject({ state: 'held', reason: 'Unknown event type' });
   });
 
   test('that is mapped to nothing, or about no one, is recorded as ignored', async () => {
@@ -244,7 +244,7 @@ describe('a pushed event', () => {
     );
     expect(await signal('paused')).toMatchObject({
       state: 'held',
-      reason: 'The transmitter says that the stream is paused',
+      reason: 'The transmitter reports the stream as paused',
     });
   });
 });
@@ -311,6 +311,6 @@ test('a logout token ends sessions, and leaves tokens alone', async () => {
   expect(onlySession.status).toBe(200);
   expect(await signal('logout-sid')).toMatchObject({
     state: 'held',
-    reason: 'The subject names no user, only: session',
+    reason: 'The subject identifies no user, only: session',
   });
 });

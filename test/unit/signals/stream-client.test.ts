@@ -78,6 +78,6 @@ test('a refused client, and a token that stays refused, are reported once', asyn
   server.refuses = true;
   await expect(poll()).rejects.toMatchObject({
     code: 'credentials_refused',
-    message: 'The transmitter idp gave no access token (invalid_client)',
+    message: 'The transmitter idp returned no access token (invalid_client)',
   });
 });

@@ -38,7 +38,7 @@ test('the token of the management API goes to the host of the issuer, or to the 
   const own = openStreamManagement(issuer.url, options);
   await expect(own.streams()).rejects.toMatchObject({
     code: 'target_misbehaved',
-    message: `The transmitter idp names a management API on ${api.host}: the token is for ${issuer.host}`,
+    message: `The transmitter idp uses a management API on ${api.host}, but the token is for ${issuer.host}`,
   });
   await expect(own.status('one')).rejects.toMatchObject({ code: 'target_misbehaved' });
   expect(api.asked).toEqual([]);

@@ -123,7 +123,7 @@ describe('a key in a Secret of Kubernetes', () => {
   it('says which permission is missing', async () => {
     const { cluster, store } = await place([{ ...all, verbs: ['get'], names: ['awx'] }]);
     const hint =
-      'Grant get, create and patch on the secret awx in the namespace ci, or check the credential of this store.';
+      "Grant get, create and patch on the secret awx in the namespace ci, or check this store's credential.";
     const refused = { code: 'permission_refused', hint };
     await expect(store().write(old, null)).rejects.toMatchObject(refused);
     cluster.put(AT, { token: 'the old token' });

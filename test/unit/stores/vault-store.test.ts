@@ -155,7 +155,7 @@ describe('a key in Vault', () => {
       const at = store({ login: { token: new Secret(token) } });
       await expect(at.write(fresh, old)).rejects.toMatchObject({
         code: 'permission_refused',
-        hint: 'Grant read, create and update on secret/data/ci/awx, or check the credential of this store.',
+        hint: "Grant read, create and update on secret/data/ci/awx, or check this store's credential.",
       });
     }
     expect(JSON.parse(vault.stored(PATH)?.data ?? '')).toEqual({ token: 'the old token' });

@@ -153,7 +153,7 @@ function refusalOf(act: CleaningAct, { missing, rights, role, isService }: Refus
   const grants = [...Map.groupBy(lacking, ([, table]) => table)].map(
     ([table, each]) => `GRANT ${each.map(([privilege]) => privilege).join(', ')} ON ${table} TO ${role};`,
   );
-  return `This role of the database lacks rights: ${grants.join(' ')}`;
+  return `This database role lacks permissions: ${grants.join(' ')}`;
 }
 
 /** An act within its transaction. */
@@ -326,11 +326,11 @@ async function requireFree(
 }
 
 function nameTaken(cause?: unknown): TokenctlError {
-  return refusedAct('another object has the name', 'name_taken', { cause });
+  return refusedAct('another object already has the name', 'name_taken', { cause });
 }
 
 function changedSince(): TokenctlError {
-  return refusedAct('it was changed or deleted since it was read', 'changed');
+  return refusedAct('it was changed or deleted after it was read', 'changed');
 }
 
 async function restoreSetting(

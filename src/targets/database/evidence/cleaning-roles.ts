@@ -55,7 +55,7 @@ export async function removeRole(
     WHERE r.id = ${object.id}`.first<RoleRow>(transaction);
   if (role === null) return 'unchanged';
   if (role.model === null || role.about === null) {
-    throw refusedAct('a role of the system is removed over REST only', 'rest_only');
+    throw refusedAct('a system role can only be removed over REST', 'rest_only');
   }
   const isMember = await sql`DELETE FROM ${MEMBERS} m
     WHERE m.role_id = ${object.id} AND m.user_id = ${other.id} RETURNING m.id`.exists(transaction);

@@ -141,7 +141,7 @@ export async function readableTables(
     const grant = `GRANT SELECT ON ${refused.join(', ')} TO ${rows[0]?.role ?? 'CURRENT_USER'}`;
     throw new TokenctlError(
       'permission_refused',
-      `This role may not read ${refused.length} tables in ${address}`,
+      `This role is not allowed to read ${refused.length} tables in ${address}`,
       { hint: `Ask the database administrator to run \`${grant};\``, details: { grants: [grant] } },
     );
   }

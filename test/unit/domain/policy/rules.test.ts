@@ -109,7 +109,11 @@ describe('what directories answered', () => {
     ]),
   });
   test.each<[string, number, string[]]>([
-    ['a user who had left', 8, ['Its owner x had left by the directory staff at 2026-11-19T00:00:00.000Z.']],
+    [
+      'a user who had left',
+      8,
+      ['Its owner x had left according to the directory staff at 2026-11-19T00:00:00.000Z.'],
+    ],
     ['a user whom no directory compares', 9, ['No directory was asked about its owner x.']],
     ['a user of whom one was asked seven days ago', 10, []],
     ['a moment longer', 11, ['A directory was last asked about its owner x 7 days ago.']],

@@ -47,7 +47,7 @@ describe('what a revocation over REST leaves open', () => {
     expect((await left(factsOf(BOB), lowered))[1]).toEqual(['authorization_codes', undefined, 600]);
     const [refresh] = await leftBy({ ...factsOf(BOB), expiredRefreshTokens: 2 }, lowered);
     expect(refresh?.how).toMatch(
-      /2 of them are expired: refused, unless REFRESH_TOKEN_EXPIRE_SECONDS is raised\.$/,
+      /2 of them are expired: rejected, unless REFRESH_TOKEN_EXPIRE_SECONDS is raised\.$/,
     );
     const [unknown] = await leftBy({ ...factsOf(BOB), expiredRefreshTokens: null }, lowered);
     expect(unknown?.how).not.toContain('expired');

@@ -201,7 +201,7 @@ describe('the report of an incident', () => {
     expect(items.find(({ id }) => id === 'user:11')?.state).toBe('gone');
     expect(items.find(({ id }) => id === 'schedule:3')).toMatchObject({
       state: 'unknown',
-      stateReason: 'Not checked: the investigation of 2026-11-20T12:00:00.000Z does not name it',
+      stateReason: 'Not checked: the investigation at 2026-11-20T12:00:00.000Z does not include it',
     });
   });
 
@@ -1048,7 +1048,7 @@ test('an investigation of an incident tells what people decided, and what tokenc
     ...{ ownActs: [ours], provenActs: [ours], verified: new Map() },
   };
   const text = documentText(investigationDocument(found, { all: false, known }));
-  expect(text).toContain('4 items: 2 remain, and 2 that were already decided.');
+  expect(text).toContain('4 items: 2 remain, plus 2 with a decision.');
   expect(text).toMatch(/Remaining access: 2\.\n.*\[user:21\](?:.*\n)+?.*\[user:23\]/);
   expect(text).toContain(
     'created the user 20 [user:20]: legitimate, by eve, 2026-11-20T10:40:00Z: "on shift"',

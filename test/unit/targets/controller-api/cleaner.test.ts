@@ -80,7 +80,7 @@ describe.skipIf(!HAS_RECORDING)('a cleaning over REST, as recorded', () => {
       body: '{"SESSION_COOKIE_AGE":1800}',
     });
     await expect(at.cleaner.apply(reset('NO_SUCH_SETTING'), values)).rejects.toThrow(
-      'does not state the default',
+      'does not report the default',
     );
     // Which settings these are is not known: nothing is asked, nothing is written.
     const before = at.sent.length;
@@ -124,7 +124,7 @@ describe.skipIf(!HAS_RECORDING)('a cleaning over REST, as recorded', () => {
     const apply = (path: string, kind: string) =>
       at.cleaner.apply(restore(path, kind), { ...VALUES, write: { limit: 'x' } });
     await expect(apply('/api/v2/users/3/', 'user')).rejects.toThrow(
-      /restore fields: another object has the name$/,
+      /restore fields: another object already has the name$/,
     );
     await expect(apply('/api/v2/job_templates/7/', 'job_template')).rejects.toThrow(/rejected limit$/);
     await expect(apply('/api/v2/job_templates/8/', 'job_template')).rejects.toThrow(

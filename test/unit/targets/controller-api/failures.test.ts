@@ -81,7 +81,7 @@ describe('unexpected responses', () => {
     const answer: Fault = (_, response) => json(response, 401, { detail: 'no' });
     const { error } = await failing(answer, { credential: bearer });
     expect(error).toMatchObject(refused('credentials_refused', 'the token'));
-    expect(error).toHaveProperty('hint', expect.stringContaining('from 2.7 on'));
+    expect(error).toHaveProperty('hint', expect.stringContaining('from version 2.7 on'));
   });
 
   test('a missing permission, without the response body', async () => {

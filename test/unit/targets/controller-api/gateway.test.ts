@@ -200,9 +200,9 @@ describe('the settings of a gateway', () => {
       },
       'OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS',
     ],
-    ['local accounts', { DISABLE_LOCAL_AUTH: true }, 'Disable the authenticator'],
+    ['local accounts', { DISABLE_LOCAL_AUTH: true }, "Disable the platform gateway's authenticator"],
     ['sessions', { SESSIONS_PER_USER: 2 }, 'MAX_EXTRA_SESSIONS_PER_USER'],
-    ['metrics', { ALLOW_METRICS_FOR_ANONYMOUS_USERS: true }, 'only a controller'],
+    ['metrics', { ALLOW_METRICS_FOR_ANONYMOUS_USERS: true }, 'Only a controller'],
   ])('that do not exist are refused before anything is sent: %s', async (_, change, hint) => {
     await using fake = await FakeGateway.start({ [`PUT ${ALL}`]: SETTINGS });
     const target = openTestTarget(fake.address);
@@ -360,8 +360,8 @@ test('messages about a gateway name no other product', async () => {
   });
   const target = openTestTarget(fake.address);
   const outcomes = await collected(target.revoke([7]));
-  expect(outcomes).toEqual([{ tokenId: 7, result: 'failed', reason: 'the target says that it is in use' }]);
-  expect((await errorOf(target.applications.list())).hint).toBe('Check the log of the server.');
+  expect(outcomes).toEqual([{ tokenId: 7, result: 'failed', reason: 'the target reports it as in use' }]);
+  expect((await errorOf(target.applications.list())).hint).toBe("Check the server's log.");
   await target.close();
 });
 

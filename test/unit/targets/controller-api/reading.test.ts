@@ -118,12 +118,12 @@ describe('tokens', () => {
     [
       'that never ends',
       { count: 1000 },
-      'sent more than the 1,000 items it announced for the list of tokens; gave up at page 8',
+      'sent more than the 1,000 items that it announced for the list of tokens; stopped at page 8',
     ],
     [
       'of ever shorter pages',
       { count: 1000, size: 1 },
-      'sent more pages than the 1,000 items need that it announced for the list of tokens; gave up at page 10',
+      'sent more pages than the 1,000 items that it announced for the list of tokens require; stopped at page 10',
     ],
     [
       'of an absurd length',

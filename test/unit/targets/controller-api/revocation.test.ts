@@ -76,7 +76,7 @@ describe('revoke', () => {
     expect(found.outcomes).toContainEqual({
       tokenId: 2,
       result: 'failed',
-      reason: 'this account, or the scope of this token, may not revoke it',
+      reason: 'this account, or the scope of this token, does not allow revoking it',
       refused: true,
     });
     expect(found.revoked.sort()).toEqual([1, 3]);

@@ -117,7 +117,7 @@ describe.skipIf(NO_REDIS !== null)('a session cache', () => {
   test('with a wrong password is a problem, which does not name it', async () => {
     const { port } = await redisWith(['--requirepass', 'another']);
     const problem = await cacheAt(`redis://:${PASSWORD}@127.0.0.1:${port}`).problem();
-    expect(problem).toContain('it refuses the password');
+    expect(problem).toContain('it rejects the password');
     expect(problem).not.toContain(PASSWORD);
     expect(await cacheAt(`redis://127.0.0.1:${port}`).problem()).toContain('it requires a password');
   });
@@ -137,7 +137,7 @@ describe.skipIf(NO_REDIS !== null)('a session cache', () => {
       redis.set('gateway:1:another', Buffer.from('x'), 60);
       redis.cli('acl', 'setuser', 'reader', 'on', `>${PASSWORD}`, '~*', '+@all', `-${command}`);
       const problem = await cacheAt(`redis://reader:${PASSWORD}@127.0.0.1:${redis.port}`).problem();
-      expect(problem).toContain('its user lacks a permission (SCAN, GET, PTTL and DEL are needed)');
+      expect(problem).toContain('its user lacks a permission (SCAN, GET, PTTL and DEL are required)');
       redis.cli('acl', 'setuser', 'reader', '+@all');
       expect(await cacheAt(`redis://reader:${PASSWORD}@127.0.0.1:${redis.port}`).problem()).toBeNull();
     },
@@ -311,9 +311,7 @@ describe.skipIf(NO_REDIS !== null)('sessions of a gateway with its cache', () =>
     const wrong = await place.open({ sessionCache });
     expect((await wrong.describe()).capabilities.sessionsCached).toBe(true);
     const { warnings } = await checkTarget({ target: wrong, clock: { now: () => new Date() } });
-    expect(warnings).toContainEqual(
-      expect.stringContaining('has none of the sessions that the database has'),
-    );
+    expect(warnings).toContainEqual(expect.stringContaining('contains none of the sessions in the database'));
     await place.database.execute('DELETE FROM aap_gateway_api_usersessionmembership');
     await place.database.execute('DELETE FROM django_session');
     // Without sessions in the database, nothing speaks against it.
