@@ -30,7 +30,7 @@ export function accessParts(paths: readonly AccessPath[], whose: readonly string
 
 function closedText(ways: string, whose: readonly string[]): string {
   const isNamed = whose.length > 0 && whose.length <= MOST_NAMED;
-  return isNamed ? `${whose.join(', ')}: ${ways} in closed` : `${ways} in: all closed`;
+  return isNamed ? `${whose.join(', ')}: ${ways} access paths closed` : `${ways} access paths: all closed`;
 }
 
 const MOST_NAMED = 3;

@@ -38,7 +38,7 @@ export async function* reportBlocks(report: LogReport, frame: ReportFrame): Asyn
 
 function frameFacts({ verification }: LogReport, { since, until, made, place }: ReportFrame): Part {
   const { entries, head, break: broken, removed, tornBytes } = verification;
-  const intact = `each of ${countText(entries, 'entry', 'entries')} follows from the one before; not compared with a checkpoint`;
+  const intact = `each of ${countText(entries, 'entry', 'entries')} follows from the previous one; not compared with a checkpoint`;
   return facts([
     ['From', since === undefined ? 'the first entry' : timeText(since)],
     ['Until', until === undefined ? 'the last entry' : timeText(until)],
@@ -130,7 +130,7 @@ function orderedBy({ user, sudo_user, job, signal_kind: signal }: RunAccount['ac
 const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = {
   'incident.lockdown': ['locked down', 'lock down'],
   'incident.clean': ['cleaned up after', 'clean up after'],
-  'incident.clean-undo': ['undid the clean-up after', 'undo the clean-up after'],
+  'incident.clean-undo': ['undid the cleanup after', 'undo the cleanup after'],
   'incident.lift': ['lifted', 'lift'],
   'incident.extend': ['changed the end of', 'change the end of'],
   'users.offboard': ['offboarded', 'offboard'],
@@ -140,13 +140,13 @@ const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = 
   'tokens.rotate': ['rotated the token of', 'rotate the token of'],
   'tokens.migrate': ['migrated tokens:', 'migrate tokens:'],
   'tokens.cleanup': ['cleaned up', 'clean up'],
-  'tokens.find': ['tried leaked values as tokens', 'try leaked values as tokens'],
-  'tokens.notice': ['sent notices about tokens that expire', 'send notices about tokens that expire'],
-  'tokens.notify-owners': ['sent mail to owners about', 'send mail to owners about'],
-  'log.rotate': ['closed the file of the audit log', 'close the file of the audit log'],
+  'tokens.find': ['tested leaked values as tokens', 'test leaked values as tokens'],
+  'tokens.notice': ['sent notices about expiring tokens', 'send notices about expiring tokens'],
+  'tokens.notify-owners': ['emailed owners about', 'email owners about'],
+  'log.rotate': ['rotated the audit log', 'rotate the audit log'],
   'log.prune': ['removed old files of the audit log', 'remove old files of the audit log'],
   'log.repair': ['repaired the audit log', 'repair the audit log'],
-  'log.key': ['made a key of the audit log', 'make a key of the audit log'],
+  'log.key': ['created an audit log key', 'create an audit log key'],
 };
 
 /** Whose verbs are about what was selected. */
@@ -181,21 +181,21 @@ function actText(account: RunAccount): string {
 
 /** What a person said about an incident. */
 const NOTES: Readonly<Record<string, (what: string, incident: string) => string>> = {
-  'leases.adopt': (what) => `took ${what} over into a rotation`,
-  'leases.sunset': (what) => `gave an end to ${what}`,
+  'leases.adopt': (what) => `added ${what} to a rotation`,
+  'leases.sunset': (what) => `set an end date for ${what}`,
   'leases.release': (what) => `undid ${what}`,
-  'leases.extend': (lease) => `moved the end of ${lease}`,
+  'leases.extend': (lease) => `changed the end of ${lease}`,
   'leases.end': (lease) => `noted that ${lease}`,
   'broker.refuse': (why) => `gave an identity no token: ${why}`,
   'broker.stop': (rule) => `stopped the ${rule}`,
   'broker.resume': (rule) => `resumed the ${rule}`,
-  'incident.step': (step, incident) => `ticked off ${step} for ${incident}`,
+  'incident.step': (step, incident) => `marked ${step} as done for ${incident}`,
   'incident.step-undo': (step, incident) => `undid ${step} for ${incident}`,
   'incident.mark': (items, incident) => `marked ${items} as legitimate for ${incident}`,
   'incident.mark-undo': (items, incident) => `removed the mark from ${items} for ${incident}`,
-  'incident.by-hand': (items, incident) => `said that ${items} was resolved manually for ${incident}`,
+  'incident.by-hand': (items, incident) => `reported ${items} as resolved manually for ${incident}`,
   'incident.by-hand-undo': (items, incident) =>
-    `withdrew the mark that ${items} was resolved manually for ${incident}`,
+    `withdrew the report that ${items} was resolved manually for ${incident}`,
   'incident.hand-over': (items, incident) => `reassigned ${items} for ${incident}`,
   'incident.hand-over-undo': (items, incident) => `withdrew the reassignment of ${items} for ${incident}`,
 };

@@ -34,8 +34,8 @@ export type FileReaders = keyof typeof MODES;
 /** Tests, before anything is read, that a file does not exist or may be replaced. Throws `usage`. */
 export function requireNewOrReplaced(path: string, replace: boolean): void {
   if (replace || lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
-  throw new TokenctlError('usage', `The file ${path} exists, and is not overwritten`, {
-    hint: 'Name another file with --output, or add --replace.',
+  throw new TokenctlError('usage', `The file ${path} already exists and is not overwritten`, {
+    hint: 'Specify another file with --output, or add --replace.',
   });
 }
 
@@ -161,5 +161,5 @@ function notBaseline(path: string, line: number): TokenctlError {
 
 /** The heading of a baseline written at an instant. */
 export function baselineHeading(now: Date): string {
-  return `${HEADING}, written ${now.toISOString()}\n# One finding per line. These findings do not count; delete a line to count it again.\n`;
+  return `${HEADING}, written ${now.toISOString()}\n# One finding per line. These findings are not counted. Delete a line to count its finding again.\n`;
 }

@@ -300,12 +300,9 @@ describe.skipIf(chromium === null)('the console', () => {
     for (const [name, refusal] of [
       [
         'alice',
-        'Cannot lock down: A lockdown needs an account that sees all tokens and users: alice sees only its own tokens.',
+        'Cannot lock down: A lockdown requires an account that can see all tokens and users: alice sees only its own tokens.',
       ],
-      [
-        'auditor',
-        'Cannot lock down: auditor is a system auditor, which may change nothing but its own tokens.',
-      ],
+      ['auditor', 'Cannot lock down: auditor is a system auditor, which can only change its own tokens.'],
     ] as const) {
       const tab = await open(name);
       if (name === 'alice') {

@@ -128,7 +128,7 @@ async function kill(
 async function resultOf({ ended }: Running): Promise<string> {
   const { code, stdout, stderr } = await ended;
   if (code === 0) return (JSON.parse(stdout).rotation as { result: string }).result;
-  const [why = ''] = /may be under way until|two living tokens already/.exec(stdout + stderr) ?? [];
+  const [why = ''] = /may be in progress until|already has two live tokens/.exec(stdout + stderr) ?? [];
   expect(why, stdout + stderr).not.toBe('');
   return why;
 }

@@ -101,7 +101,7 @@ describe('the embedded database', () => {
   }, async () => {
     const database = await openEmbedded(null);
     const inner = database.transaction(() => database.query('SELECT 1'));
-    await expect(inner).rejects.toThrow('outside the transaction');
+    await expect(inner).rejects.toThrow('outside its transaction');
     await expect(database.transaction(() => database.transaction(async () => 1))).rejects.toThrow('outside');
     const ended = Promise.withResolvers<void>();
     let later: Promise<unknown> = Promise.resolve();

@@ -47,22 +47,23 @@ export async function cachedSessions(target: Target, found: ListedNone): Promise
   const more = until === null ? {} : { until };
   if (!isActive)
     return knownClosedPath('sessions', 'gateway 2.5', isUnowned ? UNOWNED_REFUSED : REFUSED, more);
-  const remedy = 'To end them at once, deactivate the users, or add `cache` to the context.';
+  const remedy = 'To end them immediately, deactivate the users, or add `cache` to the context.';
   if (isUnowned) return uncheckedPath('sessions', UNOWNED, { ...more, remedy });
   const how = until === null ? `${CACHED} for up to SESSION_COOKIE_AGE.` : `${CACHED}.`;
   return uncheckedPath('sessions', how, { ...more, remedy });
 }
 
 const EXPIRED =
-  'Verified: none is left in the database. What the gateway kept of ended ones in its cache has expired.';
+  "Verified: none is left in the database. The gateway's cached copies of ended sessions have expired.";
 const REFUSED =
-  'None is left in the database. A gateway refuses sessions from its cache while their users are deactivated.';
+  'None is left in the database. A gateway rejects sessions from its cache while their users are deactivated.';
 const UNOWNED_REFUSED =
-  'Sessions without a recorded owner exist in the database, and may be of the selected users. A gateway refuses the sessions of deactivated users.';
-const UNOWNED = 'Sessions without a recorded owner exist in the database, and may be of the selected users.';
-const UNREAD_ACCEPTED = 'The gateway can accept sessions that only its cache has.';
+  'The database contains sessions without a recorded owner, which may belong to the selected users. A gateway rejects sessions of deactivated users.';
+const UNOWNED =
+  'The database contains sessions without a recorded owner, which may belong to the selected users.';
+const UNREAD_ACCEPTED = 'The gateway can accept sessions that are only in its cache.';
 const UNREAD_REFUSED =
-  'A gateway refuses the sessions that only its cache has while their users are deactivated.';
+  'A gateway rejects sessions that are only in its cache while their users are deactivated.';
 const UNREAD_REMEDY =
   'Check `cache` of the context with `tokenctl context check`, and run the same command again.';
 const CACHED = 'None is left in the database, but the gateway can accept ended sessions from its cache';
@@ -84,7 +85,7 @@ export function unreadSessions({
   if (problem === null) return undefined;
   return new TokenctlError(
     'partly_done',
-    `Not read: ${problem}. Sessions that only the cache has are not listed`,
+    `Not read: ${problem}. Sessions that are only in the cache are not listed`,
     { hint: 'Check `cache` of the context with `tokenctl context check`.' },
   );
 }

@@ -98,7 +98,7 @@ export async function checkOtherCredentials(
 /** Users of a lockdown that do not exist any more; empty without any. */
 export function missingUsersPath(names: readonly string[]): readonly AccessPath[] {
   if (names.length === 0) return [];
-  const how = `${names.join(', ')} no longer ${names.length === 1 ? 'exists' : 'exist'}: deleted, which also deletes the tokens, or renamed.`;
+  const how = `${names.join(', ')} no longer ${names.length === 1 ? 'exists' : 'exist'}: deleted (along with its tokens) or renamed.`;
   return [uncheckedPath('users', how, { remedy: 'If it was renamed, lock down the new name.' })];
 }
 
@@ -149,7 +149,7 @@ async function authorizationCodes(target: Target, scope: LockdownScope): Promise
 /** A code from before the lockdown yields tokens until it expires, for a deactivated user too. */
 async function uncheckedCodes({ target, now, codeLifetime: before = 0 }: Omit<Checks, 'ownTokens'>) {
   const seconds = Math.max(codeLifetime(await knownSettings(target)), before);
-  const how = 'They cannot be listed with this context. One from before can be exchanged for tokens.';
+  const how = 'They cannot be listed with this context. An older code can be exchanged for tokens.';
   return uncheckedPath('authorization_codes', how, { until: lastsUntil(now, seconds) });
 }
 
@@ -183,10 +183,10 @@ async function refreshTokens(
 function notUsableText({ orphaned, expired }: { orphaned: number; expired: number }) {
   const are = (count: number) => `${count} ${count === 1 ? 'is' : 'are'}`;
   return [
-    ...(orphaned === 0 ? [] : [` ${are(orphaned)} orphaned: this version refuses such tokens.`]),
+    ...(orphaned === 0 ? [] : [` ${are(orphaned)} orphaned: this version rejects such tokens.`]),
     ...(expired === 0
       ? []
-      : [` ${are(expired)} expired, and live again if REFRESH_TOKEN_EXPIRE_SECONDS is raised.`]),
+      : [` ${are(expired)} expired, and usable again if REFRESH_TOKEN_EXPIRE_SECONDS is raised.`]),
   ].join('');
 }
 
@@ -260,7 +260,7 @@ async function switches(checks: Checks, { switches: locks }: ClosedPaths): Promi
       return { ...path, how: path.how + caution };
     }
     const isBasic = name === 'AUTH_BASIC_ENABLED';
-    const untried = isBasic ? ' A login was not tried: no password is available.' : '';
+    const untried = isBasic ? ' Logging in was not tested because no password is available.' : '';
     return closedPath(switchPath(name), `Verified: ${name} is off.${untried}${caution}`);
   });
 }
@@ -272,7 +272,7 @@ export function cautionOf(
 ): string {
   const caution = name === 'AUTH_BASIC_ENABLED' ? basicAuthCaution(dialect) : null;
   if (caution === null) return '';
-  return ` ${caution} Log in with an identity provider account there. \`tokenctl incident lift --context ${shellWord(context)}\` turns it on again.`;
+  return ` ${caution} Log in there with an account from the identity provider. \`tokenctl incident lift --context ${shellWord(context)}\` turns it back on.`;
 }
 
 /** The way in that a switch closes. */
@@ -282,13 +282,13 @@ export function switchPath(name: string): PathName {
 
 /** The way in of a switch that cannot be read. */
 export function unreadSwitch(name: string, why: string): AccessPath {
-  const remedy = 'Run the same command again once the settings can be read, or in a database context.';
+  const remedy = 'Run the same command again when the settings can be read, or in a database context.';
   return uncheckedPath(switchPath(name), `${name} was not read: ${why}.`, { remedy });
 }
 
 /** The way in of a switch that is off: a running server may not have applied it until that time (RFC 3339). */
 export function switchUntilApplied(name: string, until: string): AccessPath {
-  const how = `${name} is off when read again. A running server may not have applied it yet.`;
+  const how = `${name} was off when it was read again. A running server may not have applied it yet.`;
   const remedy = `Run the same command again after ${untilText(until)}.`;
   return uncheckedPath(switchPath(name), how, { until, remedy });
 }
@@ -316,7 +316,7 @@ function notListed(name: 'refresh_tokens' | 'sessions', { target, description }:
   const isRest = target.identifies === 'by_trying';
   // The first gateways have no table of the owners of sessions: no right helps.
   if (name === 'sessions' && !isRest && missingSessionRights(description.missingRights).length === 0)
-    return uncheckedPath(name, 'The tables of this gateway do not record the users of sessions.');
-  const where = isRest ? 'over the REST API' : 'with the rights of this role';
+    return uncheckedPath(name, "This gateway's tables do not record which users sessions belong to.");
+  const where = isRest ? 'over the REST API' : "with this role's permissions";
   return uncheckedPath(name, `They cannot be listed ${where}.`);
 }

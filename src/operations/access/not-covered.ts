@@ -47,7 +47,7 @@ export function codeLifetime({ values }: KnownSettings): number {
 
 function unlistedRefreshTokens(facts: RevocationFacts): AccessPath {
   const { selection, tokensWithRefreshToken: count } = facts;
-  const how = `The REST API neither lists nor revokes refresh tokens.${expiredText(facts)}`;
+  const how = `The REST API can neither list nor revoke refresh tokens.${expiredText(facts)}`;
   return uncheckedPath('refresh_tokens', how, {
     ...(count > 0 && { count }),
     remedy: refreshTokensRemedy(selection, facts.description),
@@ -57,13 +57,13 @@ function unlistedRefreshTokens(facts: RevocationFacts): AccessPath {
 function unlistedCodes({ selection, description }: RevocationFacts, settings: KnownSettings) {
   if (selection.kind === 'tokens') return [];
   const lifetime = codeLifetime(settings);
-  const how = `The REST API neither lists nor deletes authorization codes. One that was issued before can be exchanged for tokens for up to ${lifetime} seconds.`;
+  const how = `The REST API can neither list nor delete authorization codes. A code that was issued before can be exchanged for tokens for up to ${lifetime} seconds.`;
   const remedy = authorizationCodesRemedy(selection, description);
   return [uncheckedPath('authorization_codes', how, { lifetime, remedy })];
 }
 
 function unlistedSessions({ selection, description }: RevocationFacts): AccessPath {
-  const how = 'The REST API does not list sessions, and revoking tokens does not end them.';
+  const how = 'The REST API cannot list sessions, and revoking tokens does not end them.';
   return uncheckedPath('sessions', how, { remedy: sessionsRemedy(selection, description) });
 }
 
@@ -78,8 +78,9 @@ function refreshTokensLeft(facts: RevocationFacts): readonly AccessPath[] {
 function codesLeft(facts: RevocationFacts): readonly AccessPath[] {
   const { reach, selection } = facts;
   if (reach.authorizationCodes || selection.kind === 'tokens') return [];
-  const how = 'They were not selected, or this role may not delete them. They can be exchanged for tokens.';
-  const remedy = `${authorizationCodesRemedy(selection, placeOf(facts))} \`tokenctl context check --context ${shellWord(facts.description.context)}\` lists missing rights.`;
+  const how =
+    'They were not selected, or this role is not allowed to delete them. They can be exchanged for tokens.';
+  const remedy = `${authorizationCodesRemedy(selection, placeOf(facts))} \`tokenctl context check --context ${shellWord(facts.description.context)}\` lists missing permissions.`;
   return [uncheckedPath('authorization_codes', how, { remedy })];
 }
 
@@ -90,7 +91,7 @@ function sessionsLeft(facts: RevocationFacts): readonly AccessPath[] {
     ? withRights(facts, 'sessions', sessionsRemedy(selection, placeOf(facts)))
     : selection.kind === 'all'
       ? 'No table holds the owners of sessions. After `DELETE FROM django_session` in this database, they are accepted until their entries in the cache of the gateway expire, unless the user is deactivated.'
-      : 'No table holds the owners of sessions, so that no command ends only these.';
+      : 'No table contains the owners of sessions, so no command can end only these.';
   return [uncheckedPath('sessions', 'Revoking tokens does not end browser sessions.', { remedy })];
 }
 
@@ -115,7 +116,7 @@ function passwords(facts: RevocationFacts, { values, why }: KnownSettings): read
       ? uncheckedPath('basic_authentication', `The API may accept passwords: ${why}.`, { remedy })
       : openPath(
           'basic_authentication',
-          'The API accepts passwords: a user with a password needs no token, and can create new ones.',
+          'The API accepts passwords: a user with a password needs no token and can create new ones.',
           { remedy },
         ),
   ];
@@ -132,5 +133,5 @@ function withRights({ description }: RevocationFacts, purpose: RightsPurpose, re
   const lacks = missingRights.some((right) => right.purpose === purpose);
   const unread = purpose === 'sessions' && missingSessionRights(missingRights).length > 0;
   if (credential !== 'database_role' || !(lacks || unread)) return remedy;
-  return `This role may not ${RIGHTS_TEXT[purpose]}: grant what \`tokenctl context check --context ${shellWord(context)}\` lists. ${remedy}`;
+  return `This role is not allowed to ${RIGHTS_TEXT[purpose]}. Grant the permissions that \`tokenctl context check --context ${shellWord(context)}\` lists. ${remedy}`;
 }

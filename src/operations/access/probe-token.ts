@@ -56,5 +56,5 @@ async function presented(target: Target, value: Secret): Promise<AccessPath> {
   for await (const { live } of target.identify([value], { liveOnly: true })) {
     if (live) return openPath('revoked_token', 'A test token was accepted after it was revoked.');
   }
-  return closedPath('revoked_token', 'A test token was refused after it was revoked.');
+  return closedPath('revoked_token', 'A test token was rejected after it was revoked.');
 }

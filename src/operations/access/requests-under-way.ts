@@ -87,7 +87,7 @@ export function requestsPath(
 
 function transactionsPath({ found, left, seconds, isBusy }: SettledRequests): AccessPath {
   if (left.length > 0) return stillOpen({ left, seconds });
-  if (isBusy) return openPath('requests', 'New access appeared each time that everything was listed again.');
+  if (isBusy) return openPath('requests', 'New access appeared each time everything was listed again.');
   const how =
     found === 0
       ? 'Verified: no other transaction was open.'
@@ -105,7 +105,7 @@ function stillOpen({ left, seconds }: Pick<SettledRequests, 'left' | 'seconds'>)
   const how = `${count} ${is} still open after a wait of ${seconds} s: ${shown}. ${they} can still add tokens or sessions.`;
   const [first] = left.flatMap(({ pid }) => pid ?? []);
   const end = first === undefined ? '' : ` To end one: SELECT pg_terminate_backend(${first})`;
-  const remedy = `Run the same command again once no such transaction is open.${end}`;
+  const remedy = `Run the same command again when no such transaction is open.${end}`;
   return uncheckedPath('requests', how, { count, remedy });
 }
 
@@ -120,7 +120,7 @@ function transactionText({ pid, program, seconds }: OpenTransaction): string {
 /** A request of before can make access until this time (RFC 3339). */
 function unlistedRequests(until: string, place: Pick<TargetDescription, 'context'>): AccessPath {
   const how =
-    'A request that the server took before can still make a token. A controller ends requests after two minutes by default.';
+    'A request that the server received before can still create a token. A controller ends requests after two minutes by default.';
   return uncheckedPath('requests', how, { until, remedy: secondLook(until, place) });
 }
 
@@ -174,4 +174,4 @@ export type Wait = (until: Date) => Promise<void>;
 const LOOK_MS = 1000;
 
 const NONE_OLDER = 'Verified: no transaction from before is open.';
-const TIME_IS_OVER = 'Everything was listed after requests from before had ended.';
+const TIME_IS_OVER = 'Everything was listed after earlier requests had ended.';

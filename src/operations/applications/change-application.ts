@@ -38,7 +38,7 @@ export async function planDeletion(options: {
         throw new TokenctlError(
           'lockout_refused',
           `tokenctl may authenticate with token ${id}, which belongs to ${shown.application.name}`,
-          { hint: 'Use a password, or a token of another application.' },
+          { hint: 'Use a password, or a token that does not belong to this application.' },
         );
     }
   }
@@ -119,8 +119,8 @@ export function endApplication(
       return {
         result: deleted ? 'done' : 'unchanged',
         message: deleted
-          ? `Deleted the application ${name} with its tokens.`
-          : `The application ${name} was deleted before.`,
+          ? `Deleted the application ${name} and its tokens.`
+          : `The application ${name} was already deleted.`,
         data: { deleted },
       };
     },
@@ -160,7 +160,7 @@ export async function replaceSecret(
       new TokenctlError(
         'outcome_unrecorded',
         `The secret of ${name} was replaced, but the audit log could not record it`,
-        { hint: 'Its value is withheld. Run the command again once the audit log can be written.' },
+        { hint: 'Its value is withheld. Run the command again when the audit log is writable.' },
       ),
   });
 }
@@ -169,6 +169,6 @@ export async function replaceSecret(
 export function secretsKept({ address }: Pick<TargetDescription, 'address'>): TokenctlError {
   return notPossible(
     `The REST API at ${address} cannot replace a client secret`,
-    'Use a database context. Or delete the application with `tokenctl applications delete`, which revokes its tokens, and create it again, which also changes its client id.',
+    'Use a database context. Alternatively, delete the application with `tokenctl applications delete`, which revokes its tokens, and create it again, which also changes its client ID.',
   );
 }

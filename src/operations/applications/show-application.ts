@@ -32,12 +32,12 @@ export async function findApplication(
   const [only] = meant;
   if (meant.length > 1) {
     throw new TokenctlError('usage', `Several applications are named "${name}": ${idsText(named)}`, {
-      hint: 'Name one with --id.',
+      hint: 'Select one with --id.',
     });
   }
   const found = only === undefined ? null : await target.applications.find(only.id);
   if (found !== null) return { ...found, isOnlyOne: named.length === 1 };
-  throw new TokenctlError('not_found', `No application is named "${name}" and has the id ${id}`, {
+  throw new TokenctlError('not_found', `No application is named "${name}" and has the ID ${id}`, {
     hint: `With this name: ${idsText(named)}.`,
   });
 }

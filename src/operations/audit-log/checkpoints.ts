@@ -69,8 +69,7 @@ export async function proveInclusion(options: ProveInclusionOptions) {
 }
 
 function notCovered(seq: number, { size, removed }: { size: number; removed: number }): TokenctlError {
-  const why =
-    seq <= removed ? 'retention removed it from the log' : `the checkpoint covers entries 1 to ${size}`;
+  const why = seq <= removed ? 'log retention removed it' : `the checkpoint covers entries 1 to ${size}`;
   return new TokenctlError('not_found', `Could not prove entry ${seq}: ${why}`, {
     hint: 'List the entries with `tokenctl log list`.',
   });

@@ -159,7 +159,7 @@ class ExportRun {
   #requireNext({ seq }: Entry, before: number): void {
     if (seq === before + 1 || before === 0 || this.#position.previous === null) return;
     throw new TokenctlError('not_found', `Entries ${before + 1} to ${seq - 1} are no longer in the log`, {
-      hint: `Retention removed them. To skip them, delete the cursor and give --since ${seq}.`,
+      hint: `Retention removed them. To skip them, delete the cursor and use --since ${seq}.`,
       details: { from: before + 1, to: seq - 1 },
     });
   }

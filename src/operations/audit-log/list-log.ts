@@ -164,8 +164,8 @@ export async function readRun(
     });
   }
   if (second !== undefined) {
-    throw new TokenctlError('usage', `Several runs begin with "${run}": ${[...found.keys()].join(', ')}`, {
-      hint: 'Give more of the id.',
+    throw new TokenctlError('usage', `Several runs start with "${run}": ${[...found.keys()].join(', ')}`, {
+      hint: 'Enter more characters of the ID.',
     });
   }
   return { account: first.tally.account(), entries: first.entries };

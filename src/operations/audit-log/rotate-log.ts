@@ -95,6 +95,6 @@ async function allIncidents(log: Pick<AuditLog, 'entries'>): Promise<readonly In
 
 function notAFile(): TokenctlError {
   return new TokenctlError('unsupported', 'Only an audit log in a file can be rotated', {
-    hint: 'Partition or archive the table with the tools of the database.',
+    hint: "Use the database's own tools to partition or archive the table.",
   });
 }

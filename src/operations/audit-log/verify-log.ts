@@ -41,7 +41,7 @@ export function requireIntact({ break: broken, ...verified }: LogVerification): 
   const { line, file, seq, expected, problem, message } = broken;
   const where = file === undefined ? `line ${line}` : `line ${line} of ${file}`;
   throw new TokenctlError('log_broken', `The audit log is broken at ${where}: ${message}`, {
-    hint: 'Keep the log as it is, and compare it with a backup or an earlier checkpoint.',
+    hint: 'Leave the log unchanged, and compare it with a backup or an earlier checkpoint.',
     details: { line, ...(file !== undefined && { file }), seq, expected, problem, entries: verified.entries },
   });
 }
@@ -60,7 +60,7 @@ export function requireCheckpoint({ size, root }: Checkpoint, { tree, markedRoot
   if (markedRoot === null) {
     throw new TokenctlError(
       'log_broken',
-      `The audit log starts after entry ${size}, the last one that the checkpoint covers`,
+      `The audit log starts after entry ${size}, the last entry that the checkpoint covers`,
       {
         hint: 'Use a later checkpoint, or put the removed files next to the log.',
         details: { problem: 'removed', entries, size },

@@ -50,7 +50,7 @@ export interface CleanupPlan {
 const ORPHANED_FOR = 60_000;
 
 const REST_CANNOT =
-  'The REST API cannot clean up authorization codes, refresh tokens, or access tokens that have one. Use a database context.';
+  'The REST API cannot clean up authorization codes, refresh tokens, or access tokens with a refresh token. Use a database context.';
 
 /**
  * Finds the tokens to clean up. Reads only.

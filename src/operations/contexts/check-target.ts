@@ -99,7 +99,7 @@ function standbyWarnings(description: TargetDescription): string[] {
   const standby = standbyText(description);
   return standby === null
     ? []
-    : [`${standby}. It takes no changes. Use the primary for changes, and to check what they did.`];
+    : [`${standby}. It is read-only. Use the primary for changes, and to check their results.`];
 }
 
 /** What can be seen or changed on the way there. */
@@ -120,7 +120,9 @@ function wayWarnings({ transport, address }: TargetDescription): string[] {
 function storageWarnings({ tokensInClear, unhashedTokens, context }: TargetDescription): string[] {
   return [
     ...(tokensInClear === true
-      ? ['This gateway stores working tokens in clear: a backup of its database contains them. Upgrade it.']
+      ? [
+          'This gateway stores working tokens in clear text, so backups of its database contain them. Upgrade it.',
+        ]
       : []),
     ...(unhashedTokens == null ? [] : [unhashedText(unhashedTokens, context)]),
   ];
@@ -133,11 +135,11 @@ function unhashedText(
 ): string {
   const tokens = count === 1 ? '1 live token is' : `${count} live tokens are`;
   const known = hashes
-    ? 'This gateway hashes tokens, so that it does not accept these'
-    : 'A gateway that hashes tokens does not accept these; one that stores them in clear accepts the stored text';
+    ? 'This gateway hashes tokens, so it does not accept these'
+    : 'A gateway that hashes tokens does not accept these. One that stores them in clear text accepts the stored text';
   const selection = ids.map((id) => `--id ${id}`).join(' ');
-  const rest = count > ids.length ? `, and again for the other ${count - ids.length}` : '';
-  return `${tokens} stored without the prefix of a gateway's hashes, as tokenctl stored them before 0.2. ${known}. Revoke them with \`tokenctl tokens revoke ${selection} --context ${context}\`${rest}, then create new ones.`;
+  const rest = count > ids.length ? `, and repeat this for the other ${count - ids.length}` : '';
+  return `${tokens} stored without the prefix of a gateway's hashes, as tokenctl did before 0.2. ${known}. Revoke them with \`tokenctl tokens revoke ${selection} --context ${context}\`${rest}, and then create new ones.`;
 }
 
 /** Without its cache, sessions of a gateway end only in the database. */
@@ -150,7 +152,7 @@ function cacheWarnings({ sessionCache }: TargetDescription): string[] {
     ...(isExposed ? ['The connection to the session cache is not encrypted.'] : []),
     ...(problem === null
       ? []
-      : [`${problem}. Sessions are ended in the database only, and can be accepted until they expire.`]),
+      : [`${problem}. Sessions are ended only in the database, and can be accepted until they expire.`]),
   ];
 }
 
@@ -158,13 +160,15 @@ function cacheWarnings({ sessionCache }: TargetDescription): string[] {
 function accountWarnings({ identity, visibility, credential, capabilities }: TargetDescription): string[] {
   const found: string[] = [];
   if (!capabilities.changes) {
-    found.push('The scope of the token does not include write: it cannot revoke or change anything.');
+    found.push("The token's scope does not include write, so it cannot revoke or change anything.");
   }
   if (!identity.isSuperuser && !identity.isSystemAuditor) {
     found.push(`${limitText({ identity, visibility }) ?? identity.username}, and no settings.`);
   }
   if (!identity.isSuperuser && identity.isSystemAuditor) {
-    found.push(`${identity.username} is a system auditor: it sees every token, but can revoke only its own.`);
+    found.push(
+      `${identity.username} is a system auditor: it can see every token, but can only revoke its own.`,
+    );
   }
   if (credential === 'password') {
     found.push('The credential is a password: it stops working when basic authentication is turned off.');
@@ -179,11 +183,11 @@ const PURPOSES: Readonly<Record<RightsPurpose, string>> = {
   sessions: 'end sessions',
   settings: 'change settings',
   create: 'create tokens',
-  ends: 'give tokens an earlier end',
+  ends: 'set an earlier end date for tokens',
   cleanup: 'delete expired and revoked tokens',
   users: 'deactivate users',
   applications: 'delete applications and replace client secrets',
-  contacts: 'read the mail addresses of owners',
+  contacts: 'read the email addresses of owners',
 };
 
 /** What a role of the database may not do; what would grant it is in `missingRights`. */

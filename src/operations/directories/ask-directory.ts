@@ -31,8 +31,8 @@ export async function askDirectory(options: {
   if (users.size === 0) {
     throw new TokenctlError(
       'target_misbehaved',
-      `The directory ${name} lists no users: everyone would be gone`,
-      { hint: 'Check the account that reads it, and its search base or filter.' },
+      `The directory ${name} lists no users, so everyone would be gone`,
+      { hint: 'Check the account that reads the directory, and its search base or filter.' },
     );
   }
   const history = await readHistory(options.log, { directory: name, users, description, rules, now: at });
@@ -40,9 +40,9 @@ export async function askDirectory(options: {
   if (most !== null && users.size * 100 < most * (100 - rules.stopBelowPercent)) {
     throw new TokenctlError(
       'plan_too_large',
-      `The directory ${name} lists ${users.size} users, down more than ${rules.stopBelowPercent} % from ${most} within the last day`,
+      `The directory ${name} lists ${users.size} users, more than ${rules.stopBelowPercent} % fewer than the ${most} within the last day`,
       {
-        hint: 'Check that its answer is complete. If it is, raise `stopBelowPercent` of the directory for one run.',
+        hint: "Check that its response is complete. If it is, raise the directory's `stopBelowPercent` for one run.",
         details: { listed: users.size, before: most, stopBelowPercent: rules.stopBelowPercent },
       },
     );
@@ -83,9 +83,9 @@ export async function askDirectory(options: {
 function otherIds(name: string, replaced: number): TokenctlError {
   return new TokenctlError(
     'target_misbehaved',
-    `The directory ${name} knows no user by an id of earlier answers, but ${replaced} by name: its ids are others than before`,
+    `The directory ${name} contains no user with a known ID, but ${replaced} with known names: its IDs have changed`,
     {
-      hint: 'If it is another directory, or has another `idAttribute`, give it a new name in the configuration.',
+      hint: 'If this is a different directory, or `idAttribute` was changed, give it a new name in the configuration.',
     },
   );
 }
@@ -100,9 +100,9 @@ function refuseTooManyGone(
   if (fresh < 2 || fresh * 100 <= external * rules.stopAbovePercent) return;
   throw new TokenctlError(
     'plan_too_large',
-    `By the directory ${name}, ${fresh} of ${external} external users have left within a day, more than ${rules.stopAbovePercent} %. Nothing was changed`,
+    `According to the directory ${name}, ${fresh} of ${external} external users have left within a day, more than ${rules.stopAbovePercent} %. Nothing was changed`,
     {
-      hint: 'Check that its answer is complete. If it is, raise `stopAbovePercent` of the directory for one run.',
+      hint: "Check that its response is complete. If it is, raise the directory's `stopAbovePercent` for one run.",
       details: { fresh, external, stopAbovePercent: rules.stopAbovePercent },
     },
   );

@@ -165,7 +165,7 @@ export async function compareUsers(
       ...doubtsOf(listedGone.filter(isRenamable), ({ basis }) => renamable(basis)),
       ...doubtsOf(
         gone.filter(({ id }) => spared.has(id)),
-        ({ evidence }) => `${evidence}, but no other active superuser would be left`,
+        ({ evidence }) => `${evidence}, but no other active superuser would remain`,
       ),
     ],
     present,
@@ -239,7 +239,7 @@ function matchOf(
   const byLogin = () => directory.find('login', login);
   const ofAccounts = (own.length > 0 ? own : accounts).map(({ provider, uid }): Try => {
     const find = () => UNDER.flatMap((kind) => calledAs(directory, uid, kind));
-    const rivals = { what: `the id of the account ${uid} as a name`, find };
+    const rivals = { what: `the account ID ${uid} as a name`, find };
     return ['account', `account ${uid} of ${provider}`, () => ofAccount(directory, uid), rivals];
   });
   // Of several accounts, one that may sign in is enough.
@@ -343,12 +343,12 @@ function judgeKnown(
     const verdict = judgeMatch([known], knownText(directory.idOf(known)), directory);
     const other = isNamed ? found.find(isThere) : undefined;
     if (verdict === 'present' || 'why' in verdict || other === undefined) return verdict;
-    return { why: `${verdict.evidence}, but ${basis} is now of ${entryText(directory, other)}` };
+    return { why: `${verdict.evidence}, but ${basis} now belongs to ${entryText(directory, other)}` };
   }
   if (kind === null) return { basis: knownText(known), evidence: MISSING, proof: 'none' };
   if (found.some(isThere))
     return {
-      why: `matches another entry than before by ${basis}: ${known} is not in the directory any more`,
+      why: `matches a different entry than before by ${basis}: ${known} is not in the directory any more`,
     };
   const verdict = judge(match, directory, rules);
   return typeof verdict === 'object' && 'proof' in verdict ? { ...verdict, proof: 'none' } : verdict;
@@ -358,7 +358,7 @@ function judgeKnown(
 const MISSING = 'not in the list';
 
 function knownText(id: string): string {
-  return `entry ${id}, known since an earlier answer`;
+  return `entry ${id}, known from an earlier response`;
 }
 
 function judgeMissing({ tie, accounts }: Match, { unmatched, bases }: MatchRules): Verdict {

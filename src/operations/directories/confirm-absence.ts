@@ -68,9 +68,9 @@ export async function confirmAbsence(
   const judged = gone.map((user) => {
     const isUnasked = unproven.get(user.id)?.isMissing === true && !verdicts.has(user.id);
     const reason = asksOf(user).some(({ isStrong }) => isStrong)
-      ? `in one run the directory is asked for ${MAX_ASKED} users`
-      : 'no one in the list has a value of the kind by which this user is known';
-    const why = `${user.evidence}, and not asked for: ${reason}`;
+      ? `the directory is asked for at most ${MAX_ASKED} users in one run`
+      : 'no one in the list has a value of the kind that identifies this user';
+    const why = `${user.evidence}, and the directory was not asked: ${reason}`;
     return isUnasked ? { id: user.id, username: user.username, why } : (verdicts.get(user.id) ?? user);
   });
   return {
@@ -118,7 +118,7 @@ async function answersTo(
   };
 }
 
-const NONE: DirectAnswer = { why: 'the directory gave no answer' };
+const NONE: DirectAnswer = { why: 'the directory gave no response' };
 
 /** Of each kind what the last user of a list has who has one. */
 function controlsOf(users: DirectoryUsers): ReadonlyMap<FoundBy, Identifier> {
@@ -144,9 +144,9 @@ function requireListed(
     if (other === undefined) continue;
     throw new TokenctlError(
       'target_misbehaved',
-      `The directory ${name} lists ${users.size} users without ${username}, but has ${entryText(other)} when it is asked for the ${textOf(question)}: its list is incomplete. Nothing was changed`,
+      `The directory ${name} lists ${users.size} users without ${username}, but returns ${entryText(other)} when asked for the ${textOf(question)}, so its list is incomplete. Nothing was changed`,
       {
-        hint: 'Check which users the account that reads it may list, its limits and its pages. After a change there in this moment, run it again.',
+        hint: 'Check which users the account that reads the directory can list, its limits and its pages. If the directory was just changed, run the command again.',
         details: { userId: id, username, entry: other.id, listed: users.size },
       },
     );

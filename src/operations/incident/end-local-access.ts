@@ -110,8 +110,8 @@ function cannot(what: string, { credential }: TargetDescription): TokenctlError 
   return notPossible(
     `This context cannot ${what}`,
     credential === 'database_role'
-      ? 'Deactivate the users with --deactivate (`users offboard` does so by itself), which ends both.'
-      : 'Use the account of a superuser with a token of the scope write, or a database context.',
+      ? 'Use --deactivate (`users offboard` does this automatically), which ends both.'
+      : "Use a superuser's account and a token with scope write, or a database context.",
   );
 }
 
@@ -210,7 +210,7 @@ export async function resetPasswords(
         done: done.length,
         failed,
         of: users.length,
-        message: `Reset the password of ${numberText(done.length)} of ${numberText(users.length)} users; ${numberText(tried)} accepted when tried.`,
+        message: `Reset the password of ${numberText(done.length)} of ${numberText(users.length)} users; ${numberText(tried)} accepted when tested.`,
         data: { reset: done.map(({ id }) => id), untried },
       });
     },
@@ -239,7 +239,7 @@ export async function stripRoles(
         done: done.length,
         failed,
         of: present.length,
-        message: `Took ${numberText(done.length)} of ${numberText(present.length)} roles.`,
+        message: `Removed ${numberText(done.length)} of ${numberText(present.length)} roles.`,
         data: { refusedKeys: refused.map(lockKey) },
       });
     },
@@ -263,7 +263,7 @@ export function giveRoles(
         done: done.length,
         failed,
         of: locks.length,
-        message: `Gave back ${numberText(done.length)} of ${numberText(locks.length)} roles.`,
+        message: `Restored ${numberText(done.length)} of ${numberText(locks.length)} roles.`,
         data: {},
       });
     },

@@ -176,7 +176,7 @@ function withUndone(investigation: Investigation, undone: IncidentRecord['undone
   const items = investigation.items.map((item): Investigation['items'][number] => {
     const at = since.get(item.id);
     if (at === undefined || isStillThere(item)) return item;
-    const stateReason = `Not checked: its cleaning was undone at ${at}, after the investigation of ${investigation.madeAt}`;
+    const stateReason = `Not checked: its cleanup was undone at ${at}, after the investigation at ${investigation.madeAt}`;
     return { ...item, state: 'unknown', stateReason };
   });
   return { ...investigation, items };

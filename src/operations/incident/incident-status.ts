@@ -234,7 +234,7 @@ async function missingUsers({ scope }: Incident, target: Target): Promise<readon
 const NAMED = 5;
 
 function tokensPath({ aliveCount, alive }: Pick<IncidentStatus, 'aliveCount' | 'alive'>): AccessPath {
-  if (aliveCount === 0) return closedPath('access_tokens', 'The tokens of the selection were listed: none.');
+  if (aliveCount === 0) return closedPath('access_tokens', 'The selected tokens were listed: none.');
   const some = alive.slice(-NAMED).map(({ id, user }) => `token ${id} of ${user ?? 'a deleted user'}`);
   const how = `${aliveCount} ${aliveCount === 1 ? 'is' : 'are'} listed, the newest: ${some.join(', ')}.`;
   return openPath('access_tokens', how, { count: aliveCount });
@@ -376,7 +376,7 @@ function asRecorded(each: AccessPath, until: string | undefined, now: Date): Acc
 
 /** Of what could not be listed, only its time says that it is over. */
 function expiredText(until: string): string {
-  return `What could not be listed has ended by itself: it could be used until ${untilText(until)} at most.`;
+  return `Access that could not be listed has expired: it could be used until ${untilText(until)} at most.`;
 }
 
 /** The users, roles and switches that an incident holds: a running server may not have applied a switch yet. */
@@ -410,7 +410,8 @@ function heldText({ what, name, found, locked }: HeldValue): string {
     return value ? 'on' : 'off';
   };
   if (found === locked) return `${name} is ${word(found)}, as the lockdown set it.`;
-  if (found === null) return `${name} cannot be read, or is gone. The lockdown set it to ${word(locked)}.`;
+  if (found === null)
+    return `${name} cannot be read, or no longer exists. The lockdown set it to ${word(locked)}.`;
   return `${name} is ${word(found)}. The lockdown set it to ${word(locked)}.`;
 }
 

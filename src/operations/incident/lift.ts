@@ -152,10 +152,10 @@ async function restore(
     const left = values.filter(({ name, value }) => settingNamed(after, name) !== value);
     const message =
       left.length > 0
-        ? `The target accepted the change but reports other values: ${left.map(({ name }) => name).join(', ')}.`
+        ? `The target accepted the change but reports different values: ${left.map(({ name }) => name).join(', ')}.`
         : values.length > 0
           ? `Restored ${values.map(({ name, value }) => `${name} ${valueText(value)}`).join(', ')}.`
-          : 'Nothing was restored: all of it was changed since.';
+          : 'Nothing was restored because all values have changed since.';
     const now = Object.fromEntries(items.map(({ name }) => [name, settingNamed(after, name)]));
     return { result: left.length > 0 ? ('partly' as const) : ('done' as const), message, data: { now } };
   };

@@ -54,7 +54,7 @@ async function passwordsPath(target: Target, { passwords, external }: LocalAcces
     ...(untried.length === 0
       ? []
       : [
-          `The new password of ${untried.join(', ')} was not accepted when tried, as without basic authentication.`,
+          `The new password of ${untried.join(', ')} was not accepted when tested, as is the case without basic authentication.`,
         ]),
     ...(external.length === 0
       ? []
@@ -63,7 +63,7 @@ async function passwordsPath(target: Target, { passwords, external }: LocalAcces
         ]),
   ];
   if (reasons.length > 0) return uncheckedPath('passwords', reasons.join(' '));
-  const how = `Verified: the random password of ${passwords.length} of ${passwords.length} is accepted, so the one before is not.`;
+  const how = `Verified: the random passwords of ${passwords.length} of ${passwords.length} are accepted, so the previous ones are not.`;
   return closedPath('passwords', how);
 }
 
@@ -74,7 +74,7 @@ async function rolesPath(target: Target, { roles }: LocalAccessPlan): Promise<Ac
     for (const { name } of await partOf(target, 'roles').list(userId)) held.push(`${user}: ${name}`);
   }
   return held.length === 0
-    ? closedPath('roles', 'Verified: none is held.')
+    ? closedPath('roles', 'Verified: no roles are held.')
     : openPath('roles', `Still held: ${held.join(', ')}.`, { count: held.length });
 }
 
@@ -104,12 +104,12 @@ function knownOfPasswords(paths: readonly AccessPath[], { description, plan, set
     if (each.state !== 'not_checked') return each;
     if (each.path === 'sessions' && ended.outcome === 'ended') {
       const of = ended.seenOn.join(' and ');
-      const how = `Known of ${of}: once a password is changed, the sessions of its user are ended.`;
+      const how = `Known from ${of}: when a password is changed, the user's sessions are ended.`;
       return knownClosedPath('sessions', of, how);
     }
     if (each.path === 'refresh_tokens' && hasNoTokens && refused.outcome === 'refused') {
       const of = refused.seenOn.join(' and ');
-      const how = `Known of ${of}: a refresh token is refused once its access token is revoked.`;
+      const how = `Known from ${of}: a refresh token is rejected after its access token is revoked.`;
       return knownClosedPath('refresh_tokens', of, how);
     }
     return each;

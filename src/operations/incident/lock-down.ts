@@ -158,7 +158,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
     ];
   });
   let accessPaths: readonly AccessPath[] = [];
-  await work.take({ name: 'verify', title: 'Verifying that every way in is closed' }, async () => {
+  await work.take({ name: 'verify', title: 'Verifying that every access path is closed' }, async () => {
     const found = await verifyAccessPaths(work, plan, {
       description,
       ownTokens: await target.ownTokenIds(),

@@ -50,7 +50,7 @@ function settingsText(
   { open, left }: { open: number; left: readonly Lock[] },
 ): string {
   if (left.length > 0) {
-    return `The target accepted the change but reports other values: ${left.map(({ name }) => name).join(', ')}.`;
+    return `The target accepted the change but reports different values: ${left.map(({ name }) => name).join(', ')}.`;
   }
   const values = locks.map(({ name, locked }) => `${name} ${locked === false ? 'off' : locked}`).join(', ');
   return open > 0 ? `Set ${values}.` : `${values}: already set.`;

@@ -83,7 +83,7 @@ function application(
 ): AccessPath {
   const page = `${address}/${dialect === 'gateway' ? 'access' : '#'}/applications`;
   const how =
-    'The application stays, and cannot be disabled. Its client secret can still be used to obtain tokens.';
+    'The application still exists, and cannot be disabled. Its client secret can still be used to obtain tokens.';
   const [name, ...others] = 'names' in scope ? scope.names : [];
   const command = (what: string, place: string | undefined) =>
     name === undefined || others.length > 0 || place === undefined
@@ -91,7 +91,7 @@ function application(
       : `\`tokenctl applications ${what} --context ${shellWord(place)} ${name.startsWith('-') ? '-- ' : ''}${shellWord(name)}\``;
   const inDatabase = credential === 'database_role' ? context : databaseContext;
   return openPath('applications', how, {
-    remedy: `Use ${command('delete', context)}, add --end-applications, or replace its secret with ${command('rotate-secret', inDatabase)}${inDatabase === undefined ? ' in a database context' : ''}. Its page is ${/^https?:/.test(address) ? `at ${page}` : `in the web interface of the ${dialect}`}.`,
+    remedy: `Use ${command('delete', context)}, add --end-applications, or replace its secret with ${command('rotate-secret', inDatabase)}${inDatabase === undefined ? ' in a database context' : ''}. Its page is ${/^https?:/.test(address) ? `at ${page}` : `in the ${dialect}'s web interface`}.`,
   });
 }
 
@@ -102,7 +102,7 @@ function passwords({ capabilities, credential, context }: TargetDescription): Ac
   return openPath('login', how, {
     remedy: capabilities.deactivateUsers
       ? 'Add --deactivate, or change the passwords.'
-      : `${isRole ? `To deactivate users, grant the rights that \`tokenctl context check --context ${shellWord(context)}\` lists, and add --deactivate` : 'Use --deactivate with a database context'}, or change the passwords (at the identity provider for external accounts).`,
+      : `${isRole ? `To deactivate users, grant the permissions that \`tokenctl context check --context ${shellWord(context)}\` lists, and add --deactivate` : 'Use --deactivate with a database context'}, or change the passwords (at the identity provider for external accounts).`,
   });
 }
 
@@ -114,19 +114,19 @@ export function localPathsLeft(
   const { passwords: reset, external, applicationsKept } = local;
   const paths: AccessPath[] = [];
   if (reset.length > 0) {
-    const how = `${names(reset)} ${reset.length === 1 ? 'stays' : 'stay'} active. An identity provider that asserts such a name may still log the user in. This was not tried.`;
+    const how = `${names(reset)} ${reset.length === 1 ? 'stays' : 'stay'} active. An identity provider that asserts such a name may still log the user in. This was not tested.`;
     const remedy = 'Deactivate the users with a database context, or check the identity providers.';
     paths.push(uncheckedPath('single_sign_on', how, { remedy }));
   }
   if (external.length > 0) {
-    const how = `From an identity provider, which may give roles again at the next login: ${names(external)}. A controller 24.6.1 does not change the password of such an account over its REST API, and accepts one that it has.`;
+    const how = `Assigned by an identity provider, which may assign roles again at the next login: ${names(external)}. Controller 24.6.1 does not change the password of such an account over its REST API, and accepts an existing one.`;
     const remedy =
       'Disable the accounts at the identity provider, and use a database context to deactivate the users.';
     paths.push(openPath('external_accounts', how, { remedy }));
   }
   for (const { id, name, othersTokens } of applicationsKept) {
-    const how = `${name} was made by a user of this selection, and others have ${othersTokens} of its access tokens. It was kept.`;
-    const remedy = `To delete it with all its tokens: tokenctl applications delete ${shellWord(name)} --id ${id} --context ${shellWord(context)}`;
+    const how = `${name} was created by a user in this selection, but other users have ${othersTokens} of its access tokens. It was kept.`;
+    const remedy = `To delete it with all of its tokens: tokenctl applications delete ${shellWord(name)} --id ${id} --context ${shellWord(context)}`;
     paths.push(openPath('applications', how, { remedy }));
   }
   return covering(paths, []);
@@ -144,7 +144,7 @@ const SHOWN = 8;
 function usersKept(kept: readonly string[]): AccessPath {
   const shown = names(kept.map((username) => ({ username })));
   const how = `${shown} ${kept.length === 1 ? 'stays' : 'stay'} active, and can log in with a password or through an identity provider, and create tokens.`;
-  const remedy = 'Change the passwords that are known (at the identity provider for external accounts).';
+  const remedy = 'Change the known passwords (at the identity provider for external accounts).';
   return openPath('login', how, { remedy });
 }
 
@@ -162,12 +162,12 @@ export function otherComponents({
     dialect === 'controller'
       ? uncheckedPath(
           'gateway',
-          'If this controller is behind one, it lets in users who are active on the gateway, deactivated here or not. This was not checked.',
-          { remedy: 'If there is one, run the same command in a context of the gateway as well.' },
+          'If this controller is behind a gateway, it accepts users who are active on the gateway, even if they are deactivated here. This was not checked.',
+          { remedy: 'If there is a gateway, run the same command in its context as well.' },
         )
       : uncheckedPath(
           'controller',
-          'It accepts its own tokens and passwords, revoked here or not. This was not checked.',
+          'It accepts its own tokens and passwords, even if they are revoked here. This was not checked.',
           { remedy: 'Run the same command in a context of the controller as well.' },
         );
   return covering([path], []);
@@ -183,19 +183,19 @@ export function gatewayCredentials({ dialect }: Pick<TargetDescription, 'dialect
     [
       uncheckedPath(
         'workload_identity',
-        'A recent gateway gives superusers and services such tokens for other systems. It does not store them: they can be neither listed nor revoked. This was not tried.',
+        'A recent gateway issues such tokens for other systems to superusers and services. It does not store them, so they can be neither listed nor revoked. This was not tested.',
         {
           lifetime: WORKLOAD_IDENTITY_S,
           remedy:
-            'If the user was a superuser, check the systems that accept them, or replace the key that the gateway signs with.',
+            "If the user was a superuser, check the systems that accept them, or replace the gateway's signing key.",
         },
       ),
       uncheckedPath(
         'service_keys',
-        'A recent gateway accepts keys of services in place of tokens. Only its management command makes them. This was not tried.',
+        'A recent gateway accepts service keys instead of tokens. Only its management command creates them. This was not tested.',
         {
           remedy:
-            'If a server of the gateway may be compromised, make new keys with `aap-gateway-manage generate_service_secret`.',
+            "If one of the gateway's servers may be compromised, create new keys with `aap-gateway-manage generate_service_secret`.",
         },
       ),
     ],

@@ -66,9 +66,9 @@ export async function nameHistory(
     const now = users.find(({ id }) => id === userId);
     const who =
       now === undefined
-        ? 'a user who is not found now'
-        : `user ${userId}, who is called "${now.username}"${now.isActive ? '' : ', inactive,'} now`;
-    return `Until ${at.toISOString()}, the name "${from}" was that of ${who}.`;
+        ? 'a user who cannot be found'
+        : `user ${userId}, who is now called "${now.username}"${now.isActive ? '' : ', inactive,'}`;
+    return `Until ${at.toISOString()}, the name "${from}" belonged to ${who}.`;
   });
   return {
     remarks: [...others, ...renamed, ...made],
@@ -122,11 +122,11 @@ export function namesFailure(
   if (first !== undefined) {
     const who = earlier.map(({ id, name }) => `${name} (${id})`).join(', ');
     return new TokenctlError('partly_done', `Still active: ${who}, who had the name before`, {
-      hint: `If this is the account that you mean: tokenctl ${command} ${shellWord(first.name)} --context ${shellWord(context)}`,
+      hint: `If you mean this account: tokenctl ${command} ${shellWord(first.name)} --context ${shellWord(context)}`,
     });
   }
   if (unread === null) return undefined;
   return new TokenctlError('partly_done', 'Not read: whether another user had one of the names', {
-    hint: 'Use a context that may investigate (`tokenctl docs database`, Rights), or check that each name is that of the account that you mean.',
+    hint: 'Use a context with permission to investigate (`tokenctl docs database`, Rights), or check that each name belongs to the intended account.',
   });
 }

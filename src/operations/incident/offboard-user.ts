@@ -97,7 +97,7 @@ export async function planUserOffboarding(
   const bound = options.users.flatMap((name) => found.find((each) => each.name === name) ?? []);
   const [users, userIds] = [bound.map(({ name }) => name), bound.map(({ id }) => id)];
   if (bound.some(({ id }) => id === identity.id)) {
-    throw new TokenctlError('lockout_refused', `tokenctl signs in as ${identity.username}`, {
+    throw new TokenctlError('lockout_refused', `tokenctl is logged in as ${identity.username}`, {
       hint: 'Use another account.',
     });
   }
@@ -186,7 +186,7 @@ export async function offboardUsers(
   });
   if (local.applications.length > 0) await endApplications(work, local.applications, common);
   let accessPaths: readonly AccessPath[] = [];
-  await work.take({ name: 'verify', title: 'Verifying that no access is left' }, async () => {
+  await work.take({ name: 'verify', title: 'Verifying that no access remains' }, async () => {
     const found = await accessPathsOf(plan, { ...options, latestSession });
     const all = await withLocalPaths(found, { target, description, plan: local, set });
     // The new password of a user who stays active is what the path of the users rests on.

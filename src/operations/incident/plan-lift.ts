@@ -137,8 +137,8 @@ function requireUsers(
     ...(held.length > 0 ? [`restore ${held.join(', ')}`] : []),
   ];
   throw notPossible(
-    `This target cannot ${what.join(' and ')}, as lifting ${incident.id} would`,
-    `Run \`tokenctl incident lift ${incident.id} --context ${shellWord(incident.context)}\`, use a context whose rights suffice, or lift only its settings with --keep-deactivated.`,
+    `This target cannot ${what.join(' and ')}, which lifting ${incident.id} requires`,
+    `Run \`tokenctl incident lift ${incident.id} --context ${shellWord(incident.context)}\`, use a context with sufficient permissions, or lift only its settings with --keep-deactivated.`,
   );
 }
 

@@ -64,7 +64,7 @@ export async function planOffboarding(options: PlanOffboardingOptions): Promise<
 async function whoIsGone(options: PlanOffboardingOptions) {
   const { target, description, inactive, present, except } = options;
   if (present?.length === 0) {
-    throw new TokenctlError('usage', 'The list of users is empty', {
+    throw new TokenctlError('usage', 'The user list is empty', {
       hint: 'Check the file or program that provides the list.',
     });
   }
@@ -139,7 +139,7 @@ function refuseTooMany(shares: Shares, stopAbovePercent: number): void {
     .map(([name, share]) => shareText(share, name));
   throw new TokenctlError(
     'plan_too_large',
-    `The offboarding would end the access of ${[shareText(users, 'users'), ...(ended.length > 0 ? [`with ${ended.join(', ')}`] : [])].join(', ')}, more than the limit of ${stopAbovePercent} %. Nothing was revoked`,
+    `The offboarding would end the access of ${[shareText(users, 'users'), ...(ended.length > 0 ? [`with ${ended.join(', ')}`] : [])].join(', ')}, which exceeds the limit of ${stopAbovePercent} %. Nothing was revoked`,
     {
       hint: 'Check that the list is complete. If it is, raise `stopAbovePercent` for one run.',
       details: {

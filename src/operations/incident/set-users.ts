@@ -132,7 +132,7 @@ export async function userLocks(
   if (!description.capabilities.deactivateUsers) {
     throw notPossible(
       'This target cannot deactivate users',
-      'Use a database context, or omit --deactivate. `tokenctl context check` lists missing database rights.',
+      'Use a database context, or omit --deactivate. `tokenctl context check` lists missing database permissions.',
     );
   }
   const users = await usersOf(scope, target);

@@ -107,10 +107,10 @@ async function written(
   await each('activity', () => target.activity.list({ since: new Date(at.getTime() - RECENT), until: at }));
   const sha256 = await file.commit();
   const left =
-    missing.length === 0 ? '' : ` Not included, because they cannot be read: ${missing.join(', ')}.`;
+    missing.length === 0 ? '' : ` Not included because they cannot be read: ${missing.join(', ')}.`;
   return {
     result: 'done',
-    message: `Saved what was there before to ${file.path} (SHA-256 ${sha256}).${left}`,
+    message: `Saved the previous state to ${file.path} (SHA-256 ${sha256}).${left}`,
     data: { file: file.path, sha256, counts, missing },
   };
 }

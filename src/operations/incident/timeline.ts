@@ -219,7 +219,7 @@ function ownUseItem(
   { at, run, isKnown }: { at: Date; run: string; isKnown: boolean },
 ): TimelineItem {
   const hidden = isKnown ? '' : '; the last use before it is not known';
-  const what = `access token ${id} used by tokenctl, which looked for a leaked token${hidden}`;
+  const what = `access token ${id} used by tokenctl, while searching for a leaked token${hidden}`;
   return { at, source: 'token', who: null, what, data: { tokenId: id, fingerprint, run } };
 }
 

@@ -141,7 +141,11 @@ function definitionItem(
 ): InvestigationItem {
   const by = (isMade ? createdBy : null) ?? modifiedBy;
   const findings: ItemFinding[] = [
-    { rule: 'custom-role', severity: 'high', message: 'It decides what everyone may do who has the role.' },
+    {
+      rule: 'custom-role',
+      severity: 'high',
+      message: 'It determines the permissions of everyone who has the role.',
+    },
   ];
   const item: InvestigationItem = {
     ...NOTHING,

@@ -97,7 +97,7 @@ export function undoCleaning(
  * @throws TokenctlError `permission_refused`
  */
 export function requireMayClean(description: TargetDescription): void {
-  requireFullView(description, 'Cleaning after an incident');
+  requireFullView(description, 'Cleanup after an incident');
   requireMayChange(description);
 }
 
@@ -230,7 +230,7 @@ export function titleOf({ item, act }: Pick<PlannedCleaning, 'item' | 'act'>): s
     case 'assign':
       return `Make ${about} again`;
     case 'rename':
-      return `Rename ${about} to ${act.name}, until swapped names are restored`;
+      return `Rename ${about} to ${act.name} until swapped names are restored`;
     case 'disable':
       return `${act.field === 'is_active' ? 'Deactivate' : 'Disable'} ${about}`;
     case 'enable':
@@ -305,14 +305,14 @@ async function valuesOf(
     if (!isReset && (value === undefined || isMasked(value))) {
       throw new TokenctlError(
         'not_found',
-        `Entry ${entry} of the activity stream does not have the value of ${field} any more`,
+        `Entry ${entry} of the activity stream is missing the value of ${field}`,
       );
     }
     const current = now[field];
     if (current !== undefined && !isMasked(current)) {
       const isComparable = from !== undefined && !isMasked(from) && current !== interimName(object);
       if (isComparable && !isSameValue(field, from, current)) {
-        throw refusedAct(`${field} was changed since the plan`, 'changed');
+        throw refusedAct(`${field} has changed since the plan was made`, 'changed');
       }
       expected[field] = current;
     }

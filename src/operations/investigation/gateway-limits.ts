@@ -15,7 +15,7 @@ import {
 
 /** What the log of a gateway cannot show. */
 export const GATEWAY_MAY_HAVE_READ: readonly string[] = [
-  'A gateway records no reads: what was read of users, settings, applications and authenticators is not known. It records that a token of the scope write was used, as a change of the token: the command `tokens trace` counts these uses.',
+  'A gateway does not record reads, so it is not known which users, settings, applications and authenticators were read. It records the use of a token with scope write as a change to the token. `tokens trace` counts these uses.',
 ];
 
 /**
@@ -30,11 +30,11 @@ export function gatewayLimits(found: ReadEvidence, deleted: readonly string[]): 
     ...missingEntryLimits(missingEntries),
     limit(
       'not_recorded',
-      'The activity stream of a gateway does not record: logins, role assignments and removals, the auditor flag, authenticators and their maps, new client secrets, sessions, reads. Role assignments, role definitions, authenticators, maps and applications say who made them or changed them last: an earlier change, or a removal, is not known.',
+      'The activity stream of a gateway does not record: logins, role assignments and removals, the auditor flag, authenticators and their maps, new client secrets, sessions, reads. Role assignments, role definitions, authenticators, maps and applications show who created them or changed them last. Earlier changes and removals are not known.',
     ),
     ...actorLimits(found, deleted),
     ...renamed(subject, { names, chain }),
-    limit('clock', clockText(found.description) ?? 'Times are those of the gateway.'),
+    limit('clock', clockText(found.description) ?? "Times are from the gateway's clock."),
     ...tokenLimits(found),
     ...bounds.map((text) => limit('bound_reached', `${text}: the rest was not read.`)),
     ...listLimits(found),
@@ -45,7 +45,7 @@ export function gatewayLimits(found: ReadEvidence, deleted: readonly string[]): 
 
 function prunedLimits({ extent: { oldest }, window }: ReadEvidence): Limits {
   const isCut = oldest === null || oldest > window.since;
-  const text = `The activity stream has no entries before ${oldest?.toISOString() ?? 'now'}: what was done earlier is not known.`;
+  const text = `The activity stream has no entries before ${oldest?.toISOString() ?? 'now'}, so earlier actions are not known.`;
   return [isCut && limit('stream_pruned', text)];
 }
 
@@ -55,13 +55,13 @@ function actorLimits({ withoutActor, description }: ReadEvidence, deleted: reado
   return [
     namelessLimit({
       ...{ count: withoutActor, lack: 'user' },
-      why: 'Token endpoints, management commands and the gateway itself write them as _system. Entries of users who were deleted since have lost their actor. Direct SQL writes none.',
+      why: 'Token endpoints, management commands and the gateway itself create them as _system. Entries of users who have since been deleted no longer have an actor. Direct SQL creates no entries.',
     }),
     visibility.kind === 'all' &&
       deleted.length > 0 &&
       limit(
         'no_actor',
-        `${deleted.join(', ')} ${was} deleted: the gateway then removed the actor from ${its} entries. Only what ${it} made, or changed as the first one, still says so. Other changes are among the entries without an actor.`,
+        `${deleted.join(', ')} ${was} deleted, so the gateway removed the actor from ${its} entries. Only objects that ${it} created, or changed first, still show the actor. Other changes are among the entries without an actor.`,
       ),
     notSeen(description),
   ];
@@ -85,16 +85,16 @@ function listLimits({
     unattributed > 0 &&
       limit(
         'no_actor',
-        `${unattributed} role assignments of the period do not name who made them: the user was deleted since.`,
+        `${unattributed} role assignments in this period have no creator because the user has since been deleted.`,
       ),
     unreadKinds.length > 0 &&
       limit(
         'not_listed',
-        `Not checked: ${unreadKinds.map(nounsOf).join(', ')}, as far as the activity stream does not record them. This context cannot list them.`,
+        `Not checked: ${unreadKinds.map(nounsOf).join(', ')}, where the activity stream does not record them. This context cannot list them.`,
       ),
     unreadSinceLimit(unreadSince),
     users === null &&
-      limit('not_listed', 'Not checked: users who were made without an entry in the activity stream.'),
+      limit('not_listed', 'Not checked: users who were created without an entry in the activity stream.'),
     !sessionsListed &&
       limit(
         'not_listed',
@@ -102,10 +102,10 @@ function listLimits({
       ),
     sessionsListed &&
       problem !== null &&
-      limit('not_listed', `Not checked: sessions that only the cache of the gateway has. ${problem}.`),
+      limit('not_listed', `Not checked: sessions that are only in the gateway's cache. ${problem}.`),
     sessionsListed &&
       isUnowned &&
-      limit('not_listed', 'Not checked: sessions without a recorded owner, which may be of these users.'),
+      limit('not_listed', 'Not checked: sessions without a recorded owner, which may belong to these users.'),
     items.some(({ object }) => object.kind === 'setting' && object.name === null) &&
       limit('links_lost', 'The activity stream does not say which setting some entries are about.'),
   ];
@@ -117,6 +117,6 @@ function componentsLimit({ description: { components, context } }: ReadEvidence)
   const where = isListed
     ? ` Investigate it with --context ${context.replace(/\/gateway$/, '')}/controller.`
     : '';
-  const text = `Not included: what was done on the controller behind the gateway (templates, jobs, credentials), which keeps an activity stream of its own.${where}`;
+  const text = `Not included: actions on the controller behind the gateway (templates, jobs, credentials), which has its own activity stream.${where}`;
   return limit('not_listed', text);
 }

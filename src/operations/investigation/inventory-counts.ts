@@ -82,25 +82,25 @@ function itemOf({ kind, inventory, more, seen }: Count, { name }: Count['seen'][
     group: 'code_later',
     act: 'changed',
     object,
-    summary: `${more} ${more === 1 ? nounOf(kind) : nounsOf(kind)} more in the ${objectText(object)} than entries explain`,
+    summary: `${more} more ${more === 1 ? nounOf(kind) : nounsOf(kind)} in the ${objectText(object)} than the entries explain`,
     by: by.filter((each, index) => by.findIndex((other) => isSameActor(other, each)) === index),
     first: new Date(first).toISOString(),
     last: new Date(last).toISOString(),
     entries: seen.slice(0, 100).map(({ entry }) => entry),
     entryCount: seen.length,
     state: 'unknown',
-    stateReason: `Not checked: ${nounsOf(kind)} that are made in bulk have no entry and no maker.`,
+    stateReason: `Not checked: ${nounsOf(kind)} that are created in bulk have no entry and no creator.`,
     findings: [
       {
         rule: 'uncounted-hosts',
         severity: 'high',
-        message: `Later jobs use these ${nounsOf(kind)}, with the credentials of the job.`,
+        message: `Later jobs use these ${nounsOf(kind)}, with the job's credentials.`,
       },
     ],
     risk: 'high',
     remedy: {
       kind: 'manual',
-      text: `List the ${nounsOf(kind)} (GET ${list}), and delete those that are unknown.`,
+      text: `List the ${nounsOf(kind)} (GET ${list}), and delete unknown ones.`,
     },
   };
 }

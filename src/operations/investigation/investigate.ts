@@ -145,7 +145,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
     bounds: [
       ...chain.bounds,
       ...(ran.isBounded ? ['More jobs ran than are listed'] : []),
-      ...(circumstances.isBounded ? ['More was changed since than was read'] : []),
+      ...(circumstances.isBounded ? ['More was changed since then than was read'] : []),
     ],
   };
   const deleted = chain.members.filter(({ user }) => user.id === null || !present.has(user.id));
@@ -264,7 +264,7 @@ function unreadItem(draft: ItemDraft): InvestigationItem {
   return {
     ...kept(draft),
     ...told(draft),
-    ...{ state: 'unknown', stateReason: 'Not read: it is from before the stolen token was made' },
+    ...{ state: 'unknown', stateReason: 'Not read because it is from before the stolen token was created' },
     ...{ changes: [], changedSince: [], job: null, findings: [], risk: null, remedy: null },
   };
 }
@@ -373,11 +373,11 @@ function mayHaveRead(items: readonly InvestigationItem[]): string[] {
   const credentials = new Set(items.flatMap(({ job }) => job?.credentials ?? []));
   const ran = items.filter(({ group }) => group === 'ran').length;
   return [
-    'A controller records no reads: what was read of settings, inventories, variables and job output is not known.',
+    'A controller does not record reads, so it is not known which settings, inventories, variables and job output were read.',
     ...(ran === 0
       ? []
       : [
-          `Code ran in ${ran} ${ran === 1 ? 'job' : 'jobs'}: it could read what the hosts and the job's files hold.`,
+          `Code ran in ${ran} ${ran === 1 ? 'job' : 'jobs'}. It could read the data on the hosts and in the job's files.`,
         ]),
     ...(credentials.size === 0
       ? []

@@ -86,7 +86,7 @@ export function unknownTokenLimit(token: number, subject: InvestigationSubject):
   const whose = subject.kind === 'user' ? subject.name : 'the owner';
   return limit(
     'token_unknown',
-    `There is no access token ${token}, and no entry says whose it was or when it was made. Taken from the incident, and not checked: it was of ${whose}. All that ${whose} did in the period is included.`,
+    `Access token ${token} does not exist, and no entry shows its owner or when it was created. According to the incident, which was not checked, it belonged to ${whose}. All actions of ${whose} in this period are included.`,
   );
 }
 
@@ -104,19 +104,18 @@ function streamLimits({ extent, window, users, missingEntries }: ReadEvidence): 
   );
   const names = before.map(({ username, isSuperuser }) => `${username}${isSuperuser ? ' (superuser)' : ''}`);
   return [
-    enabled === false && limit('stream_off', 'The activity stream is off now: later deeds are not recorded.'),
+    enabled === false &&
+      limit('stream_off', 'The activity stream is currently off, so later actions are not recorded.'),
     limit(
       'stream_off',
       switched === null
-        ? 'Not checked: whether the activity stream was on all the time. A controller 24.6.1 does not record each switch.'
-        : `The setting ACTIVITY_STREAM_ENABLED was changed at ${switched.toISOString()} or later: nothing was recorded while it was off.`,
+        ? 'Not checked: whether the activity stream was on the whole time. Controller 24.6.1 does not record every change of this setting.'
+        : `The setting ACTIVITY_STREAM_ENABLED was changed at ${switched.toISOString()} or later. Nothing was recorded while it was off.`,
     ),
     isCut &&
       limit(
         'stream_pruned',
-        `The activity stream has no entries before ${oldest?.toISOString() ?? 'now'}: what was done earlier is not known.${
-          names.length === 0 ? '' : ` Users who were made earlier in the period: ${names.join(', ')}.`
-        }`,
+        `The activity stream has no entries before ${oldest?.toISOString() ?? 'now'}, so earlier actions are not known.${names.length === 0 ? '' : ` Users created earlier in the period: ${names.join(', ')}.`}`,
       ),
     ...missingEntryLimits(missingEntries),
   ];
@@ -131,12 +130,12 @@ export function missingEntryLimits(found: MissingNumbers | null): Limits {
     missing > 0 &&
       limit(
         'entries_missing',
-        `${missing} of the ${last - first + 1} numbers from ${first} to ${last} have no entry in the activity stream. They were deleted, or never stored: a request that fails leaves such a gap, and so does a crash of the database. What they recorded is not known.`,
+        `${missing} of the ${last - first + 1} IDs from ${first} to ${last} have no entry in the activity stream. The entries were deleted or never stored. Failed requests and database crashes also leave such gaps. Their contents are not known.`,
       ),
     !isEndKnown &&
       limit(
         'entries_missing',
-        'Not checked: whether the newest entries of the activity stream were deleted. This context does not show which number was given out last.',
+        'Not checked: whether the newest entries of the activity stream were deleted. This context does not show the last ID that was assigned.',
       ),
   ];
 }
@@ -145,10 +144,10 @@ function actorLimits({ withoutActor, subject, names, chain, description }: ReadE
   return [
     namelessLimit({
       ...{ count: withoutActor, lack: 'actor' },
-      why: 'Management commands, token endpoints and the controller itself write such entries. Direct SQL writes none. Over REST, a change of is_system_auditor has no actor.',
+      why: 'Management commands, token endpoints and the controller itself create such entries. Direct SQL creates no entries. Over REST, a change to is_system_auditor has no actor.',
     }),
     ...renamed(subject, { names, chain }),
-    limit('clock', clockText(description) ?? 'Times are those of the controller.'),
+    limit('clock', clockText(description) ?? "Times are from the controller's clock."),
     notSeen(description),
   ];
 }
@@ -161,8 +160,8 @@ export function notSeen(description: ReadEvidence['description']): EvidenceLimit
   return limit(
     'visibility',
     standby === null
-      ? `${identity.username} sees only ${visibility.users}: the activity stream leaves out what this account may not see.`
-      : `${standby}. What is said to remain may be gone at the primary, and what was done since is not listed.`,
+      ? `${identity.username} can see only ${visibility.users}. The activity stream omits what this account cannot see.`
+      : `${standby}. Items shown as remaining may no longer exist on the primary, and later actions are not listed.`,
   );
 }
 
@@ -184,20 +183,20 @@ export function renamed(
     if (to === null) return `${who} was deleted ${then}`;
     return from === name
       ? `${who} gave it up ${then} and became ${to}`
-      : `${who} (${from} before) got it ${then}`;
+      : `${who} (formerly ${from}) got it ${then}`;
   });
   const ids = new Set(names.flatMap(({ userId }) => userId ?? []));
   for (const { id } of followed) ids.delete(id ?? 0);
   const whom = followed.map(({ id }) => (id === null ? DELETED : `user ${id}`)).join(' and ');
   const text = [
-    `The name ${name} was not always the same user's${what.length === 0 ? '' : `: ${what.join('; ')}`}.`,
+    `The name ${name} did not always belong to the same user${what.length === 0 ? '' : `: ${what.join('; ')}`}.`,
     `This investigation follows ${whom}.`,
-    ...(ids.size === 0 ? [] : [`Not included: what user ${[...ids].join(', ')} did under this name.`]),
+    ...(ids.size === 0 ? [] : [`Not included: the actions of user ${[...ids].join(', ')} under this name.`]),
   ];
   return [limit('renamed', text.join(' '))];
 }
 
-const DELETED = 'a user who was deleted since';
+const DELETED = 'a user who has since been deleted';
 
 /** What the activity stream does not record, less what the lists that were read show. */
 function recordingLimits({ description, unreadKinds, roles, missingJobs }: ReadEvidence): Limits {
@@ -218,7 +217,7 @@ function recordingLimits({ description, unreadKinds, roles, missingJobs }: ReadE
     gaps.shown.length > 0 &&
       limit(
         'not_recorded',
-        `It does not record these either, which were read from other lists instead: ${gaps.shown.join(', ')}. The lists have what there is now and who made it or changed it last, not what was deleted.`,
+        `These are not recorded either, and were read from other lists instead: ${gaps.shown.join(', ')}. The lists show what exists now and who created it or changed it last, but not what was deleted.`,
       ),
     gaps.unread.length > 0 &&
       limit(
@@ -226,7 +225,7 @@ function recordingLimits({ description, unreadKinds, roles, missingJobs }: ReadE
         `Not checked: ${gaps.unread.join(', ')}. The activity stream does not record them${
           unreadKinds.length === 0
             ? ', and this context cannot list them'
-            : `. What it has is included, also of these: ${unreadKinds.map(nounsOf).join(', ')}; but this context has no list of them with who made each. An investigation with another context of this controller may have it`
+            : `. Recorded actions are included, also for ${unreadKinds.map(nounsOf).join(', ')}, but this context has no list of them that shows who created each. An investigation with another context of this controller may include them`
         }.`,
       ),
     ...missingJobLimits(missingJobs),
@@ -235,15 +234,15 @@ function recordingLimits({ description, unreadKinds, roles, missingJobs }: ReadE
 
 /** Whose recording is known. */
 function recorderText(seenOn: string, { version, dialect }: ReadEvidence['description']): string {
-  if (dialect === 'service') return `A controller ${seenOn}, which this service follows,`;
+  if (dialect === 'service') return `Controller ${seenOn}, whose behavior this service follows,`;
   if (version === seenOn) return `A controller ${seenOn}`;
   const own =
-    version === null ? 'which version this is was not read' : `this is ${version}, where it was not tried`;
-  return `A controller ${seenOn} (${own})`;
+    version === null ? 'the version was not read' : `this is ${version}, on which it was not tested`;
+  return `Controller ${seenOn} (${own})`;
 }
 
 const LOST_JOBS =
-  'Of deleted updates of projects and inventories, and of deleted management jobs, the activity stream has nothing: who launched them is not known.';
+  'The activity stream has no entries about deleted project and inventory updates and deleted management jobs, so it is not known who launched them.';
 
 function missingJobLimits(found: MissingNumbers | null): Limits {
   if (found === null)
@@ -253,14 +252,12 @@ function missingJobLimits(found: MissingNumbers | null): Limits {
     missing > 0 &&
       limit(
         'jobs_missing',
-        `${missing} of the ${last - first + 1} numbers of jobs from ${first} to ${last} have no record: ${
-          first === 1 ? 'some may be from before the period; ' : ''
-        }records were deleted, or were never stored. ${LOST_JOBS}`,
+        `${missing} of the ${last - first + 1} job IDs from ${first} to ${last} have no record: ${first === 1 ? 'some may be from before the period; ' : ''}records were deleted, or were never stored. ${LOST_JOBS}`,
       ),
     !isEndKnown &&
       limit(
         'jobs_missing',
-        `Not checked: whether the newest records of jobs were deleted. This context does not show which number was given out last. ${LOST_JOBS}`,
+        `Not checked: whether the newest job records were deleted. This context does not show the last ID that was assigned. ${LOST_JOBS}`,
       ),
   ];
 }
@@ -274,23 +271,23 @@ export function tokenLimits(found: ReadEvidence): Limits {
     begins !== 'given' &&
       limit(
         'honest_work',
-        'When the theft began was not given: what the user did in the period before it is included. Add --since WHEN.',
+        "The start of the incident was not specified, so the user's actions before it are included. Add --since WHEN. Add --since WHEN.",
       ),
     limit('token_unknown', includedText(found)),
     shared.length > 0 &&
       limit(
         'token_unknown',
-        `The password of ${shared.join(', ')} was set: what they did since may be their own work, or the actor's.`,
+        `The password of ${shared.join(', ')} was changed. Their actions since then may be their own work, or the actor's.`,
       ),
     lost > 0 &&
       limit(
         'links_lost',
-        `${lost === 1 ? '1 item is about an object that was' : `${lost} items are about objects that were`} deleted since: the activity stream no longer says which.`,
+        `${lost === 1 ? '1 item is about an object that was' : `${lost} items are about objects that were`} since deleted: the activity stream no longer says which.`,
       ),
     passwordsOf.length > 0 &&
       limit(
         'links_lost',
-        `The password of a user was set who was deleted since: the activity stream no longer says whose. Deleted since then: ${passwordsOf.map(({ id, username }) => (id === null ? username : `${username} (${id})`)).join(', ')}. What they did is not included: investigate each with --user NAME.`,
+        `The password of a user who has since been deleted was changed. The activity stream no longer says which user. Deleted since then: ${passwordsOf.map(({ id, username }) => (id === null ? username : `${username} (${id})`)).join(', ')}. Their actions are not included. Investigate each of them with --user NAME.`,
       ),
   ];
 }
@@ -298,30 +295,32 @@ export function tokenLimits(found: ReadEvidence): Limits {
 /** Of whom, and since when, everything is included: who did it is not known. */
 function includedText({ subject, chain, window, beforeToken }: ReadEvidence): string {
   if (subject.kind === 'user')
-    return `The activity stream names users, not tokens: with which token or password an act was done is not known. Everything that ${subject.name} did in the period is included, the owner's own work too.`;
+    return `The activity stream names users, not tokens. It is not known which token or password was used for an action. All actions of ${subject.name} in the period are included, including the owner's own work.`;
   if (subject.kind === 'token') {
     const made =
-      beforeToken === undefined ? 'in the period' : `since ${beforeToken.madeAt}, when the token was made,`;
-    const included = `The activity stream names users, not tokens: everything that ${subject.user} did ${made} is included, the owner's own work too.`;
+      beforeToken === undefined
+        ? 'in the period'
+        : `since ${beforeToken.madeAt}, when the token was created,`;
+    const included = `The activity stream names users, not tokens. All actions of ${subject.user} ${made} are included, including the owner's own work.`;
     return beforeToken === undefined ? included : `${included} ${beforeText(beforeToken)}`;
   }
   const late = chain.members.filter(({ how, since }) => how === 'subject' && since > window.since);
   const included =
-    'The activity stream names users, not tokens: everything that the owners did in the period is included, their own work too';
+    'The activity stream names users, not tokens. All actions of the owners in the period are included, including their own work';
   if (late.length === 0) return `${included}.`;
   const since = late.map(({ user, since: from }) => `${user.username} before ${from.toISOString()}`);
-  return `${included}, from the oldest token of the application that each has now. Not looked at: what was done by ${since.join(', ')}. A token that was deleted may be older: investigate these with --user NAME.`;
+  return `${included}, starting with each owner's oldest existing token of the application. Not included: actions of ${since.join(', ')}. A deleted token may be older. Investigate these users with --user NAME.`;
 }
 
 /** What became of what is from before the token. */
 function beforeText({ items, isWhole }: BeforeToken): string {
-  const before = `What was done before in the period is taken for the owner's own work, and listed apart: ${items.length} ${items.length === 1 ? 'item' : 'items'}.`;
-  return isWhole ? before : `${before} More was done than is listed.`;
+  const before = `Earlier actions in the period are considered the owner's own work, and listed separately: ${items.length} ${items.length === 1 ? 'item' : 'items'}.`;
+  return isWhole ? before : `${before} There were more actions than are listed.`;
 }
 
 /** The kinds of whose objects the entries could not be listed. */
 export function unreadSinceLimit(kinds: ReadEvidence['unreadSince']): EvidenceLimit | false {
-  const text = `Not checked: whether anyone else changed the ${kinds.map(nounsOf).join(', ')} since then. The target refused to list the entries about them.`;
+  const text = `Not checked: whether anyone else has changed the ${kinds.map(nounsOf).join(', ')} since then. The target refused to list the entries about them.`;
   return kinds.length > 0 && limit('not_listed', text);
 }
 
@@ -332,16 +331,16 @@ function listLimits({ items, roles, users, sessionsListed, unreadSince }: ReadEv
     items.some(({ object }) => object.kind === 'workflow_job') &&
       limit(
         'not_listed',
-        'Workflow jobs start other jobs. Those from templates that the actor neither made nor changed are not listed.',
+        'Workflow jobs start other jobs. Jobs from templates that the actor neither created nor changed are not listed.',
       ),
     unattributed > 0 &&
       limit(
         'no_actor',
-        `${unattributed} role assignments of the period do not name who made them: the user was deleted, or the controller made them. List them at /api/v2/role_user_assignments/?created_by__isnull=true and role_team_assignments/.`,
+        `${unattributed} role assignments in this period have no creator: the user was deleted, or the controller created them. List them at /api/v2/role_user_assignments/?created_by__isnull=true and role_team_assignments/.`,
       ),
     unreadSinceLimit(unreadSince),
     users === null &&
-      limit('not_listed', 'Not checked: users who were made without an entry in the activity stream.'),
+      limit('not_listed', 'Not checked: users who were created without an entry in the activity stream.'),
     !sessionsListed &&
       limit(
         'not_listed',

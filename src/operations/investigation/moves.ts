@@ -92,7 +92,7 @@ async function holdersIn(evidence: Evidence, kind: string, id: number): ReturnTy
 async function moveText({ field, before, after }: FieldChange, holders: ReadHolders): Promise<string> {
   const kind = PLACES[field] ?? field;
   const [from, to] = [referenceId(before), referenceId(after)];
-  if (to === null && after === null) return `It is in no ${kind} any more.`;
+  if (to === null && after === null) return `It now belongs to no ${kind}.`;
   const name = typeof after === 'string' ? after.replace(/-\d+$/, '') : null;
   const moved = `It was moved to the ${objectText({ kind, id: to, name })}.`;
   const now = to === null ? null : await holders(kind, to);
@@ -100,12 +100,12 @@ async function moveText({ field, before, after }: FieldChange, holders: ReadHold
   const had = from === null ? [] : ((await holders(kind, from)) ?? []);
   const keys = new Set(had.map(keyOf));
   const gained = [...new Set(now.filter((each) => !keys.has(keyOf(each))).map(keyOf))];
-  if (gained.length === 0) return `${moved} Users with a role there that they did not have before: none.`;
+  if (gained.length === 0) return `${moved} Users who gained a role there: none.`;
   // Who administers it first.
   gained.sort(
     (a, b) => Number(b.includes('admin_role')) - Number(a.includes('admin_role')) || (a < b ? -1 : 1),
   );
-  return `${moved} Users with a role there that they did not have before: ${someOf(gained, MAX_NAMED)}.`;
+  return `${moved} Users who gained a role there: ${someOf(gained, MAX_NAMED)}.`;
 }
 
 function keyOf({ holder, role }: RoleHolder): string {

@@ -58,7 +58,7 @@ export async function withoutOtherIntruders(
         : act;
     if (left !== null) clean.push({ ...planned, act: left });
     for (const { field, username, incident } of hostile) {
-      const why = `The value of ${field} from before was set by ${username}, the subject of ${incident}: restore it by hand.`;
+      const why = `The previous value of ${field} was set by ${username}, the subject of ${incident}. Restore it manually.`;
       keep.push({ item, reason: 'by_hand', why });
     }
   }

@@ -114,7 +114,7 @@ export function planCleaning(
   if (actor !== undefined) {
     throw new TokenctlError(
       'lockout_refused',
-      `tokenctl signs in as ${actor.description.identity.username}, who is investigated`,
+      `tokenctl is logged in as ${actor.description.identity.username}, who is being investigated`,
       { hint: 'Use another account.' },
     );
   }
@@ -140,7 +140,7 @@ export function isIrreversible({ act }: Pick<PlannedCleaning, 'act'>): boolean {
 
 /** The same plan without what cannot be undone. */
 export function reversible(plan: CleaningPlan): CleaningPlan {
-  const why = 'It cannot be undone, and was not confirmed: add --irreversible.';
+  const why = 'This cannot be undone and was not confirmed. Add --irreversible.';
   const kept = plan.clean
     .filter(isIrreversible)
     .map(({ item }): KeptItem => ({ item, reason: 'irreversible', why }));
@@ -171,7 +171,7 @@ function requireKnown({ items }: Investigation, selection: CleaningSelection): v
   throw new TokenctlError('not_found', `The investigation has no item or finding "${unknown}"`, {
     hint:
       near === undefined
-        ? 'List them with `tokenctl incident investigate --all`: the id of an item is in brackets.'
+        ? 'List them with `tokenctl incident investigate --all`. Item IDs are in brackets.'
         : `Did you mean "${near}"?`,
     details: { kind: 'item', names: [unknown] },
   });
@@ -188,7 +188,7 @@ function isSelected({ id, findings }: InvestigationItem, { items, rules }: Clean
   return items?.includes(id) === true || findings.some(({ rule }) => rules?.includes(rule) === true);
 }
 
-const NOT_KNOWN = 'What it is now is not known.';
+const NOT_KNOWN = 'Its current state is not known.';
 
 /** Why no cleaning ends an item, whichever way it has; null where one may. Of an item that remains. */
 function neverCleaned(item: InvestigationItem): KeptItem | null {
@@ -199,8 +199,8 @@ function neverCleaned(item: InvestigationItem): KeptItem | null {
   const later = item.changedSince.find(({ fields }) => !['is_active', 'enabled'].includes(fields.join()));
   // Of changed fields, only those are restored without a change since; a role or link has no other state.
   if (later === undefined || cleaning.act !== 'delete') return null;
-  const by = later.by?.username ?? 'a user who is not recorded';
-  return { item, reason: 'changed_since', why: `Changed since by ${by}: decide by hand.` };
+  const by = later.by?.username ?? 'an unknown user';
+  return { item, reason: 'changed_since', why: `Changed since by ${by}. Decide manually.` };
 }
 
 /**
@@ -234,27 +234,24 @@ function decide(
   const isNamed = context.selection.items?.includes(item.id) === true;
   const handed = context.handedOver?.get(item.id);
   if (handed !== undefined && !isNamed) {
-    const named = never === null ? ' To end it all the same, name it with --item.' : '';
+    const named = never === null ? ' To remove it anyway, select it with --item.' : '';
     return keep('handed_over', `Reassigned to ${handed.to} by ${handed.by}, ${handed.at}.${named}`);
   }
   if (never !== null) return never;
   if (cleaning === null || cleaning.act === 'manual') return keep('unknown', NOT_KNOWN);
   if (object.kind === 'o_auth2_access_token' && object.id !== null && context.ownTokens.includes(object.id)) {
-    return keep('own', 'It may be the credential of this context: revoke it last.');
+    return keep('own', "It may be this context's credential. Revoke it last.");
   }
   const own = context.ways.find(
     ({ description: { identity } }) => identity.id !== null && identity.id === object.id,
   );
   if (object.kind === 'user' && own !== undefined)
-    return keep(
-      'own',
-      `tokenctl signs in as ${own.description.identity.username}: use another account for it.`,
-    );
+    return keep('own', `tokenctl is logged in as ${own.description.identity.username}. Use another account.`);
   if (isShared(item, context.investigation) && !isNamed) {
-    return keep('shared', `Perhaps the work of ${whoText(item)}: name it with --item to end it.`);
+    return keep('shared', `This may be the work of ${whoText(item)}. Select it with --item to remove it.`);
   }
   if (isUnrecordedUser(item) && !isNamed)
-    return keep('shared', 'No entry says who made it: name it with --item to end it.');
+    return keep('shared', 'No entry shows who created it. Select it with --item to remove it.');
   const chosen = choose(item, cleaning, context);
   return 'why' in chosen ? keep('by_hand', chosen.why) : { item, ...chosen };
 }
@@ -273,7 +270,7 @@ export function choose(
     if (refusal !== null) refusals.push(refusal);
   }
   if (!ways.some(({ via }) => via === 'rest')) {
-    refusals.push(restProblem ?? 'Run the same in a context with a URL, or add --rest-context NAME.');
+    refusals.push(restProblem ?? 'Run the same command in a context with a URL, or add --rest-context NAME.');
   }
   return { why: refusals.join(' ') };
 }
@@ -299,7 +296,7 @@ const OF_TARGET: ReadonlySet<string> = new Set(['o_auth2_access_token', 'o_auth2
 
 function refusalOf(way: CleaningWay, act: CleaningAct): string | null {
   if (act.act === 'enable' && act.object.kind === 'user' && way.via === 'rest') {
-    return 'The REST API of a controller activates no users.';
+    return "A controller's REST API cannot activate users.";
   }
   if (!isOfTarget({ way, act })) return way.cleaner.refusal(act);
   const purpose = PURPOSES[act.object.kind];
@@ -307,7 +304,7 @@ function refusalOf(way: CleaningWay, act: CleaningAct): string | null {
     (right) => right.purpose === purpose && !right.codesOnly,
   );
   if (missing.length === 0) return null;
-  return `This role of the database lacks rights: ${missing.map(({ grant }) => `${grant};`).join(' ')}`;
+  return `This database role lacks permissions: ${missing.map(({ grant }) => `${grant};`).join(' ')}`;
 }
 
 /** Whether it is a user of whom nothing says who made it: perhaps an administrator. */

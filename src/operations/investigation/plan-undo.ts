@@ -58,7 +58,7 @@ export async function planUndo(
   const { undoes, incident, acts } = await readCleaning(options);
   const unknown = items?.find((id) => !acts.some(({ item }) => item.id === id));
   if (unknown !== undefined) {
-    throw new TokenctlError('not_found', `The cleaning ${undoes} has no item "${unknown}"`, {
+    throw new TokenctlError('not_found', `The cleanup ${undoes} has no item "${unknown}"`, {
       hint: `List its items with \`tokenctl log show ${undoes}\`.`,
       details: { kind: 'item', names: [unknown] },
     });
@@ -115,8 +115,8 @@ async function readCleaning(options: {
   throw new TokenctlError(
     'not_found',
     others.length > 0
-      ? `Several cleanings begin with ${run}`
-      : `The audit log has no cleaning ${run} of this controller`,
+      ? `Several cleanups start with ${run}`
+      : `The audit log has no cleanup ${run} on this controller`,
     {
       hint: 'Find its run with `tokenctl log list --operation incident.clean`.',
       details: { kind: 'run', names: [run] },
@@ -164,12 +164,14 @@ async function decide(done: CleaningAct, evidence: Evidence): Promise<Decision |
     changes: [],
     kept: { reason, why },
   });
-  if (act === null) return keep('not_undoable', NOT_UNDOABLE[done.act] ?? 'What it was is not recorded.');
+  if (act === null)
+    return keep('not_undoable', NOT_UNDOABLE[done.act] ?? 'Its previous value was not recorded.');
   switch (act.act) {
     case 'enable': {
       const found = act.object.id === null ? null : await evidence.objects(act.object.kind, [act.object.id]);
       const fields = found?.get(act.object.id ?? 0)?.fields;
-      if (fields === undefined) return keep('not_undoable', 'It was deleted since, or cannot be read here.');
+      if (fields === undefined)
+        return keep('not_undoable', 'It has since been deleted, or cannot be read here.');
       return fields[act.field] === true ? null : { act, changes: [], kept: null };
     }
     case 'associate':
@@ -179,15 +181,15 @@ async function decide(done: CleaningAct, evidence: Evidence): Promise<Decision |
     case 'restore':
       return await decideFields(act, evidence, done.act === 'restore' && done.survey !== null);
     default:
-      return keep('not_undoable', 'What it was is not recorded.');
+      return keep('not_undoable', 'Its previous value was not recorded.');
   }
 }
 
-const NO_SURVEY = 'A survey that was deleted is not recorded.';
+const NO_SURVEY = 'A deleted survey is not recorded.';
 
 const NOT_UNDOABLE: Readonly<Partial<Record<CleaningAct['act'], string>>> = {
-  delete: 'It was deleted: nothing brings it back.',
-  cancel: 'A canceled job does not go on: launch it again.',
+  delete: 'It was deleted and cannot be restored.',
+  cancel: 'A canceled job does not continue. Launch it again.',
   restore: NO_SURVEY,
 };
 
@@ -200,7 +202,7 @@ async function decideTie(
 ): Promise<Decision | null> {
   const { object, other, link } = act;
   if (object.id === null || other.id === null)
-    return keep('unknown', 'Which objects it is about is not recorded.');
+    return keep('unknown', 'The affected objects are not recorded.');
   const isThere = await evidence.objects(other.kind, [other.id]);
   if (isThere?.has(other.id) === false)
     return keep('not_undoable', 'Its holder or linked object was deleted.');
@@ -253,7 +255,7 @@ async function decideFields(
     (byState.get(which) ?? []).map(({ field }) => field).join(', ');
   const back = byState.get('back') ?? [];
   const why = [
-    ...(byState.has('changed') ? [`Changed since the cleaning: ${named('changed')}.`] : []),
+    ...(byState.has('changed') ? [`Changed since the cleanup: ${named('changed')}.`] : []),
     ...(byState.has('secret') ? [`Not recorded, or not readable here: ${named('secret')}.`] : []),
     ...(hadSurvey ? [NO_SURVEY] : []),
     ...(back.some(({ field }) => field === 'webhook_service') ? ['Its webhook gets a new key.'] : []),

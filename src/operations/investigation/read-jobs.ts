@@ -118,7 +118,7 @@ function reasonOf(
 
 const REASONS: Readonly<Record<JobFacts['because'], string>> = {
   launched: 'launched',
-  made: 'ran from what the actor made:',
+  made: 'ran from what the actor created:',
   changed: 'ran from what the actor changed:',
 };
 

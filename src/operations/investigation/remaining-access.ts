@@ -41,7 +41,7 @@ export async function remainingAccess(
     object.kind === 'o_auth2_application' && act === 'made' && state === 'there' ? (object.id ?? []) : [],
   );
   for await (const token of applicationIds.length === 0 ? [] : target.tokens({ applicationIds })) {
-    add(token, { why: 'issued to an application that the actor made', by: [] });
+    add(token, { why: 'issued to an application that the actor created', by: [] });
   }
   const sessionsListed = target.sessions !== undefined;
   const sessions = sessionsListed ? await sessionItems(target, found) : [];
@@ -70,7 +70,9 @@ function tokenItem(
     by,
     first: created.toISOString(),
     last: created.toISOString(),
-    findings: [{ rule: 'new-token', severity: 'high', message: 'Whoever obtained it has the token.' }],
+    findings: [
+      { rule: 'new-token', severity: 'high', message: 'Anyone who obtained it still has the token.' },
+    ],
     risk: 'high',
     remedy: {
       kind: 'command',
@@ -108,7 +110,7 @@ async function sessionItems(
       by: [user],
       first: first.toISOString(),
       last: first.toISOString(),
-      findings: [{ rule: 'session', severity: 'high', message: 'Who has the cookie is logged in.' }],
+      findings: [{ rule: 'session', severity: 'high', message: 'Anyone with the cookie is logged in.' }],
       risk: 'high',
       remedy: {
         kind: 'command',

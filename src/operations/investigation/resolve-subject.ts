@@ -145,7 +145,7 @@ async function tokenSubject(
     return { subject, actors: [{ user, since: at }], since: at };
   }
   if (owner !== undefined) return { ...(await userSubject(source, owner)), unknownToken: id };
-  throw new TokenctlError('not_found', `No access token ${id}, and no entry that says whose it was`, {
+  throw new TokenctlError('not_found', `No access token ${id}, and no entry shows its owner`, {
     hint: 'Investigate its owner with --user NAME.',
     details: { kind: 'token', names: [String(id)] },
   });

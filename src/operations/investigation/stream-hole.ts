@@ -79,7 +79,7 @@ async function endHole(
   if (end !== null && end > newest) return null;
   const { act, at, ...object } = first;
   const others = later.length === 1 ? '' : `, and ${later.length - 1} more`;
-  const text = `The activity stream ends at ${newest.toISOString()}, but the ${objectText(object)} was ${act} at ${at.toISOString()}${others}: what was done after the last entry was not read.`;
+  const text = `The activity stream ends at ${newest.toISOString()}, but the ${objectText(object)} was ${act} at ${at.toISOString()}${others}. Later actions were not read.`;
   // A request that changes no value saves the object, and has no entry. A stream that is off has none either.
   const isMade = later.some((each) => each.act === 'created');
   return { text, isEmptied: isMade && enabled !== false && switched === null };
@@ -97,7 +97,7 @@ export function streamHole({
   readonly description: Pick<TargetDescription, 'dialect' | 'credential'>;
 }): StreamHole | null {
   if (oldest === null) {
-    const text = `The activity stream is empty: nothing that was done from ${since.toISOString()} to ${until.toISOString()} was read.`;
+    const text = `The activity stream is empty: no actions from ${since.toISOString()} to ${until.toISOString()} were read.`;
     return { text, isEmptied: true };
   }
   const accounts = [oldestUser, ...(users ?? []).filter(({ isRecorded }) => !isRecorded).map(({ at }) => at)];
@@ -108,12 +108,12 @@ export function streamHole({
     mayBeController && accounts.some((at) => at !== null && at.getTime() < oldest.getTime() - MARGIN_MS);
   // A stream that begins with the first number, and with the first account, is as old as the controller.
   if (oldest > since && (isOlder || (missing !== null && missing.first > 1))) {
-    const text = `The activity stream begins at ${oldest.toISOString()}, and the controller is older: nothing that was done in the period before was read.`;
+    const text = `The activity stream starts at ${oldest.toISOString()}, but the controller is older: earlier actions in the period were not read.`;
     return { text, isEmptied: true };
   }
   if (missing === null || missing.missing === 0) return null;
   const { first, last } = missing;
-  const text = `The activity stream is incomplete: ${missing.missing} of the ${last - first + 1} numbers in this period have no entry. What they recorded was not read.`;
+  const text = `The activity stream is incomplete: ${missing.missing} of the ${last - first + 1} IDs in this period have no entry. Their contents were not read.`;
   return { text, isEmptied: false };
 }
 
@@ -151,12 +151,12 @@ export function streamItem({ text }: StreamHole, { since, until }: Window): Inve
     first: since.toISOString(),
     last: until.toISOString(),
     state: 'unknown',
-    stateReason: `${text} Restore the entries from a backup of the database and investigate again. Without one, check everything that the account could change, and investigate each user who was made in the period.`,
+    stateReason: `${text} Restore the entries from a backup of the database and investigate again. Without a backup, check everything that the account could change, and investigate each user who was created in the period.`,
     findings: [
       {
         rule: 'stream-emptied',
         severity: 'critical',
-        message: 'What was done in that time is not known, users and changes of others included.',
+        message: "It is not known what was done in that time, including users and other users' changes.",
       },
     ],
     risk: 'critical',

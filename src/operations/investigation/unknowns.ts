@@ -30,10 +30,10 @@ type Limit = EvidenceLimit['limit'];
 const GROUPS: readonly (readonly [title: string, limits: readonly Limit[]])[] = [
   ['What may be missing', ['visibility', 'stream_pruned', 'entries_missing', 'bound_reached', 'stream_off']],
   ['Who did it', ['no_actor', 'token_unknown', 'honest_work', 'renamed', 'links_lost']],
-  ['What was not read, or is not recorded', ['not_listed', 'jobs_missing', 'not_recorded']],
+  ['What was not read or recorded', ['not_listed', 'jobs_missing', 'not_recorded']],
 ];
 const READ = 'What may have been read';
-const REST = 'Times, and the rest';
+const REST = 'Times and other notes';
 
 type Found = Pick<Investigation, 'limits' | 'mayHaveRead' | 'unattributed' | 'unattributedCount'>;
 
@@ -92,7 +92,7 @@ function oursText(acts: readonly OwnAct[]): string {
   const runs = [...Map.groupBy(acts, ({ run }) => run)].map(
     ([run, [act, ...more]]) => `${1 + more.length} ${act?.command} by ${act?.by} (run ${run.slice(0, 8)})`,
   );
-  return `Without an actor, and taken for tokenctl's own work: ${countOf(acts.length)} about access. By its audit log, ${runs.length === 1 ? 'this run' : 'these runs'} did the same to the same objects at that time: ${someOf(runs, MAX_RUNS)}.`;
+  return `Without an actor, and considered tokenctl's own work: ${countOf(acts.length)} about access. According to its audit log, ${runs.length === 1 ? 'this run' : 'these runs'} did the same to the same objects at that time: ${someOf(runs, MAX_RUNS)}.`;
 }
 
 function countOf(count: number): string {
@@ -127,14 +127,16 @@ export function namelessText({ count, lack, why }: NamelessEntries, told?: Told)
       : `${left ?? 'More than 2,000'} entries in the period ${have}`;
   const about = told === undefined ? '' : aboutText(left, access);
   const beside =
-    ours === 0 ? '' : ` ${ours} more ${ours === 1 ? 'is' : 'are'} tokenctl's own, by its audit log.`;
+    ours === 0
+      ? ''
+      : ` ${ours} more ${ours === 1 ? 'is' : 'are'} tokenctl's own, according to its audit log.`;
   return `${counted}${about}. ${why}${beside}`;
 }
 
 /** How many of the entries without an actor are about access; nothing is said where not all were read, and none of those is. */
 function aboutText(left: number | null, access: number): string {
   if (left === 1)
-    return access > 0 ? ' and is about access: it may be part of this' : ' and is not about access';
+    return access > 0 ? ' and affects access: it may be part of this' : ' and does not affect access';
   if (access > 0) return `, ${access} of them about access, which may be part of this`;
   return left === null ? '' : ', 0 of them about access';
 }

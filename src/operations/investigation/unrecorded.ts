@@ -179,7 +179,7 @@ function userItem(
     {
       rule: 'unrecorded-user',
       severity: isSuperuser ? 'critical' : 'high',
-      message: `${isSuperuser ? 'A superuser' : 'A user'}, and no entry says who made it.`,
+      message: `${isSuperuser ? 'A superuser' : 'A user'}, and no entry shows who created it.`,
     },
   ];
   const object = { kind: 'user', id, name: username };
@@ -187,7 +187,7 @@ function userItem(
     id: `user:${id}`,
     ...UNRECORDED_WAY_IN,
     object,
-    summary: `${isSuperuser ? 'superuser' : 'user'} ${username} (${id}) was made${NOT_IN_STREAM}`,
+    summary: `${isSuperuser ? 'superuser' : 'user'} ${username} (${id}) was created${NOT_IN_STREAM}`,
     by: [],
     first: at.toISOString(),
     last: at.toISOString(),

@@ -99,9 +99,9 @@ function refuseTooMany(
   const percent = Math.round((found / tokens) * 1000) / 10;
   throw new TokenctlError(
     'plan_too_large',
-    `The policy would revoke ${numberText(found)} of ${numberText(tokens)} tokens (${percent} %), and the sweep stops above ${stopAbovePercent} %: nothing was revoked`,
+    `The policy would revoke ${numberText(found)} of ${numberText(tokens)} tokens (${percent} %), which exceeds the sweep's limit of ${stopAbovePercent} %: nothing was revoked`,
     {
-      hint: 'Look at what it finds with `tokenctl tokens audit --group-by rule`. Where that is right, revoke it by hand once with `tokenctl tokens revoke --finding RULE`.',
+      hint: 'Check its findings with `tokenctl tokens audit --group-by rule`. If they are correct, revoke the tokens once manually with `tokenctl tokens revoke --finding RULE`.',
       details: { tokens, found, percent, stopAbovePercent, byRule },
     },
   );

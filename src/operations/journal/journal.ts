@@ -127,7 +127,7 @@ export function outcomeUnrecorded(cause: unknown, details: Readonly<Record<strin
     hint:
       cause instanceof TokenctlError && cause.code === 'intent_closed' && cause.hint !== undefined
         ? cause.hint
-        : 'Make the audit log writable, then run the command again. It finishes the work and records the outcome.',
+        : 'Make the audit log writable, and then run the command again. It finishes the work and records the outcome.',
     details,
     cause,
   });

@@ -167,7 +167,7 @@ export function requireIncident(
 ): { readonly incident: Incident; readonly history: IncidentHistory } {
   if (id === '') {
     throw new TokenctlError('usage', 'The incident id is empty', {
-      hint: 'Give the id of an incident: `tokenctl incident status` lists them.',
+      hint: 'Specify an incident ID: `tokenctl incident status` lists them.',
     });
   }
   const all = histories.flatMap((history) => history.incidents.map((incident) => ({ incident, history })));
@@ -177,9 +177,9 @@ export function requireIncident(
   if (exact !== undefined) return exact;
   throw new TokenctlError(
     'not_found',
-    found.length > 1 ? `Several incident ids begin with ${id}` : `No incident ${id} at this target`,
+    found.length > 1 ? `Several incident IDs start with ${id}` : `No incident ${id} at this target`,
     {
-      hint: 'List them with `tokenctl incident status --all`, in the context in which they were locked down.',
+      hint: 'List them with `tokenctl incident status --all`, in the context where they were locked down.',
       details: { kind: 'incident', names: [id] },
     },
   );

@@ -145,7 +145,9 @@ export function requireLease(leases: readonly Lease[], id: string): Lease {
   const names = near.slice(0, 5).map((each) => each.id);
   throw new TokenctlError(
     'not_found',
-    near.length > 1 ? `${id} is of several leases: ${names.join(', ')}` : `No lease ${id} on this controller`,
+    near.length > 1
+      ? `${id} matches several leases: ${names.join(', ')}`
+      : `No lease ${id} on this controller`,
     { hint: 'List them with `tokenctl tokens leases --all`.', details: { kind: 'lease', names: [id] } },
   );
 }
@@ -172,7 +174,7 @@ export async function planExtension(
   const { state, token } = lease;
   if (state !== 'open' || token === null) {
     throw new TokenctlError('usage', `${lease.id} has no live token`, {
-      hint: 'Make a new token with `tokenctl tokens create --for`.',
+      hint: 'Create a new token with `tokenctl tokens create --for`.',
     });
   }
   const until = new Date(now.getTime() + seconds * 1000);
@@ -180,7 +182,7 @@ export async function planExtension(
     throw new TokenctlError(
       'usage',
       `The controller accepts token ${token.id} until ${token.expires}, which is before ${until.toISOString()}`,
-      { hint: 'Name a shorter time with --for, or make a new token.' },
+      { hint: 'Specify a shorter time with --for, or create a new token.' },
     );
   }
   return { ...lease, until: until.toISOString() };

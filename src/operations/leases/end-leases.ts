@@ -57,7 +57,7 @@ export async function endLeases(
 const WORDS: Readonly<Record<LeaseEnding, string>> = {
   revoked: 'its token was revoked',
   gone: 'its token was gone',
-  unmade: 'no token was made',
+  unmade: 'no token was created',
 };
 
 /** The tokens of leases, and the numbers that are in use, be it by others. */
@@ -144,12 +144,12 @@ function endingOf(
     const unseen = unseenPart(change.description, { users: [lease.owner.username] });
     if (unseen !== null) return stays(unseen);
     if (token !== null && listed.has(token) && !isMoved)
-      return stays(`Token ${token} here is not this token: another one has its number`);
+      return stays(`Token ${token} is a different token here: the ID is the same`);
     if (lease.token !== null) return ends('gone');
     const end = requestsEnd(new Date(lease.begun));
     const isUnderWay = change.clock.now().getTime() < Date.parse(end);
     return isUnderWay
-      ? stays(`A request that makes its token may be under way until ${end}`)
+      ? stays(`A request that creates its token may be in progress until ${end}`)
       : ends('unmade');
   }
   const { report, tried } = revocation ?? {};
@@ -164,7 +164,7 @@ function endingOf(
 }
 
 function elsewhereText({ target }: Lease): string {
-  return `It began at ${target['address']} (context ${target['context']}): a copy of that controller has a token like it`;
+  return `It was created at ${target['address']} (context ${target['context']}). A copy of that controller contains the same token`;
 }
 
 /** That leases were left, as an error with what to do; undefined if all ended. */

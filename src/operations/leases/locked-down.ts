@@ -26,7 +26,7 @@ export async function requireNotLockedDown(
   const histories = await readIncidentHistories(log);
   for (const { id, scope } of histories.ofController(description).flatMap(({ open }) => open)) {
     if (!(await isCovered(scope, { target, owner }))) continue;
-    throw new TokenctlError('not_approved', `${owner} is locked down (${id}): ${what} gets no new token`, {
+    throw new TokenctlError('not_approved', `${owner} is locked down (${id}), so ${what} gets no new token`, {
       hint: `Lift it first: tokenctl incident lift ${id}`,
     });
   }

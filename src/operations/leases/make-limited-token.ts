@@ -66,7 +66,7 @@ export async function makeLimitedToken(
     return { ...created, ...(isOver ? { until: expires, lease: null } : { until, lease: lease.id }) };
   }
   const begun = requireLease(await readLeases(change.log, change.description), lease.id);
-  const [ended] = await endLeases({ ...change, reason: 'its lifetime is longer than the controller gives' }, [
+  const [ended] = await endLeases({ ...change, reason: "its lifetime exceeds the controller's limit" }, [
     begun,
   ]);
   const fate = ended?.how === null ? `, and token ${token.id} was left: ${ended.why}` : '';
@@ -95,9 +95,9 @@ export async function requireWithinLifetime(target: Target, seconds: number): Pr
 function tooLong(seconds: number, lifetime: number, fate = ''): TokenctlError {
   return new TokenctlError(
     fate === '' ? 'usage' : 'partly_done',
-    `A new token lives ${numberText(lifetime)} s here, less than the ${numberText(seconds)} s that are asked for${fate}`,
+    `A new token lives ${numberText(lifetime)} s here, less than the requested ${numberText(seconds)} s${fate}`,
     {
-      hint: 'Ask for a shorter time (--for, or `lifetime` of a consumer or rule), or raise ACCESS_TOKEN_EXPIRE_SECONDS: `tokenctl settings token-lifetime`.',
+      hint: 'Request a shorter time (--for, or `lifetime` of a consumer or rule), or raise ACCESS_TOKEN_EXPIRE_SECONDS with `tokenctl settings token-lifetime`.',
     },
   );
 }

@@ -109,8 +109,8 @@ async function requireAlone({ leases, description }: MigrationOptions, run: Oper
     ({ target }) => target['address'] === description.address,
   );
   if (begun[0]?.run === run.journal.run) return;
-  throw new TokenctlError('busy', `Another process migrates tokens to ${description.address}`, {
-    hint: 'Wait for it, and run this again.',
+  throw new TokenctlError('busy', `Another process is migrating tokens to ${description.address}`, {
+    hint: 'Wait for it to finish, and run this command again.',
   });
 }
 
@@ -150,7 +150,7 @@ async function migrateOne(options: MigrationOptions, part: Part): Promise<Migrat
       return { result: { ...done, token: confirmed.token.id }, keeps: [confirmed] };
     }
     if (over !== null && !(await isStale(options, { consumer, over })))
-      return failed(`${store.name} holds a value that no migration of this token left there`);
+      return failed(`${store.name} contains a value that no migration of this token stored there`);
     run.acted = true;
     const made = await make(delivery, old);
     await deliver(delivery, { run, made, over });
@@ -197,6 +197,6 @@ async function make(delivery: Delivery, old: StoppingToken) {
   }
   throw await undone(delivery, made, {
     code: 'partly_done',
-    message: `The new token ${made.token.id} is not accepted, or not of this account`,
+    message: `The new token ${made.token.id} is not accepted, or does not belong to this account`,
   });
 }

@@ -56,7 +56,7 @@ export function requireSides(from: TargetDescription, to: TargetDescription): vo
     throw new TokenctlError(
       'usage',
       `${wrong.address} is ${wrong.dialect === 'gateway' ? 'a platform gateway' : 'no platform gateway'} (context ${wrong.context})`,
-      { hint: 'Name the controller with --from, and the platform gateway with --to.' },
+      { hint: 'Specify the controller with --from, and the platform gateway with --to.' },
     );
   }
   requireFullView(from, 'A migration');
@@ -76,7 +76,7 @@ export async function planMigration(options: PlanOptions): Promise<MigrationPlan
   const [owners, accounts] = [await usersOf(from.target), await usersOf(to.target)];
   if (owners.resourceIds === null || accounts.resourceIds === null) {
     const { context } = owners.resourceIds === null ? from.description : to.description;
-    unknown.push(`${context} does not show the platform's ids of users: accounts are matched by name only`);
+    unknown.push(`${context} does not show the platform's user IDs, so accounts are matched only by name`);
   }
   const matched = matchAccounts(owners, accounts);
   const twins = await twinsOf(
@@ -85,7 +85,7 @@ export async function planMigration(options: PlanOptions): Promise<MigrationPlan
   );
   const uses = await lastUses(from.target, { tokens: living, now: from.clock.now() });
   const unread = living.filter(({ id }) => !uses.has(id)).length;
-  if (unread > 0) unknown.push(`The last use of ${unread} tokens is not known: they count as used`);
+  if (unread > 0) unknown.push(`The last use of ${unread} tokens is not known, so they count as used`);
   const ownerOf = new Map(owners.users.map((user) => [user.id, user]));
   const twinOf = new Map(twins.map((each) => [each.id, each.twin]));
   const there = await newTokens(to.target, migrated);

@@ -29,7 +29,7 @@ export function sameValue(one: Secret | null, other: Secret | null): boolean {
 
 /** The error of a store in which someone else wrote. */
 export function storeChanged(name: string): TokenctlError {
-  return new TokenctlError('store_changed', `${name} holds a value that tokenctl did not expect there`, {
-    hint: 'Nothing was written. Find out who else writes it.',
+  return new TokenctlError('store_changed', `${name} contains a value that tokenctl did not expect`, {
+    hint: 'Nothing was written. Find out who else writes to it.',
   });
 }

@@ -62,8 +62,8 @@ export async function requireApproved({
   requireAnother(approval, { who: actor, did: 'applies' });
   const earlier = await findApplied(log, plan);
   if (earlier === null || !earlier.isDone) return approval;
-  throw new TokenctlError('plan_outdated', `The plan was applied at ${earlier.at}, by run ${earlier.run}`, {
-    hint: 'An approval counts once. Make a new plan with --plan-out.',
+  throw new TokenctlError('plan_outdated', `The plan was applied at ${earlier.at} by run ${earlier.run}`, {
+    hint: 'An approval can only be used once. Create a new plan with --plan-out.',
   });
 }
 

@@ -90,7 +90,7 @@ async function drain(work: OperationRun, what: Drain): Promise<StepReport[]> {
       step: what.step === 'batch' ? 'tokens' : what.step,
       // Where clients only were faster, the next pass goes on, and the ways in that are read at the end say what is open.
       result: left === 0 || !(isStuck || work.shouldStop) ? 'done' : 'partly',
-      message: `Revoked ${revoked} more ${tokens} that clients obtained meanwhile, in ${tries} ${tries === 1 ? 'attempt' : 'attempts'}${rest}.`,
+      message: `Revoked ${revoked} more ${tokens} that clients obtained in the meantime, in ${tries} ${tries === 1 ? 'attempt' : 'attempts'}${rest}.`,
     },
   ];
 }

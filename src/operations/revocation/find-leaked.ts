@@ -213,6 +213,6 @@ export async function planLeaked(options: {
     notSeen:
       needUse === 0
         ? null
-        : `${needUse} live ${needUse === 1 ? 'value' : 'values'} could not be distinguished without using it`,
+        : `${needUse} live ${needUse === 1 ? 'value' : 'values'} could not be distinguished without using them`,
   });
 }

@@ -108,9 +108,13 @@ class Candidates {
       }
     }
     if (this.#byValue.size > MAX_VALUES) {
-      throw new TokenctlError('usage', `The input has more than ${MAX_VALUES} values that may be tokens`, {
-        hint: 'Split the input, and run the command for each part.',
-      });
+      throw new TokenctlError(
+        'usage',
+        `The input contains more than ${MAX_VALUES} values that may be tokens`,
+        {
+          hint: 'Split the input, and run the command for each part.',
+        },
+      );
     }
   }
 
@@ -203,8 +207,8 @@ class ReportReader {
     this.#pending += text.length;
     this.#parser.write(text);
     if (this.#isGithubError) {
-      throw new TokenctlError('usage', 'The input is an error of the GitHub API, not its alerts', {
-        hint: 'Run the request alone: it says what is wrong. Secret scanning has to be on, and its alerts have to be visible to you.',
+      throw new TokenctlError('usage', 'The input is an error from the GitHub API instead of alerts', {
+        hint: 'Run the request separately to see what is wrong. Secret scanning must be enabled, and you need permission to see its alerts.',
       });
     }
     return !this.#isBroken;
@@ -289,11 +293,11 @@ class ReportReader {
   }
 }
 
-const WRITE_AGAIN = 'Have the scanner write its report again: that run may have failed.';
+const WRITE_AGAIN = 'Run the scanner again: that run may have failed.';
 
 /** A report may have been cut off in its first finding, before it was recognized: what is missing may hold tokens. */
 function cutOff(last: Piece | undefined): TokenctlError {
-  return new TokenctlError('usage', `The input is JSON that ends early, in line ${last?.line ?? 1}`, {
+  return new TokenctlError('usage', `The input is JSON that ends prematurely, in line ${last?.line ?? 1}`, {
     hint: WRITE_AGAIN,
   });
 }
@@ -309,7 +313,7 @@ export const NAMES: Readonly<Record<ScannerFormat, string>> = {
   'detect-secrets': 'baseline of detect-secrets',
   ggshield: 'ggshield report',
   checkov: 'Checkov report',
-  gitlab: 'report of GitLab secret detection',
+  gitlab: 'GitLab secret detection report',
   other: "scanner's report",
 };
 
@@ -317,7 +321,7 @@ const SEARCH_FILES =
   'Search the files themselves: `cat FILE | tokenctl tokens find --leaked -`, or `git log -p --all` for a history.';
 
 /** What to do about a text in which values are masked. */
-export const WITH_VALUES = `Have the program that wrote it show the values. ${SEARCH_FILES}`;
+export const WITH_VALUES = `Configure the program that wrote it to show the values. ${SEARCH_FILES}`;
 
 /** How each scanner writes a report with its secrets. */
 export const WITH_SECRETS: Readonly<Record<ScannerFormat, string>> = {
@@ -328,7 +332,7 @@ export const WITH_SECRETS: Readonly<Record<ScannerFormat, string>> = {
   sarif: "Use the scanner's JSON report: gitleaks without --redact, or `trufflehog --json`.",
   trivy: `Trivy always masks. ${SEARCH_FILES}`,
   semgrep: `Run \`semgrep login\` first. ${SEARCH_FILES}`,
-  'detect-secrets': `A baseline has hashes only. Use the output of \`detect-secrets audit --report\`. ${SEARCH_FILES}`,
+  'detect-secrets': `A baseline contains only hashes. Use the output of \`detect-secrets audit --report\`. ${SEARCH_FILES}`,
   ggshield: 'Run `ggshield secret scan --show-secrets --json`.',
   checkov: `Checkov always masks. ${SEARCH_FILES}`,
   gitlab: SEARCH_FILES,

@@ -34,7 +34,7 @@ const PACKED: readonly {
   { name: 'a 7z archive', bytes: '377abcaf271c', hint: '7z e -so' },
   { name: 'a PDF document', bytes: '25504446', hint: 'pdftotext' },
   { name: 'a tar archive', bytes: '7573746172', at: 257, hint: 'tar -xOf' },
-  { name: 'a pack of git', bytes: '5041434b', hint: 'git log -p --all' },
+  { name: 'a Git pack', bytes: '5041434b', hint: 'git log -p --all' },
   { name: 'UTF-32', bytes: 'fffe0000', hint: 'iconv -f UTF-32 -t UTF-8' },
   { name: 'UTF-32', bytes: '0000feff', hint: 'iconv -f UTF-32 -t UTF-8' },
 ];
@@ -82,7 +82,7 @@ function decoderOf(head: Buffer): TextDecoder {
   const [even = 0, odd = 0] = zeros;
   if (even > 0 && odd > 0) {
     throw new TokenctlError('usage', 'The input is binary data: values in it cannot be found', {
-      hint: 'Give the text in it: unpack or export it first.',
+      hint: 'Unpack or export it, and use the text.',
     });
   }
   if (even + odd < Math.min(head.length, HEAD) / 4) return new TextDecoder();

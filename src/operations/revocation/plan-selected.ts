@@ -55,7 +55,7 @@ async function planVisible(options: PlanSelectedOptions): Promise<SelectedPlan> 
     return { plan, saved: selection, selector: undefined };
   }
   // Who is of a group but not visible would keep its tokens, and nothing would say so.
-  if (isByGroup(selection)) requireFullView(description, 'A revocation by organization or team');
+  if (isByGroup(selection)) requireFullView(description, 'Revoking by organization or team');
   const selected = await resolveSelection(target, selection);
   const findings = violating && (await findingsOf(options, selected.selector, violating));
   const plan = await planRevocation({ ...planning, ...selected, findings });

@@ -46,7 +46,7 @@ function withCount(each: AccessPath, context: string, found: number | string): A
   }
   if (found === 0)
     return { ...closedPath(each.path, `The database context ${context} lists none.`), covered: false };
-  const how = `The database context ${context} lists ${numberText(found)}, which the REST API leaves as they are.`;
+  const how = `The database context ${context} lists ${numberText(found)}, which the REST API leaves unchanged.`;
   return { ...each, state: 'open', basis: 'checked', how, count: found };
 }
 
@@ -86,7 +86,8 @@ async function countLeft(
   }
 }
 
-const NOT_TOLD = 'the database does not tell, or its role lacks rights that `tokenctl context check` lists';
+const NOT_TOLD =
+  'the database does not show it, or its role lacks permissions that `tokenctl context check` lists';
 
 async function countOf<Item>(
   items: AsyncIterable<Item>,

@@ -170,13 +170,13 @@ function verificationOf(
   if (found > 0) return { result: 'still_alive' };
   if (alive === null || refreshAlive === null || sessions?.stillAlive === null) {
     return interrupted
-      ? { result: 'not_checked', cause: 'interrupted', why: 'Interrupted before reading again' }
+      ? { result: 'not_checked', cause: 'interrupted', why: 'Interrupted before everything was read again' }
       : { result: 'not_checked', cause: 'unreadable', why: 'The target could not be read' };
   }
   if (untried > 0) {
     return interrupted
-      ? { result: 'not_checked', cause: 'interrupted', why: 'Interrupted before all was tried' }
-      : { result: 'not_checked', cause: 'not_tried', why: 'Not all was tried' };
+      ? { result: 'not_checked', cause: 'interrupted', why: 'Interrupted before everything was tried' }
+      : { result: 'not_checked', cause: 'not_tried', why: 'Not everything was tried' };
   }
   const unseen = sessions?.unseen ?? null;
   if (unseen !== null) {

@@ -333,8 +333,8 @@ export function requireSameController(
   if (!isSameController(target, description)) {
     throw new TokenctlError(
       'plan_outdated',
-      `The plan was made for ${target['address']} (context ${target['context']}), not for ${description.address}`,
-      { hint: 'Select the context of the plan with --context.' },
+      `The plan was created for ${target['address']} (context ${target['context']}), not for ${description.address}`,
+      { hint: "Select the plan's context with --context." },
     );
   }
 }
@@ -352,7 +352,7 @@ function requireApplicable(
   if (!needsDatabase) return;
   throw notPossible(
     `The plan includes refresh tokens or authorization codes, which cannot be revoked at ${description.address}`,
-    `Use the context of the plan (${target['context']}), or make a new plan here.`,
+    `Use the plan's context (${target['context']}), or create a new plan here.`,
   );
 }
 
@@ -362,7 +362,7 @@ const NAMED = 5;
 function changedError(changed: readonly string[]): TokenctlError {
   return new TokenctlError(
     'plan_outdated',
-    `The plan is outdated: ${someOf(changed, NAMED)} is no longer the token of the plan`,
-    { hint: 'Make a new plan with --plan-out.', details: { changed } },
+    `The plan is outdated: ${someOf(changed, NAMED)} is no longer the token in the plan`,
+    { hint: 'Create a new plan with --plan-out.', details: { changed } },
   );
 }

@@ -21,8 +21,8 @@ export async function planAdoption(
 ): Promise<Adoption> {
   const { id, application, user, created, expires, scope } = token;
   if (application !== null || user === null) {
-    throw new TokenctlError('unsupported', `Token ${id} is not a personal token of a user`, {
-      hint: 'A rotation makes personal tokens. Change the program, then revoke this one.',
+    throw new TokenctlError('unsupported', `Token ${id} is not a user's personal token`, {
+      hint: 'A rotation creates personal tokens. Change the program, and then revoke this token.',
     });
   }
   requireMayCreate(description, consumer);
@@ -31,14 +31,14 @@ export async function planAdoption(
   if (owner !== user.username) {
     throw new TokenctlError(
       'usage',
-      `Token ${id} belongs to ${user.username}, and ${consumer.name} to ${owner}`,
+      `Token ${id} belongs to ${user.username}, but ${consumer.name} belongs to ${owner}`,
     );
   }
   const known = await leases.read(description);
   const open = known.filter((lease) => isOpen(lease) && isLeaseHere(lease, description));
   const its = open.filter((lease) => isTokenOf(lease, token));
   if (open.some(({ consumer: of }) => of === consumer.name) || its.some(({ sunset }) => sunset === null)) {
-    throw new TokenctlError('usage', `${consumer.name} has a token that is rotated already`, {
+    throw new TokenctlError('usage', `${consumer.name} already has a token that is rotated`, {
       hint: 'List them with `tokenctl tokens leases`.',
     });
   }
@@ -47,8 +47,8 @@ export async function planAdoption(
   );
   if (elsewhere !== undefined) {
     const { context } = elsewhere.target;
-    throw new TokenctlError('usage', `A sunset has written the end of token ${id} into its row`, {
-      hint: `Take it back first: \`tokenctl tokens sunset --undo ${elsewhere.sunset} --context ${context}\`.`,
+    throw new TokenctlError('usage', `A sunset has stored the end date of token ${id} in the database`, {
+      hint: `Undo that first: \`tokenctl tokens sunset --undo ${elsewhere.sunset} --context ${context}\`.`,
     });
   }
   const stored = await store.read(signal);
@@ -58,9 +58,9 @@ export async function planAdoption(
     if (found.length !== 1 || found[0] !== id) {
       throw new TokenctlError(
         'store_changed',
-        `${store.name} holds a value that is not known to be token ${id}`,
+        `${store.name} contains a value that is not known to be token ${id}`,
         {
-          hint: 'Nothing was changed. `tokenctl tokens find` tells whose it is.',
+          hint: 'Nothing was changed. `tokenctl tokens find` shows whose it is.',
         },
       );
     }

@@ -57,7 +57,7 @@ export async function deliver(
       failure ??= error;
     }
   }
-  const reason = failure?.message ?? `${store.name} holds another value than the one that was written`;
+  const reason = failure?.message ?? `${store.name} contains a different value than the one that was written`;
   await run.journal.outcome(intent, { ...step, result: isWritten ? 'unknown' : 'refused', reason });
   if (!isWritten) {
     throw await undone(delivery, made, {
@@ -70,7 +70,7 @@ export async function deliver(
     failure?.code ?? 'partly_done',
     `Whether ${store.name} has the new token is not known: ${reason}`,
     {
-      hint: `Both tokens of ${consumer.name} live. The next run reads the store and ends the one that is not in it.`,
+      hint: `Both tokens of ${consumer.name} are live. The next run reads the store and revokes the token that is not in it.`,
     },
   );
 }
@@ -100,6 +100,6 @@ export async function undone(
   const ended =
     lease === undefined ? [] : await endLeases({ ...delivery, reason: 'the rotation failed' }, [lease]);
   const left = leftLeases(ended, 'The next run tries again.');
-  const fate = left === undefined ? 'The new token was revoked; the old one stays' : left.message;
+  const fate = left === undefined ? 'The new token was revoked; the old token is still valid' : left.message;
   return new TokenctlError(code, `${message}. ${fate}`, { hint });
 }

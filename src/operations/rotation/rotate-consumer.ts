@@ -75,7 +75,10 @@ export function requireMayCreate(
 ): void {
   if (credential !== 'database_role') requireRestCreates({ user }, { username: identity.username, dialect });
   else if (user === undefined)
-    throw new TokenctlError('configuration', `The consumer ${name} needs a user: its context is a database`);
+    throw new TokenctlError(
+      'configuration',
+      `The consumer ${name} requires a user because its context is a database`,
+    );
 }
 
 /** How many tokens of a consumer live at a time: that in its store, and the one before it or after it. */
@@ -105,9 +108,9 @@ async function readState(options: RotationOptions): Promise<Now> {
 function foreign({ store, consumer }: RotationOptions): TokenctlError {
   return new TokenctlError(
     'store_changed',
-    `${store.name} holds a value that is not of the consumer ${consumer.name}`,
+    `${store.name} contains a value that does not belong to the consumer ${consumer.name}`,
     {
-      hint: `Nothing was written. If it is a token, take it over: \`tokenctl tokens rotate --consumer ${consumer.name} --adopt ID\`. Otherwise find out who writes it.`,
+      hint: `Nothing was written. If it is a token, take it over with \`tokenctl tokens rotate --consumer ${consumer.name} --adopt ID\`. Otherwise, find out who writes it.`,
     },
   );
 }
@@ -150,8 +153,8 @@ async function work(
   if (living.length + (now.current === null ? 0 : 1) >= MAX_LIVING) {
     throw new TokenctlError(
       'partly_done',
-      `${consumer.name} has two living tokens already: ${living.map(({ token, id }) => token?.id ?? id).join(', ')} until its overlap has passed`,
-      { hint: 'Wait for it, or end it with `tokenctl tokens leases --end`.' },
+      `${consumer.name} already has two live tokens: ${living.map(({ token, id }) => token?.id ?? id).join(', ')} until its overlap has passed`,
+      { hint: 'Wait until then, or revoke it with `tokenctl tokens leases --end`.' },
     );
   }
   const made = await make(options);

@@ -89,11 +89,11 @@ export async function namesSince(target: Target, scope: LockdownScope): Promise<
   const { renamed, gone, taken } = await compare(target, kind, scope.bound);
   return [
     ...renamedText(kind, renamed),
-    ...gone.map(({ id, name }) => `${kind} ${id}, called "${name}" then, was deleted.`),
+    ...gone.map(({ id, name }) => `${kind} ${id}, formerly called "${name}", was deleted.`),
     ...taken.map(({ bound, taker }) =>
       taker === undefined
-        ? `${kind} ${bound.id} is not the one of then: it was made at another time.`
-        : `The name "${bound.name}" is that of ${kind} ${taker.id} now, which this is not about.`,
+        ? `${kind} ${bound.id} is not the same as before: it was created at a different time.`
+        : `The name "${bound.name}" now belongs to ${kind} ${taker.id}, which is not included.`,
     ),
   ].map(capitalized);
 }
@@ -101,7 +101,7 @@ export async function namesSince(target: Target, scope: LockdownScope): Promise<
 /** Who is called otherwise now, as sentences. */
 export function renamedText(kind: 'user' | 'application', renamed: readonly Renamed[]): readonly string[] {
   return renamed.map(({ id, name, now }) =>
-    capitalized(`${kind} ${id}, called "${name}" then, is called "${now}" now.`),
+    capitalized(`${kind} ${id}, formerly called "${name}", is now called "${now}".`),
   );
 }
 
@@ -159,17 +159,17 @@ function isAnother(bound: Bound, now: Bound | undefined): boolean {
 function takenError(kind: 'user' | 'application', { bound, now, taker }: Taken): TokenctlError {
   const [is, who] =
     taker === undefined
-      ? ['is not the one that was meant: it was made at another time', `${kind} ${bound.id}`]
+      ? ['is not the intended one: it was created at a different time', `${kind} ${bound.id}`]
       : [
-          `was that of ${kind} ${bound.id} and is that of ${kind} ${taker.id} now`,
+          `belonged to ${kind} ${bound.id} and now belongs to ${kind} ${taker.id}`,
           `The name "${bound.name}"`,
         ];
   const before =
     now === undefined
       ? `${kind} ${bound.id} no longer exists`
-      : `${kind} ${bound.id} is called "${now.name}" now`;
+      : `${kind} ${bound.id} is now called "${now.name}"`;
   return new TokenctlError('plan_outdated', `${who} ${is}. Nothing was changed`, {
-    hint: `${capitalized(before)}. Find out who has which name with \`tokenctl users list\`, and run the command again with the name of the one that is meant.`,
+    hint: `${capitalized(before)}. Check the names with \`tokenctl users list\`, and run the command again with the correct name.`,
     details: { kind, name: bound.name, id: bound.id, now: now?.name ?? null, takenBy: taker?.id ?? null },
   });
 }
@@ -186,13 +186,16 @@ export async function requireUnchanged(
 ): Promise<void> {
   const { renamed, gone } = await readSince(target, kind, meant);
   const changed = [
-    ...renamed.map(({ id, name, now }) => `${kind} ${id} ("${name}") is called "${now}" now`),
+    ...renamed.map(({ id, name, now }) => `${kind} ${id} ("${name}") is now called "${now}"`),
     ...gone.map(({ id, name }) => `${kind} ${id} ("${name}") no longer exists`),
   ];
   if (changed.length === 0) return;
   throw new TokenctlError(
     'plan_outdated',
     `The plan is outdated: ${changed.join(', ')}. Nothing was changed`,
-    { hint: 'Check whose names these are, and make a new plan with --plan-out.', details: { renamed, gone } },
+    {
+      hint: 'Check whose names these are, and create a new plan with --plan-out.',
+      details: { renamed, gone },
+    },
   );
 }

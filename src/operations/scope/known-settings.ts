@@ -24,7 +24,7 @@ export async function knownSettings({ settings }: Pick<Target, 'settings'>): Pro
   } catch (error) {
     if (!(error instanceof TokenctlError) || error.code === 'interrupted') throw error;
     if (error.code === 'permission_refused') {
-      return { values: null, why: 'this account may not read the settings', error };
+      return { values: null, why: 'this account is not allowed to read the settings', error };
     }
     return { values: null, why: `the settings could not be read (${error.message})`, error };
   }

@@ -118,7 +118,7 @@ function names(target: Target, kind: 'user' | 'application', read: () => Promise
       for (const pattern of wild) for (const name of await matchingPattern(pattern)) found.add(name);
       const kept = [...found].filter((name) => !matchesAny(name, not));
       if (kept.length === 0) {
-        throw new TokenctlError('usage', `--not-${kind} leaves out every ${kind} that is selected`);
+        throw new TokenctlError('usage', `--not-${kind} excludes every selected ${kind}`);
       }
       return { names: kept, words: wordsOf({ kind, wanted: patterns, not, kept }) };
     },
@@ -170,7 +170,7 @@ async function noMatch(target: Target, kind: 'user' | 'application', pattern: st
   }
   return new TokenctlError(
     'permission_refused',
-    `No ${kind} that is visible to ${description.identity.username} matches "${pattern}"`,
+    `No ${kind} visible to ${description.identity.username} matches "${pattern}"`,
     { hint: `${limit}. ${fullViewHint(description)}`, details },
   );
 }
@@ -245,7 +245,7 @@ export async function resolveTokenIds(target: Target, ids: readonly number[]): P
     );
   }
   throw new TokenctlError('not_found', `No ${noun}`, {
-    hint: 'Check the id with `tokenctl tokens list`.',
+    hint: 'Check the ID with `tokenctl tokens list`.',
     details: { kind: 'token', ids },
   });
 }

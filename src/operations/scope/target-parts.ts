@@ -25,14 +25,14 @@ export function partMissing({ identifies }: Pick<Target, 'identifies'>, part: Op
     return lacking(
       part,
       'over the REST API',
-      'Use a database context: `tokenctl context add NAME --database-file FILE` makes one.',
+      'Use a database context. To create one: `tokenctl context add NAME --database-file FILE`.',
     );
   }
   if (part === 'passwords' || part === 'roles') {
-    return lacking(part, 'in a database', 'Deactivate the user with --deactivate, which ends both.');
+    return lacking(part, 'in a database', 'Use --deactivate to deactivate the user, which ends both.');
   }
-  const hint = 'Run `tokenctl context check`, which lists the rights that the role lacks.';
-  return lacking(part, 'with the rights of this role', hint);
+  const hint = "Run `tokenctl context check`, which lists the role's missing permissions.";
+  return lacking(part, "with this role's permissions", hint);
 }
 
 function lacking(part: OptionalPart, where: string, hint: string): TokenctlError {
@@ -48,7 +48,7 @@ export function notPossible(message: string, hint: string): TokenctlError {
 export function lastSuperuser(userId: number): TokenctlError {
   return new TokenctlError(
     'lockout_refused',
-    `User ${userId} is the only active superuser, and stays active`,
+    `User ${userId} is the only active superuser and stays active`,
     { hint: 'Make another user a superuser first.', details: { userId } },
   );
 }

@@ -55,7 +55,7 @@ async function matching(target: Target, wanted: Wanted): Promise<readonly Group[
   if (found.length === 0) throw await noGroup(target, wanted, exact);
   if (exact !== null && found.length > 1) {
     throw new TokenctlError('usage', `Several ${kind}s are named "${exact}"`, {
-      hint: `Name it with its organization: ${formatAlternatives(found.map((group) => `"${fullName(group)}"`))}.`,
+      hint: `Specify it with its organization: ${formatAlternatives(found.map((group) => `"${fullName(group)}"`))}.`,
       details: { kind, names: found.map(fullName) },
     });
   }

@@ -13,9 +13,9 @@ const ANOTHER_ACCOUNT = "Use a superuser's account, or a database context.";
 
 /** How to see everything, as a sentence. A role of a database is no account that could be a superuser's. */
 export function fullViewHint({ credential, standby }: Pick<Viewer, 'credential' | 'standby'>): string {
-  if (standby !== undefined) return 'Use a context of the primary server.';
+  if (standby !== undefined) return "Use the primary server's context.";
   return credential === 'database_role'
-    ? 'Use a role that may read all rows: `tokenctl context check` lists what it lacks.'
+    ? 'Use a role that can read all rows. `tokenctl context check` lists its missing permissions.'
     : ANOTHER_ACCOUNT;
 }
 
@@ -35,8 +35,8 @@ export function unseenPart(viewer: Viewer, { users }: Pick<Selector, 'users'>): 
 export function requirePrimary(place: Pick<TargetDescription, 'address' | 'standby'>, what: string): void {
   const standby = standbyText(place);
   if (standby === null) return;
-  throw new TokenctlError('permission_refused', `${what} needs the primary database: ${standby}`, {
-    hint: 'Use a context of the primary server.',
+  throw new TokenctlError('permission_refused', `${what} requires the primary database: ${standby}`, {
+    hint: "Use the primary server's context.",
     details: { standby: place.standby },
   });
 }
@@ -48,19 +48,19 @@ export function requireFullView(viewer: Viewer, what: string): void {
   if (limit === null) return;
   throw new TokenctlError(
     'permission_refused',
-    `${what} needs an account that sees all tokens and users: ${limit}`,
+    `${what} requires an account that can see all tokens and users: ${limit}`,
     { hint: fullViewHint(viewer), details: { visibility: viewer.visibility } },
   );
 }
 
 /** What each kind of right allows, as the end of a sentence. */
 export const RIGHTS_TEXT: Readonly<Record<RightsPurpose, string>> = {
-  read: 'read all tables that it needs',
+  read: 'read all required tables',
   revoke: 'revoke tokens',
   sessions: 'end sessions',
   settings: 'change settings',
   create: 'create tokens',
-  ends: 'give tokens an earlier end',
+  ends: 'set an earlier end date for tokens',
   cleanup: 'clean up',
   users: 'deactivate users',
   applications: 'delete applications and replace client secrets',
@@ -82,8 +82,8 @@ export function requireRights(
   if (lacking.length === 0) return;
   throw new TokenctlError(
     'permission_refused',
-    `${needs.what} needs rights that the role ${identity.username} lacks: it may not ${formatAlternatives(lacking.map((purpose) => RIGHTS_TEXT[purpose]))}`,
-    { hint: `Run \`tokenctl context check --context ${context}\`, and grant the rights that it lists.` },
+    `${needs.what} requires permissions that the role ${identity.username} lacks: it is not allowed to ${formatAlternatives(lacking.map((purpose) => RIGHTS_TEXT[purpose]))}`,
+    { hint: `Run \`tokenctl context check --context ${context}\`, and grant the permissions that it lists.` },
   );
 }
 
@@ -95,7 +95,7 @@ export function requireMayChange({ identity, credential }: Viewer): void {
   if (credential === 'database_role' || identity.isSuperuser || !identity.isSystemAuditor) return;
   throw new TokenctlError(
     'permission_refused',
-    `${identity.username} is a system auditor, which may change nothing but its own tokens`,
+    `${identity.username} is a system auditor, which can only change its own tokens`,
     { hint: ANOTHER_ACCOUNT },
   );
 }
@@ -118,6 +118,6 @@ export function refusalAhead(check: () => void): TokenctlError | undefined {
   } catch (error) {
     if (!(error instanceof TokenctlError) || !REFUSALS_AHEAD.has(error.code)) throw error;
     const { code, message, hint } = error;
-    return new TokenctlError(code, `Without --dry-run, this is refused: ${message}`, { hint });
+    return new TokenctlError(code, `Without --dry-run, this would be refused: ${message}`, { hint });
   }
 }

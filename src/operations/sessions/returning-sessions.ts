@@ -20,12 +20,12 @@ export async function returningSessions(
   if (userIds.length === 0) return [];
   const remedy =
     acceptSessions === true
-      ? 'To keep them refused, lift it after that.'
+      ? 'To keep them rejected, lift it after that.'
       : 'Lift it after that, or add --accept-sessions to accept them.';
   const listed = target.sessions === undefined ? null : await listedSessions(target, userIds);
   if (listed !== null && listed.count > 0) {
     const { count, until } = listed;
-    const how = `${count} ${count === 1 ? 'exists, and is' : 'exist, and are'} accepted again once the users are active.`;
+    const how = `${count} ${count === 1 ? 'exists, and is' : 'exist, and are'} accepted again when the users are active.`;
     return [openPath('sessions', how, { count, until, remedy })];
   }
   if (listed !== null && description.capabilities.sessionsCached !== true) return [];
@@ -38,11 +38,11 @@ export async function returningSessions(
     listed === null
       ? 'This context cannot list them.'
       : problem !== null
-        ? `Not read: ${problem}. The gateway can have them in its cache.`
+        ? `Not read: ${problem}. The gateway may have them in its cache.`
         : isUnowned
-          ? 'Sessions without a recorded owner exist in the database, and may be of these users.'
-          : 'The gateway can have them in its cache.';
-  const how = `${where} Those from before the lockdown are accepted again once the users are active.`;
+          ? 'The database contains sessions without a recorded owner, which may belong to these users.'
+          : 'The gateway may have them in its cache.';
+  const how = `${where} Sessions from before the lockdown are accepted again when the users are active.`;
   return [uncheckedPath('sessions', how, { until, remedy })];
 }
 

@@ -46,7 +46,7 @@ export function noSessions(
   const { endSessions } = managementCommands(dialect);
   const hint =
     endSessions === null
-      ? `Use ${other}.${dialect === 'gateway' ? ' This needs a recent release of the gateway.' : ''}`
+      ? `Use ${other}.${dialect === 'gateway' ? ' This requires a recent gateway release.' : ''}`
       : `Use ${other}, or run \`${endSessions}\` on the server.`;
   return notPossible('This target can neither list nor end sessions', hint);
 }
@@ -56,11 +56,11 @@ function noSessionsInTables({ missingRights }: Pick<TargetDescription, 'missingR
   const grants = missingSessionRights(missingRights).map(({ grant }) => grant);
   if (grants.length > 0) {
     return new TokenctlError('permission_refused', 'The database role cannot read sessions', {
-      hint: `Grant it these rights: ${grants.join('; ')}.`,
+      hint: `Grant it these permissions: ${grants.join('; ')}.`,
     });
   }
   return notPossible(
-    'The tables of this database do not record the users of sessions',
+    'The tables of this database do not record which users sessions belong to',
     'Upgrade the gateway. After `DELETE FROM django_session`, sessions are accepted until their entries in the cache of the gateway expire.',
   );
 }

@@ -56,9 +56,9 @@ export async function changeSetting(options: ChangeSettingOptions): Promise<Chan
   if (!holds(change, after)) {
     throw new TokenctlError(
       'target_misbehaved',
-      `${description.address} accepted the change but reports other values`,
+      `${description.address} accepted the change but reports different values`,
       {
-        hint: 'Check the settings files of the controller: a value in a file overrides the API.',
+        hint: "Check the controller's settings files: values in files override the API.",
         details: { wanted: change, found: valuesOf(change, after) },
       },
     );
@@ -84,9 +84,9 @@ export function refuseLockout(change: Wished, { credential, identity }: TargetDe
   if (credential !== 'password' || !ends) return;
   throw new TokenctlError(
     'lockout_refused',
-    `tokenctl signs in as ${identity.username} with a password, which would stop working with this change`,
+    `tokenctl is logged in as ${identity.username} with a password, which would stop working with this change`,
     {
-      hint: 'Give --rescue-token FILE to `settings basic-auth off` or `incident lockdown`, to create a token first. For other commands, create one with `tokenctl tokens create` and use it as the credential of this context.',
+      hint: "Use --rescue-token FILE with `settings basic-auth off` or `incident lockdown` to create a token first. For other commands, create a token with `tokenctl tokens create` and use it as this context's credential.",
     },
   );
 }

@@ -62,7 +62,7 @@ export async function carryOut(
 
 async function endSessions(change: Change, { username }: User): Promise<Carried> {
   if (change.target.sessions === undefined)
-    return { result: 'unable', text: 'this context lists no sessions: none was ended', run: null };
+    return { result: 'unable', text: 'this context lists no sessions, so none was ended', run: null };
   const plan = await planSessionExpiry({ target: change.target, users: [username] });
   const unread = unreadSessions(change.description);
   if (plan.sessions.count === 0) {
@@ -80,7 +80,7 @@ async function endSessions(change: Change, { username }: User): Promise<Carried>
       { hint: report.stopped?.hint },
     );
   }
-  const rest = unseen === null ? '' : '; not checked: sessions in the cache of a gateway';
+  const rest = unseen === null ? '' : "; not checked: sessions in a gateway's cache";
   return {
     result: 'done',
     text: `ended ${numberText(ended)} of ${numberText(planned)} sessions${rest}`,
@@ -115,7 +115,7 @@ async function lockdown(change: Change & { readonly files: SnapshotFiles }, user
     throw new TokenctlError('interrupted', `Interrupted during the lockdown ${report.incident}`);
   if (report.stopped !== null || report.steps.some(({ result }) => result === 'failed')) {
     throw new TokenctlError('partly_done', `The lockdown ${report.incident} is only partly in place`, {
-      hint: report.stopped?.hint ?? 'Look at it with `tokenctl incident status`.',
+      hint: report.stopped?.hint ?? 'Check it with `tokenctl incident status`.',
     });
   }
   const text = `locked down as ${report.incident}`;
@@ -127,18 +127,18 @@ async function offboard(change: Change, { username }: User): Promise<Carried> {
   const plan = await planUserOffboarding({ target, description, clock, users: [username] });
   if (plan.deactivate.length === 0 && isNothing(amountsOf(plan.revocation))) {
     await noteOffboarding({ ...change, users: plan.users, bound: plan.bound });
-    const active = plan.staysActive ? ', and stays active: this context cannot deactivate users' : '';
+    const active = plan.staysActive ? ', but stays active because this context cannot deactivate users' : '';
     return { result: 'nothing', text: `has no access left that this context can end${active}`, run: null };
   }
   const report = await offboardUsers({ ...change, plan });
   if (report.interrupted) throw new TokenctlError('interrupted', 'Interrupted during the offboarding');
   if (report.stopped !== null || report.steps.some(({ result }) => result === 'failed')) {
     throw new TokenctlError('partly_done', `The offboarding of ${username} is only partly done`, {
-      hint: report.stopped?.hint ?? `\`tokenctl log show ${report.run}\` shows what failed, and why.`,
+      hint: report.stopped?.hint ?? `\`tokenctl log show ${report.run}\` shows what failed and why.`,
     });
   }
   const active = report.staysActive
-    ? 'offboarded, but still active: this context cannot deactivate users'
+    ? 'offboarded, but still active because this context cannot deactivate users'
     : 'offboarded';
   return { result: 'done', text: withRest(active, report.accessPaths), run: report.run };
 }

@@ -60,18 +60,16 @@ async function streamOfSettings(api: StreamManagement, settings: StreamSettings)
     if (same !== undefined || settings.method === 'push') return same ?? null;
   }
   if (streams.length > 1)
-    throw new TokenctlError(
-      'configuration',
-      `The client of this token has ${streams.length} streams that are polled`,
-      { hint: 'Say with poll.url which one is meant.' },
-    );
+    throw new TokenctlError('configuration', `The client of this token has ${streams.length} poll streams`, {
+      hint: 'Select one with poll.url.',
+    });
   return streams[0] ?? null;
 }
 
 /** Shared Signals 1.0, sections 8.1.1.1 and 8.1.1.2: the `iss` of a stream has to be the issuer whose metadata named the API. */
 function ofAnotherIssuer({ id, issuer }: EventStream): TokenctlError {
-  return new TokenctlError('target_misbehaved', `The stream ${id} is of another issuer: ${issuer}`, {
-    hint: 'Its events would be refused. Ask who runs the transmitter.',
+  return new TokenctlError('target_misbehaved', `The stream ${id} belongs to a different issuer: ${issuer}`, {
+    hint: 'Its events would be rejected. Ask the operator of the transmitter.',
   });
 }
 
@@ -80,15 +78,15 @@ async function requireTransmitter(api: StreamManagement, { issuer, jwks, method 
   if (metadata.issuer !== issuer) {
     throw new TokenctlError(
       'configuration',
-      `The transmitter publishes the issuer ${metadata.issuer}, and the configuration has ${issuer}`,
-      { hint: 'Its events would be refused. Correct the issuer if this is the right transmitter.' },
+      `The transmitter publishes the issuer ${metadata.issuer}, but the configuration contains ${issuer}`,
+      { hint: 'Its events would be rejected. Correct the issuer if this is the right transmitter.' },
     );
   }
   if (metadata.jwks !== null && jwks !== null && metadata.jwks !== jwks) {
     throw new TokenctlError(
       'configuration',
       `The transmitter publishes its keys at ${metadata.jwks}, not at ${jwks}`,
-      { hint: 'Correct `jwks` of the transmitter.' },
+      { hint: "Correct the transmitter's `jwks`." },
     );
   }
   const { deliveryMethods: offered } = metadata;
@@ -97,7 +95,7 @@ async function requireTransmitter(api: StreamManagement, { issuer, jwks, method 
     'unsupported',
     `The transmitter does not deliver by ${method}: ${offered.join(', ')}`,
     {
-      hint: `Give \`${method === 'push' ? 'poll' : 'push'}\` instead, as \`tokenctl docs signals\` describes.`,
+      hint: `Use \`${method === 'push' ? 'poll' : 'push'}\` instead, as described in \`tokenctl docs signals\`.`,
     },
   );
 }

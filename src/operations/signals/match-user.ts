@@ -83,11 +83,11 @@ export async function namedUser(target: Target, name: string): Promise<Match> {
 
 function doubtAbout(identifier: SimpleIdentifier, { issuers, domains }: MatchingRules): string | null {
   if (identifier.format === 'iss_sub' && !issuers.includes(identifier.iss))
-    return `The subject is of another issuer: ${identifier.iss}`;
+    return `The subject belongs to a different issuer: ${identifier.iss}`;
   const address = addressOf(identifier);
   if (address === null || domains.length === 0) return null;
   const domain = domainOf(address);
-  return domains.includes(domain) ? null : `The subject is of another mail domain: ${domain}`;
+  return domains.includes(domain) ? null : `The subject belongs to a different mail domain: ${domain}`;
 }
 
 function addressOf(identifier: SimpleIdentifier): string | null {
@@ -132,8 +132,8 @@ async function candidates(
 
 function unreadBecause(accounts: MatchingRules['accounts'], uid: string | null): string {
   if (accounts === null)
-    return 'The configuration does not say by which accounts to match: add `accounts` to the transmitter';
-  if (uid === null) return `The subject lacks what the account id ${accounts.uid} is made of`;
+    return 'The configuration does not say how to match accounts: add `accounts` to the transmitter';
+  if (uid === null) return `The subject lacks a value for the account ID ${accounts.uid}`;
   return `No account of ${accounts.provider} can be read here`;
 }
 
@@ -142,7 +142,7 @@ function byAddress(target: Target, email: string): Promise<readonly number[] | n
     if (!(error instanceof TokenctlError) || error.code !== 'permission_refused') throw error;
     throw new TokenctlError(
       'permission_refused',
-      'Mail addresses may not be read, so that no subject can be matched',
+      'Email addresses cannot be read, so no subject can be matched',
       {
         hint: error.hint,
         cause: error,

@@ -85,7 +85,8 @@ async function process(
   const { action, subject } = signal;
   if (action === 'nothing' || subject === null) return { state: 'ignored', reason: 'Mapped to no action' };
   const rules = options.rulesOf(signal.transmitter);
-  if (rules === null) return held(`The configuration has no transmitter "${signal.transmitter}" any more`);
+  if (rules === null)
+    return held(`The transmitter "${signal.transmitter}" was removed from the configuration`);
   const found: Found[] = [];
   const problems: { readonly place: string; readonly error: TokenctlError }[] = [];
   /** One place that cannot be reached does not keep a user's access elsewhere. */
@@ -119,7 +120,7 @@ async function process(
   if (doubts.length > 0) return { ...held(doubts.join('; ')), users };
   if (found.length === 0 && problems.length === 0)
     return maybeSession(signal)
-      ? held('No user matches the subject, which may be the id of a session')
+      ? held('No user matches the subject, which may be a session ID')
       : { state: 'ignored', reason: 'No user matches the subject' };
   const hour = { countedAs: countedAs(signal), limit: limits.usersPerHour, withinMs: HOUR_MS };
   const counted = found.length > 0 && signal.released === null ? await store.admit(users, hour) : [];
@@ -185,12 +186,12 @@ async function doubtAbout(
 ): Promise<string | null> {
   const { username } = user;
   if (matchesAny(username, except)) return `${username} is one of the exceptions`;
-  if (user.id === change.description.identity.id) return `tokenctl signs in as ${username}`;
+  if (user.id === change.description.identity.id) return `tokenctl is logged in as ${username}`;
   // A person who releases a signal for a user has looked at what follows.
   if (signal.released?.user === username) return null;
   if (names.earlier.length > 0) return names.remarks.join(' ');
   if (localUsers === 'hold' && user.externalAccount === null && signal.released === null)
-    return `${username} is a local account, for which a provider does not speak`;
+    return `${username} is a local account, which a provider has no authority over`;
   const deactivates = signal.action === 'offboard' || signal.action === 'lockdown';
   if (!deactivates || !user.isSuperuser) return null;
   for await (const other of change.target.users.list())

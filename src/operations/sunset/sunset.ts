@@ -93,9 +93,9 @@ export async function planSunset(options: PlanOptions): Promise<SunsetPlan> {
   if (ends !== null) return { id: `sunset-${randomBytes(4).toString('hex')}`, owners: ends, left };
   throw new TokenctlError(
     'usage',
-    `${spread.days} days are too few for so many tokens, at most ${spread.perDay} a day`,
+    `${spread.days} days are not enough for this many tokens, at most ${spread.perDay} per day`,
     {
-      hint: `Use --over ${daysNeeded([...owners.values()], all)}d, or more with --per-day.`,
+      hint: `Use --over ${daysNeeded([...owners.values()], all)}d or longer, or a higher --per-day.`,
     },
   );
 }
@@ -201,7 +201,7 @@ export async function releaseLeases(options: Change, leases: readonly Lease[]): 
   const journal = new Journal({ ...options, operation: RELEASE_LEASE });
   for (let start = 0; start < leases.length; start += PER_NOTE) {
     const ids = leases.slice(start, start + PER_NOTE).map(({ id }) => id);
-    await journal.note({ leases: ids, selection: `the ends of ${ids.length} tokens` });
+    await journal.note({ leases: ids, selection: `the end dates of ${ids.length} tokens` });
   }
   await writeRowEnds(options);
 }

@@ -92,7 +92,7 @@ function requireAboutTokens(rule: RuleName, policy: Policy): void {
       appliesTo === 'refreshTokens'
         ? 'List them with `tokenctl refresh-tokens list --state orphaned`.'
         : `Run \`tokenctl tokens audit --rule ${rule}\`.`;
-    throw new TokenctlError('usage', `The rule ${rule} is not about access tokens`, { hint });
+    throw new TokenctlError('usage', `The rule ${rule} does not apply to access tokens`, { hint });
   }
   requireEnabled(rule, policy);
 }

@@ -90,7 +90,7 @@ export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace
   const isKnown = token !== null || activity.length > 0 || recordedUses !== null || entries.length > 0;
   if (!isKnown)
     throw new TokenctlError('not_found', `Token ${tokenId} is not known to the target or the audit log`, {
-      hint: 'Check the id with `tokenctl tokens list`.',
+      hint: 'Check the ID with `tokenctl tokens list`.',
     });
   const ownerActivity =
     owner === null || since === null

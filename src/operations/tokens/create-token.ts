@@ -52,7 +52,7 @@ export async function createToken(options: CreateTokenOptions): Promise<CreatedT
         'outcome_unrecorded',
         `Token ${token.id} was created, but the audit log could not record it`,
         {
-          hint: `Revoke token ${token.id}; its value is withheld. Create another one once the audit log can be written.`,
+          hint: `Revoke token ${token.id}. Its value is withheld. Create another one when the audit log is writable.`,
           details: { tokenId: token.id },
         },
       ),

@@ -24,7 +24,7 @@ export async function lastUseDays(
   if (tokens.length > MAX_LAST_USES) {
     throw new TokenctlError(
       'usage',
-      `The last use of more than ${numberText(MAX_LAST_USES)} tokens is not read over REST`,
+      `The last use of more than ${numberText(MAX_LAST_USES)} tokens cannot be read over REST`,
       { hint: 'Narrow the selection, add --limit, or use a database context.' },
     );
   }

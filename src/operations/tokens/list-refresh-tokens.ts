@@ -40,7 +40,7 @@ export async function* listRefreshTokens(options: {
   if (lifetime === null && states?.includes('expired') === true) {
     throw notPossible(
       'REFRESH_TOKEN_EXPIRE_SECONDS cannot be read, so expired refresh tokens are unknown',
-      'List the state live, which includes them here.',
+      'Use the state live, which includes them here.',
     );
   }
   const now = clock.now();

@@ -61,7 +61,7 @@ export function policyText({ policy, only }: Pick<Audit, 'policy' | 'only'>): st
   const changed = changedRules(policy);
   return [
     changed.length === 0 ? 'default' : `default, with changes to ${changed.join(', ')}`,
-    ...(only === null ? [] : [`of it only ${only.length === 0 ? 'no rule' : only.join(', ')}`]),
+    ...(only === null ? [] : [`only ${only.length === 0 ? 'no rule' : only.join(', ')}`]),
   ].join('; ');
 }
 

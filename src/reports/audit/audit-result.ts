@@ -303,7 +303,7 @@ export function trendText({ found, known, fixed }: AuditSummary): string | null 
   if (known === null) return null;
   const counts = `Compared with the baseline: ${numberText(found)} new, ${numberText(known)} known`;
   return fixed === null
-    ? `${counts}. Fixed ones are counted only where all tokens are audited and visible.`
+    ? `${counts}. Fixed findings are counted only if all tokens are audited and visible.`
     : `${counts}, ${numberText(fixed)} fixed.`;
 }
 
@@ -324,7 +324,7 @@ function summaryDocument(audit: Audit, output?: string): Document {
       { text: [heading, ...counts.slice(1), '.'] },
       ruleLines(summary, audit.policy),
       trendText(summary),
-      kept > 0 && `Suppressed by exceptions of the policy: ${countText(kept, 'finding')}.`,
+      kept > 0 && `Suppressed by policy exceptions: ${countText(kept, 'finding')}.`,
       [...Map.groupBy(notChecked, ({ why }) => why)].map(
         ([why, rules]) => warning`Not checked: ${rules.map(({ rule }) => rule).join(', ')}: ${why}.`,
       ),

@@ -78,11 +78,13 @@ export function calendarChart(statistics: TokenStatistics, now: Date): string {
   const others = `${numberText(expired)} expired, ${numberText(later)} later, ${numberText(never)} more than 100 years from now`;
   if (most === 0) return `<p class="muted">No token expires in the coming year: ${others}.</p>`;
   return `<figure class="wide"><figcaption>Expiries in the coming year</figcaption>
-<div class="sideways" tabindex="0" role="group" aria-label="Calendar"><svg viewBox="0 0 ${width} ${height}" role="img" aria-label="Expiries in the coming year">
+<div class="sideways" tabindex="0" role="group" aria-label="Calendar"><svg viewBox="0 0 ${width} ${height}" \
+role="img" aria-label="Expiries in the coming year">
 ${names.join('\n')}
 ${cells.join('\n')}
 </svg></div>
-<p class="legend">fewer ${legend()} more; most on one day: ${numberText(most)}. Not shown: ${others}.</p></figure>`;
+<p class="legend">fewer ${legend()} more; maximum on one day: ${numberText(most)}. Not shown: \
+${others}.</p></figure>`;
 }
 
 function levelOf(tokens: number, most: number): number {

@@ -55,7 +55,7 @@ function nothingText(audit: Audit, target: AuditedTarget): string {
 }
 
 /** What is said of a fixed finding. */
-export const FIXED = 'Neither found nor suppressed any more: fixed.';
+export const FIXED = 'Fixed: neither found nor suppressed any more.';
 
 /**
  * Findings and fixed findings as rows, for CSV: the columns of {@link findingListing}, the state, and those of the origin.

@@ -67,7 +67,7 @@ ${severities
   .toReversed()
   .map((severity) => tile(severity, bySeverity[severity], severity))
   .join('\n')}
-${known === null ? '' : tile('known by the baseline', known)}
+${known === null ? '' : tile('known from the baseline', known)}
 ${fixed === null ? '' : tile('fixed since the baseline', fixed)}
 </div>
 `;
@@ -97,7 +97,7 @@ function ruleTable({ byRule }: AuditSummary, policy: Policy): string {
     });
   if (rows.length === 0) return '';
   return `<h2>What was found</h2>
-<div class="scroll"><table class="stack"><thead><tr><th>Severity</th><th>Rule</th><th class="count">Findings</th><th>What, and what to do</th></tr></thead><tbody>
+<div class="scroll"><table class="stack"><thead><tr><th>Severity</th><th>Rule</th><th class="count">Findings</th><th>Description and remedy</th></tr></thead><tbody>
 ${rows.join('\n')}
 </tbody></table></div>
 `;
@@ -107,8 +107,8 @@ function findingTables(findings: readonly Finding[], { found }: AuditSummary): s
   if (findings.length === 0) return '<h2>Findings</h2>\n<p>No findings.</p>\n';
   const which =
     found > findings.length
-      ? `<p class="muted">The worst ${numberText(findings.length)} of ${numberText(found)}; --format json or csv has them all.</p>`
-      : `<p class="muted">${countText(found, 'finding')}, the worst first.</p>`;
+      ? `<p class="muted">The most severe ${numberText(findings.length)} of ${numberText(found)}. Use --format json or csv to get all of them.</p>`
+      : `<p class="muted">${countText(found, 'finding')}, most severe first.</p>`;
   const byRule = Map.groupBy(findings, ({ rule }) => rule);
   return `<h2>Findings</h2>\n${which}\n${Array.from(byRule, ([rule, of]) => ruleFindings(rule, of)).join('')}`;
 }

@@ -79,12 +79,12 @@ export function howText({ how, exists }: Pick<ChainLink, 'how' | 'exists'>): str
 
 const HOW: Readonly<Record<ChainLink['how'], string>> = {
   subject: '',
-  made: ' (made by the user above)',
+  made: ' (created by the user above)',
   password_set: ' (password set by the user above)',
 };
 
 /** What is added to the summary of the token that was stolen. */
-export const STOLEN = ' (the stolen token, made here)';
+export const STOLEN = ' (the stolen token, created here)';
 
 /** Other changes are told, set back as well; what else gives no access, and is over, is not. */
 function isTold(item: InvestigationItem): boolean {

@@ -70,7 +70,7 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
 function streamTexts(found: IncidentReport['found']): readonly string[] {
   if (found === null)
     return [
-      'Not read: what the intruder did, by the activity stream. More may remain than this report says.',
+      "Not read: the intruder's actions in the activity stream. There may be more remaining items than this report shows.",
     ];
   return [...new Set(found.lasts.flatMap(notReadText))];
 }
@@ -81,15 +81,15 @@ function periodText({ since, until, begins, stream, subject, beforeToken }: Inve
     beforeToken !== undefined
       ? ''
       : begins === 'given'
-        ? ', taken as the earliest beginning of the theft'
+        ? ', considered the earliest possible start of the incident'
         : '';
   const made =
     beforeToken === undefined
       ? ''
-      : `. The theft began no earlier than ${secondText(beforeToken.madeAt)}, when the token was made`;
+      : `. The incident started no earlier than ${secondText(beforeToken.madeAt)}, when the token was created`;
   const gap =
     stream.oldest !== null && stream.oldest > since
-      ? `. The activity stream begins only at ${secondText(stream.oldest)}`
+      ? `. The activity stream only starts at ${secondText(stream.oldest)}`
       : '';
   return `Investigated: ${subjectText(subject)}, from ${secondText(since)}${given}, to ${secondText(until)}${made}${gap}`;
 }
@@ -102,13 +102,14 @@ function about({ incident, address, madeAt, found, runs }: IncidentReport): Part
     list(
       `Controller: ${address} (context ${context})`,
       `Locked down: ${secondText(since)} by ${whoText(by)}`,
-      responders.length > 1 && `Responders, by the audit log: ${someOf(responders, MAX_NAMED, '; ')}`,
+      responders.length > 1 &&
+        `Responders, according to the audit log: ${someOf(responders, MAX_NAMED, '; ')}`,
       reason !== null && `Reason: ${reason}`,
       ticket !== null && `Ticket: ${ticket}`,
       lifted === null
-        ? 'The audit log has no lift of it.'
+        ? 'The audit log contains no lift of this incident.'
         : `Case closed, and the lockdown lifted: ${secondText(lifted.at)} by ${lifted.by['user'] ?? 'unknown'}`,
-      staying.length > 0 && `The lift left deactivated, by the audit log: ${staying.join(', ')}`,
+      staying.length > 0 && `Left deactivated by the lift, according to the audit log: ${staying.join(', ')}`,
       found?.lasts.map(periodText),
       `This report: ${timeText(madeAt)}. Times are UTC.`,
     ),
@@ -129,17 +130,17 @@ function inShort(report: IncidentReport): Document {
     found !== null && lines(whatTheyDid(report, found)),
     lines(
       lockdown === null
-        ? 'The audit log has no outcome of a lockdown of this incident.'
-        : `By the audit log, ${lockdownText(lockdown, soonText(report, lockdown.at))}.${pathsCount(paths, 'open')}${pathsCount(paths, 'not_checked')}${openAfterText(report, lockdown.at)}`,
+        ? 'The audit log contains no outcome of a lockdown for this incident.'
+        : `According to the audit log, ${lockdownText(lockdown, soonText(report, lockdown.at))}.${pathsCount(paths, 'open')}${pathsCount(paths, 'not_checked')}${openAfterText(report, lockdown.at)}`,
     ),
     ...[outText(report), ...remainingTexts(report)].filter((text) => text !== '').map(strong),
     lines(
       own.length > 0 &&
         `Not counted as the intruder's: ${countText(own.length, 'thing', 'things')}. They are listed under "${OWN_WORK}", with the reason.`,
       incident.lifted !== null &&
-        `By the audit log, it was lifted at ${secondText(incident.lifted.at)}. What was revoked stays revoked.`,
+        `According to the audit log, it was lifted at ${secondText(incident.lifted.at)}. Revoked tokens stay revoked.`,
       incident.stays.length > 0 &&
-        `By the audit log, the lift did not restore: ${incident.stays.map(({ what, name }) => (what === 'user' ? `the user ${name}, who stays deactivated` : `the role ${name}`)).join('; ')}. ${nowText(report)}`,
+        `According to the audit log, the lift did not restore: ${incident.stays.map(({ what, name }) => (what === 'user' ? `the user ${name}, who stays deactivated` : `the role ${name}`)).join('; ')}. ${nowText(report)}`,
     ),
   ];
 }
@@ -151,7 +152,7 @@ function soonText({ found }: IncidentReport, lockedAt: string): string {
   const at = Date.parse(lockedAt);
   const late = times.filter((time) => time > at + CLOCKS_MS).length;
   const after = Math.round((at - Math.min(...times)) / 1000);
-  const soon = after > 0 ? `, ${secondsText(after)} after the first of these acts` : '';
+  const soon = after > 0 ? `, ${secondsText(after)} after the first of these actions` : '';
   return late === 0 ? soon : `${soon} (${countText(late, 'act is', 'acts are')} from after it)`;
 }
 
@@ -159,8 +160,7 @@ function soonText({ found }: IncidentReport, lockedAt: string): string {
 function nowText({ incident, usersNow }: IncidentReport): string {
   const left = new Set(incident.stays.flatMap(({ what, name }) => (what === 'user' ? name : [])));
   const read = usersNow?.users.filter(({ name, isActive }) => left.has(name) && isActive !== null) ?? [];
-  if (usersNow === undefined || read.length < incident.stays.length)
-    return 'Whether that is so now was not read.';
+  if (usersNow === undefined || read.length < incident.stays.length) return 'The current state was not read.';
   return `Read at ${secondText(usersNow.at.toISOString())}: ${read.map(({ name, isActive }) => `${name} is ${isActive ? 'ACTIVE' : 'deactivated'}`).join(', ')}.`;
 }
 
@@ -168,10 +168,10 @@ function lockdownText({ at, result, accessPaths }: NonNullable<IncidentReport['l
   const when = `at ${secondText(at)}${soon}`;
   // As the audit log counts it: a lockdown is done in part where a way in was not checked.
   if (result === 'locked' && uncheckedPaths(accessPaths).length > 0)
-    return `the lockdown was done in part ${when}: it did its steps, but could not check every way in`;
+    return `the lockdown was partly done ${when}: its steps ran, but not every access path could be checked`;
   return result === 'locked'
-    ? `the lockdown was complete ${when}: every step of it was done`
-    : `the lockdown was not complete ${when}: not every step of it was done`;
+    ? `the lockdown was complete ${when}: every step was done`
+    : `the lockdown was incomplete ${when}: not every step was done`;
 }
 
 type Paths = NonNullable<IncidentReport['lockdown']>['accessPaths'];
@@ -210,12 +210,12 @@ function howDoWeKnow({ found, evidence, runs }: IncidentReport): Part {
     list(
       found?.lasts.map(
         (last) =>
-          `What these accounts did: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${secondText(last.stream.oldest)}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', who sees only part'}. What it cannot show is listed below.`,
+          `Actions of these accounts: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${secondText(last.stream.oldest)}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', which can see only part'}. What this does not cover is listed below.`,
       ),
-      `What was done about it: ${countText(runs.length, 'run')} in the audit log of tokenctl, which records each change before it is made.`,
+      `Responses: ${countText(runs.length, 'run')} in tokenctl's audit log, which records each change before it is made.`,
       evidence.intact
-        ? `The chain of that log was read and holds: ${countText(evidence.size, 'entry', 'entries')}.${evidence.checkpoint === null ? ' It has no signing key, so there is no signed checkpoint of it.' : ' A signed checkpoint is below.'}`
-        : `The chain of that log does not hold: ${evidence.problem ?? 'unknown'}.`,
+        ? `The chain of that log was read and is intact: ${countText(evidence.size, 'entry', 'entries')}.${evidence.checkpoint === null ? ' The log has no signing key, so there is no signed checkpoint.' : ' A signed checkpoint is below.'}`
+        : `The chain of that log is broken: ${evidence.problem ?? 'unknown'}.`,
     ),
   );
 }
@@ -226,28 +226,28 @@ function whatWasEnded(report: IncidentReport): Part {
   const found = new Map(items.map((item) => [item.id, item]));
   return lines(
     list(
-      `By the outcomes in the audit log: ${endedCounts(report).join(', ')}.`,
+      `According to the outcomes in the audit log: ${endedCounts(report).join(', ')}.`,
       lockdown !== null && `Steps of the lockdown: ${stepsText(lockdown.steps)}.`,
       (['closed', 'open', 'not_checked'] as const).map((state) =>
         pathsText(lockdown?.accessPaths ?? [], state),
       ),
     ),
     withTitle(
-      'Users, tokens and applications that these accounts made, by the audit log:',
+      'Users, tokens and applications that these accounts created, according to the audit log:',
       madeAccess(report).map((each) => `${describedSummary(each.item)}: ${endText(each)}`),
     ).lines,
     withTitle(
-      'By the cleaning, as the audit log has it:',
+      'Removed by the cleanup, according to the audit log:',
       acts.map(
         (each) => `${secondText(each.at)}: ${cleanedText(each, found.get(each.item))}: ${each.result}`,
       ),
     ).lines,
     withTitle(
-      'Cleaned and undone again, as the audit log has it:',
+      'Cleaned and undone again, according to the audit log:',
       undone.map(({ item, at }) => `${secondText(at)}: ${found.get(item)?.summary ?? item}`),
     ).lines,
     withTitle(
-      'Of what these accounts did, gone, undone or changed back by the last investigation:',
+      "Removed, undone or changed back since these accounts' actions, according to the last investigation:",
       items
         .filter(isDealtWith)
         .map(
@@ -263,7 +263,7 @@ function stepsText(steps: NonNullable<IncidentReport['lockdown']>['steps']): str
   return [...byResult]
     .map(
       ([result, some]) =>
-        `${some.map(({ step }) => (step === 'snapshot' ? 'a file of what was there before' : step.replaceAll('_', ' '))).join(', ')} (${result.replaceAll('_', ' ')})`,
+        `${some.map(({ step }) => (step === 'snapshot' ? 'a file of the previous state' : step.replaceAll('_', ' '))).join(', ')} (${result.replaceAll('_', ' ')})`,
     )
     .join('; ');
 }
@@ -303,13 +303,13 @@ function whatIsNotKnown(report: IncidentReport): Document {
   const ways = [
     ...uncheckedPaths(paths).map(
       ({ path, until }) =>
-        `Whether this way in was closed: ${nameText(path)}${until === null ? '' : ` (it closes by itself at ${untilText(until)})`}.`,
+        `Whether this access path was closed: ${nameText(path)}${until === null ? '' : ` (it ends by itself at ${untilText(until)})`}.`,
     ),
     ...paths
       .filter(({ covered }) => !covered)
       .map(
         ({ path }) =>
-          `Left to people by the lockdown: ${nameText(path)}. The log does not say whether it was done.`,
+          `Left for manual action by the lockdown: ${nameText(path)}. The log does not say whether this was done.`,
       ),
   ];
   return [
@@ -340,13 +340,12 @@ function evidenceParts(
       list(
         `Audit log: ${log}, ${countText(size, 'entry', 'entries')}. SHA-256 of its last entry: ${head}`,
         snapshot !== null &&
-          `What was there before, as the lockdown saved it: ${snapshot.file}, SHA-256 ${snapshot.sha256} by the audit log.`,
+          `Previous state, saved by the lockdown: ${snapshot.file}, SHA-256 ${snapshot.sha256} according to the audit log.`,
         investigations.map(
           ({ madeAt, as, target, since, until }) =>
-            `Investigation of ${madeAt} by ${as} at ${target.address}${target.version === null ? '' : ` (version ${target.version})`}, of the time from ${since} to ${until}.`,
+            `Investigation at ${madeAt} by ${as} on ${target.address}${target.version === null ? '' : ` (version ${target.version})`}, of the period from ${since} to ${until}.`,
         ),
-        investigations.length > 0 &&
-          'The files of investigations are not signed: the report repeats what they say.',
+        investigations.length > 0 && 'Investigation files are not signed. The report repeats their contents.',
         runs
           .slice(0, MAX_ITEMS)
           .map(
@@ -359,11 +358,11 @@ function evidenceParts(
       ? [
           lines('To check the chain of the log:'),
           code('tokenctl log verify'),
-          lines('To sign checkpoints of it from now on, create a key with tokenctl log init.'),
+          lines('To sign checkpoints of the log from now on, create a key with tokenctl log init.'),
         ]
       : [
           lines(
-            `The checkpoint covers entries 1 to ${coveredBy(checkpoint)}. Save it as incident.checkpoint, where users who can write the log have no access. It proves later that nothing in these entries was changed or cut off:`,
+            `The checkpoint covers entries 1 to ${coveredBy(checkpoint)}. Save it as incident.checkpoint, in a place that users who can write to the log cannot access. It can later prove that nothing in these entries was changed or cut off:`,
           ),
           code(
             `tokenctl log verify --checkpoint incident.checkpoint ${checkpoint.verifiers.map((key) => `--key ${shellWord(key)}`).join(' ')}`,

@@ -79,7 +79,7 @@ export function timeline({ incident, found: all, runs, own }: IncidentReport): D
           responders,
         ]),
     },
-    lines(more > 0 && `${countText(more, 'event is', 'events are')} left out, those with the lowest risk.`),
+    lines(more > 0 && `${countText(more, 'event is', 'events are')} omitted, those with the lowest risk.`),
   ];
 }
 

@@ -19,9 +19,9 @@ export function outText(report: IncidentReport): string {
   const part = last.find(({ visibility }) => visibility.kind !== 'all');
   const by = `last ${last.length === 1 ? 'investigation' : 'investigations'} (${timesText(last)})`;
   if (stream.hole != null && !items.some((item) => isWayIn(item) && item.state !== 'unknown'))
-    return `Whether the intruder is out is not known, by the ${by}. ${stream.hole}`;
+    return `Whether the intruder is out is not known, according to the ${by}. ${stream.hole}`;
   if (part !== undefined && !items.some((item) => isWayIn(item) && item.state !== 'unknown'))
-    return `Whether the intruder is out is not known: ${part.as} sees only part of the controller, by the ${by}.`;
+    return `Whether the intruder is out is not known: ${part.as} can see only part of the controller, according to the ${by}.`;
   const paths = (lockdown?.accessPaths ?? []).filter(({ covered }) => covered);
   const open = paths.filter(({ state }) => state === 'open').length;
   const unchecked = paths.filter(({ state }) => state === 'not_checked').length;
@@ -31,7 +31,7 @@ export function outText(report: IncidentReport): string {
     ...(open === 0 ? [] : [`the lockdown left ${countText(open, 'way in', 'ways in')} open`]),
     ...(unchecked === 0 ? [] : [`the lockdown did not check ${countText(unchecked, 'way in', 'ways in')}`]),
   ];
-  return `By the ${by}, ${left.join('; ')}.`;
+  return `According to the ${by}, ${left.join('; ')}.`;
 }
 
 function timesText(last: readonly Investigation[]): string {
@@ -51,18 +51,18 @@ function waysText(items: readonly InvestigationItem[], { marks }: IncidentReport
   const marked = ways.filter(({ id }) => marks.byHand.has(id) || marks.handedOver.has(id)).length;
   return [
     there === 0
-      ? 'no way in that these accounts made or changed is known to remain'
+      ? 'no access path that these accounts created or changed is known to remain'
       : countText(
           there,
-          'way in that these accounts made or changed remains',
-          'ways in that these accounts made or changed remain',
+          'access path that these accounts created or changed remains',
+          'access paths that these accounts created or changed remain',
         ),
     ...(unknown === 0 ? [] : [`${countText(unknown, 'way in was', 'ways in were')} not checked`]),
     ...(marked === 0 ? [] : [`of these, ${marked} marked as resolved manually or reassigned`]),
     ...(code === 0
       ? []
       : [
-          `${countText(code, 'thing that decides what code runs', 'things that decide what code runs')} may remain`,
+          `${countText(code, 'item that controls what code runs', 'items that control what code runs')} may remain`,
         ]),
   ].join(', ');
 }
@@ -81,10 +81,10 @@ function accountsTexts({ ownActs, usersNow }: IncidentReport, last: readonly Inv
     if (act === undefined) return `no run in the audit log deactivated ${username}`;
     const at = secondText(new Date(act.to - CLOCKS_MS).toISOString());
     return act.active === true
-      ? `${username} was activated again at ${at}, by the audit log`
-      : `${username} was deactivated at ${at} and not activated since, by the audit log`;
+      ? `${username} was activated again at ${at}, according to the audit log`
+      : `${username} was deactivated at ${at} and not activated since, according to the audit log`;
   });
   return named.length > MAX_USERS
-    ? [...texts, `${countText(named.length - MAX_USERS, 'more account')} not told here`]
+    ? [...texts, `${countText(named.length - MAX_USERS, 'more account')} not mentioned here`]
     : texts;
 }

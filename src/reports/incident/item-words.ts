@@ -35,9 +35,9 @@ function valueText(value: unknown, most = MAX_VALUE): string {
 
 const FIELD_STATES: Readonly<Record<FieldChange['state'], string>> = {
   as_left: '',
-  left_in_part: ' (changed since by others, in force in part)',
+  left_in_part: ' (changed since by others, partly active)',
   as_before: ' (restored)',
-  changed: ' (changed since, not in force)',
+  changed: ' (changed since, not active)',
   not_reviewed: ' (changed since by others, not reviewed)',
   unknown: ' (not checked)',
 };
@@ -96,7 +96,7 @@ export function jobText(job: NonNullable<InvestigationItem['job']>): string {
 /** What to do about an item, and how. */
 export function remedyText({ kind, text, isUntried }: ItemRemedy): string {
   const how = { command: 'Run', call: 'Send', manual: 'By hand' }[kind];
-  return `${how}${isUntried === true ? ' (not tried on a controller)' : ''}: ${text}`;
+  return `${how}${isUntried === true ? ' (not tested on a controller)' : ''}: ${text}`;
 }
 
 /** What an investigation found of an item that may be there still. */
@@ -143,7 +143,7 @@ export function labelOf(each: CaseItem, of: Pick<Investigation, 'madeAt'>): Item
     case 'legitimate':
       return label(item.state === 'there' ? 'legitimate' : `${word}${legitimate}`, 'strong');
     case 'by_hand':
-      return label('by hand, not checked', 'warning');
+      return label('manually, not checked', 'warning');
     case 'handed_over':
       return label('reassigned', 'warning', `to ${said.handedOver?.to}`);
     case 'seen_again':
@@ -155,7 +155,7 @@ export function labelOf(each: CaseItem, of: Pick<Investigation, 'madeAt'>): Item
 
 /** The fates of items in words, after how many there are. */
 const FATES: readonly (readonly [fate: ItemFate, text: string])[] = [
-  ['seen_again', 'resolved manually as someone said, and found again or not checked'],
+  ['seen_again', 'resolved manually according to a person, and found again or not checked'],
   ['by_hand', 'resolved manually, not checked'],
   ['handed_over', 'reassigned'],
   ['legitimate', 'legitimate'],
@@ -193,7 +193,9 @@ function shortName(object: InvestigationItem['object']): string {
 
 /** What was not read of the activity stream, as the first thing to know; none where nothing is known to be missing. */
 export function notReadText({ stream }: Pick<Investigation, 'stream'>): readonly string[] {
-  return stream.hole == null ? [] : [`Not everything was read, and more may remain. ${stream.hole}`];
+  return stream.hole == null
+    ? []
+    : [`Not everything was read, and there may be more remaining items. ${stream.hole}`];
 }
 
 /** All that is known of an item beside what it is now, its risk and what to do about it. */
@@ -202,13 +204,13 @@ export function itemFacts({ item, said, fate }: CaseItem, ownActs: readonly OwnA
   const { legitimate, byHand, handedOver } = said;
   const why = ({ why: text }: ItemMark) => (text === null ? '' : `${text}: `);
   const entry = ({ by, at, seq }: ItemMark) => `by ${by}, ${secondText(at)}, entry ${seq} of the audit log`;
-  const next = fate === 'by_hand' ? '; the next investigation says what it finds' : '';
+  const next = fate === 'by_hand' ? '; the next investigation checks this' : '';
   return facts([
     ['Legitimate', legitimate && `${why(legitimate)}marked ${entry(legitimate)}`],
     ['By hand', byHand && `${why(byHand)}marked as done ${entry(byHand)}${next}`],
     ['Reassigned', handedOver && `${why(handedOver)}to ${handedOver.to} ${entry(handedOver)}`],
     ['Because', findings.map(({ message }) => message)],
-    ['By', whoText(item) || 'no one is recorded'],
+    ['By', whoText(item) || 'no one was recorded'],
     [
       'When',
       `${secondText(first)}${last === first ? '' : ` to ${secondText(last)}`}, ${countText(entryCount, 'entry', 'entries')} of the activity stream`,

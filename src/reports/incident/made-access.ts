@@ -41,11 +41,11 @@ export function openAfterText(report: Pick<IncidentReport, 'found' | 'ownActs'>,
   );
   return later.length === 0
     ? ''
-    : ` Not known to be ended by then: ${countText(later.length, 'thing', 'things')} of what these accounts made.`;
+    : ` Not known to have ended by then: ${countText(later.length, 'thing', 'things')} that these accounts created.`;
 }
 
 /** When it was ended, and by which run. */
 export function endText({ item, ended }: MadeAccess): string {
   if (ended !== null) return `ended at ${secondText(ended.at)} by run ${ended.run.slice(0, 8)}`;
-  return item.state === 'there' ? 'still there' : 'when it ended is not known';
+  return item.state === 'there' ? 'still there' : 'the end time is not known';
 }

@@ -15,7 +15,7 @@ export function oldPasswords(report: IncidentReport): readonly string[] {
   return [
     ...some([...lockedUsers(report)].filter(([id]) => !ids.has(id) && !isReset(ownActs, id))).map(
       ([id, name]) =>
-        `The lockdown did not reset the password of ${name}: unless it was changed since, ${worksText(lastSwitch(ownActs, id))}.`,
+        `The lockdown did not reset the password of ${name}. Unless it was changed since, ${worksText(lastSwitch(ownActs, id))}.`,
     ),
     ...some(made.filter(({ object }) => !isReset(ownActs, object.id))).map(
       (item) =>
@@ -51,8 +51,8 @@ export function lastSwitch(acts: readonly OwnAct[], user: number | null): OwnAct
 
 function worksText(last: OwnAct | undefined): string {
   return last?.active === true
-    ? 'it works again, as the account was activated again'
-    : 'it works again once the account is active';
+    ? 'it works again because the account was activated again'
+    : 'it works again when the account is active';
 }
 
 /** Rights that the user was made with, and that were not found to be taken since. */

@@ -22,23 +22,23 @@ export function ownWorkParts({ own, began }: IncidentReport): Document {
   return [
     section(OWN_WORK),
     ...listed(
-      `Done before ${secondText(began?.at ?? '')}, when the theft began by ${sourceText(began)}:`,
+      `Actions before ${secondText(began?.at ?? '')}, when the incident started according to ${sourceText(began)}:`,
       before,
     ),
     ...[...byToken.values()].flatMap((some) => listed(beforeTokenTitle(some), some)),
-    ...listed('Marked as legitimate. The mark says what its person says, and was not checked:', marked),
+    ...listed("Marked as legitimate. A mark is a person's statement that was not checked:", marked),
   ];
 }
 
 function sourceText(began: IncidentReport['began']): string {
   return began === null || began.run === null
-    ? 'what this report was asked with'
-    : `the cleaning ${began.run}, which was confirmed with it`;
+    ? 'the parameters of this report'
+    : `the cleanup ${began.run}, which was confirmed with it`;
 }
 
 function beforeTokenTitle(some: readonly OwnWork[]): string {
   const token = some[0]?.token;
-  return `From before ${secondText(token?.madeAt ?? '')}, when the stolen token ${token?.id} was made; taken for the owner's own work (${countText(some.length, 'thing')}):`;
+  return `From before ${secondText(token?.madeAt ?? '')}, when the stolen token ${token?.id} was created, and considered the owner's own work (${countText(some.length, 'thing')}):`;
 }
 
 function listed(title: string, some: readonly OwnWork[]): Document {
@@ -60,6 +60,6 @@ function workText({ item, mark }: OwnWork): string {
 }
 
 function stateOf(item: OwnWork['item']): string {
-  if (item.state === 'unknown') return ', is left as it is, not read again';
-  return isStillThere(item) ? ', is left as it is' : `, ${stateText(item)}`;
+  if (item.state === 'unknown') return ', was left as is and not read again';
+  return isStillThere(item) ? ', was left as is' : `, ${stateText(item)}`;
 }

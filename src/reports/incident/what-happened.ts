@@ -35,13 +35,13 @@ export function whatHappened({ found, investigations, incident, own }: IncidentR
     lines(items.filter(({ id }) => stolen.has(id)).map(stolenText)),
     lines(
       marked > 0 &&
-        `In all, ${countText(acts.length + marked, 'thing was', 'things were')} found: these ${acts.length}, and ${marked} marked as legitimate.`,
+        `In total, ${countText(acts.length + marked, 'thing was', 'things were')} found: these ${acts.length}, and ${marked} marked as legitimate.`,
       unsure.length > 0 && unsureText(unsure),
       `${ACCOUNTS_ONLY} ${apartText(own)}`,
-      reason !== null && `The lockdown gives as its reason: ${reason}.`,
+      reason !== null && `Reason given for the lockdown: ${reason}.`,
     ),
     withTitle(
-      'The most serious of it:',
+      'The most severe items:',
       worst.map((item) => `${item.risk}: ${describedSummary(item)}, ${secondText(item.first)}`),
     ),
   ];
@@ -72,7 +72,7 @@ function isOwnersToken(item: InvestigationItem, { chain }: Pick<Investigation, '
 /** No stolen token was given: whose work these are is not known. */
 function unsureText(items: readonly InvestigationItem[]): string {
   const named = someOf(items.map(describedSummary), MAX_UNSURE, '; ');
-  return `Could not be distinguished: ${named}. They are tokens of the investigated account itself: the stolen one may be among them, as no stolen token was given, and the intruder may have made others.`;
+  return `Could not be distinguished: ${named}. These tokens belong to the investigated account itself. The stolen token may be among them because no stolen token was specified, and the intruder may have created others.`;
 }
 
 const MAX_UNSURE = 5;
@@ -80,23 +80,23 @@ const MAX_UNSURE = 5;
 /** The earliest beginning of the theft: no act of the intruder. */
 function stolenText(item: InvestigationItem): string {
   const who = whoText(item);
-  return `A token was stolen. The theft began no earlier than ${secondText(item.first)}, when the token was made: ${who === '' ? '' : `${who} `}${describedSummary(item)}. That is not counted below. By the last investigation, it is ${foundText(item)}.`;
+  return `A token was stolen. The incident started no earlier than ${secondText(item.first)}, when the token was created: ${who === '' ? '' : `${who} `}${describedSummary(item)}. It is not counted below. According to the last investigation, it is ${foundText(item)}.`;
 }
 
 /** What an investigation goes by. */
 const ACCOUNTS_ONLY =
-  'These are acts of accounts. Which of them the intruder did, and which the owner of the account did, was not checked: the activity stream names users, not tokens.';
+  "These are actions of accounts. Whether the intruder or the account's owner performed them was not checked, because the activity stream names users, not tokens.";
 
 /** What is listed apart as the owner's own work. */
 function apartText(own: IncidentReport['own']): string {
-  if (own.length === 0) return "Nothing is listed apart as the owner's own work.";
+  if (own.length === 0) return "Nothing is listed separately as the owner's own work.";
   const marked = own.filter(({ why }) => why === 'marked').length;
   const before = own.length - marked;
   const what = [
-    ...(before > 0 ? [`${countText(before, 'thing')} from before the theft can have begun`] : []),
+    ...(before > 0 ? [`${countText(before, 'thing')} from before the incident could have started`] : []),
     ...(marked > 0 ? [`${countText(marked, 'thing')} marked as legitimate`] : []),
   ];
-  return `Listed apart, under "${OWN_WORK}": ${what.join(', and ')}.`;
+  return `Listed separately under "${OWN_WORK}": ${what.join(', and ')}.`;
 }
 
 /** A list under its title, as long as a page may be; left out where it is empty. */
@@ -128,13 +128,13 @@ function whatOneDid(
     return count === 0 ? [] : [`${verb} ${countText(count, noun)}`];
   });
   if (began === undefined && isApart)
-    return `All that was found of ${subjectText(found.subject)}, from ${found.since} to ${found.until}, counts as the owner's work.`;
+    return `Everything found about ${subjectText(found.subject)}, from ${found.since} to ${found.until}, counts as the owner's work.`;
   if (began === undefined && found.visibility.kind !== 'all') {
-    return `${found.as}, who sees only part of the activity stream, found nothing in it that ${subjectText(found.subject)} did, from ${found.since} to ${found.until}.`;
+    return `${found.as}, which can see only part of the activity stream, found no actions of ${subjectText(found.subject)} in it from ${found.since} to ${found.until}.`;
   }
   return began === undefined
-    ? `The activity stream has nothing that ${subjectText(found.subject)} did to access or to what runs, from ${found.since} to ${found.until}.`
-    : `${subjectText(found.subject)} acted from ${secondText(began)} to ${secondText(ended ?? began)}${others.length === 0 ? '' : `, also through ${others.map(({ user }) => user.username).join(', ')}`}: ${counted.join(', ')}.${later === 0 ? '' : ` ${countText(later, 'job')} ran from what was made or changed.`}`;
+    ? `The activity stream contains no actions of ${subjectText(found.subject)} that affect access or what runs, from ${found.since} to ${found.until}.`
+    : `${subjectText(found.subject)} acted from ${secondText(began)} to ${secondText(ended ?? began)}${others.length === 0 ? '' : `, also through ${others.map(({ user }) => user.username).join(', ')}`}: ${counted.join(', ')}.${later === 0 ? '' : ` ${countText(later, 'job')} ran from what was created or changed.`}`;
 }
 
 const ACTS: readonly (readonly [InvestigationItem['act'], verb: string, noun: string])[] = [

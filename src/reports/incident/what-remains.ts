@@ -25,7 +25,7 @@ const MAX_OTHERS = 5;
 
 export function notInvestigated({ id, context }: IncidentReport['incident']): string {
   const command = `tokenctl incident investigate --context ${shellWord(context)} --incident ${id} --out FILE`;
-  return `What the intruder did is not part of this report: no investigation was given (--from FILE). Make one with: ${command}`;
+  return `The intruder's actions are not part of this report because no investigation was provided (--from FILE). Create one with: ${command}`;
 }
 
 export function subjectText(subject: InvestigationSubject): string {
@@ -106,7 +106,7 @@ function noteOf({ fate, said }: CaseItem): ChainNote | null {
 /** What remains of each subject, which is named where there are several. */
 export function remainingTexts(report: IncidentReport): readonly string[] {
   const { found } = report;
-  if (found === null) return ['Not known: no investigation of what the intruder left behind was given.'];
+  if (found === null) return ['Not known: no investigation of what the intruder left behind was provided.'];
   return found.subjects.map((each) => {
     const text = remainingText(each, report, honestIn(report));
     return found.subjects.length === 1 ? text : `${subjectText(each.subject)}: ${text}`;
@@ -124,12 +124,12 @@ function remainingText(last: Investigation, marked: Marked, legitimate: number):
     ...(handled.length === 0
       ? []
       : [
-          `${countText(handled.length, 'thing was', 'things were')} reported as resolved manually; that was not checked.`,
+          `${countText(handled.length, 'thing was', 'things were')} reported as resolved manually, which was not checked.`,
         ]),
     ...(handedOver.length === 0
       ? []
       : [
-          `${countText(handedOver.length, 'thing is', 'things are')} left to others, who decide: ${namedOf(handedOver, handedOverText)}.`,
+          `${countText(handedOver.length, 'thing is', 'things are')} reassigned to others, who decide: ${namedOf(handedOver, handedOverText)}.`,
         ]),
   ].join(' ');
 }
@@ -153,7 +153,7 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left, legi
   const seen = left.length - unknown;
   const isPart = last.visibility.kind !== 'all';
   if (left.length === 0 && isPart) {
-    return `Not known. ${last.as}, who made the investigation of ${secondText(last.madeAt)}, sees only part of the controller. In that part, it found nothing that remains${isSaid ? ' but what follows' : ''}.`;
+    return `Not known. ${last.as}, who ran the investigation at ${secondText(last.madeAt)}, can see only part of the controller. In that part, the account found nothing that remains${isSaid ? ' but what follows' : ''}.`;
   }
   const notRead = notReadText(last, { left, isSaid });
   if (notRead !== null) return notRead;
@@ -162,22 +162,22 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left, legi
     return othersText(last, others, { handled, handedOver });
   }
   if (left.length === 0 && handedOver > 0) {
-    return `Not in full. The investigation of ${secondText(last.madeAt)} read again what the accounts are known to have done. ${endedText(last, said, legitimate)} What was still there or not checked is reassigned${handled > 0 ? ', or reported as resolved since' : ''}.`;
+    return `Not in full. The investigation at ${secondText(last.madeAt)} checked the known actions of the accounts again. ${endedText(last, said, legitimate)} Items that were still there or not checked are reassigned${handled > 0 ? ', or reported as resolved since' : ''}.`;
   }
   if (left.length === 0 && handled > 0) {
-    return `Not checked in full. The investigation of ${secondText(last.madeAt)} read again what the accounts are known to have done. ${endedText(last, said, legitimate)} What was still there or not checked was reported as resolved since.`;
+    return `Not checked in full. The investigation at ${secondText(last.madeAt)} checked the known actions of the accounts again. ${endedText(last, said, legitimate)} Items that were still there or not checked were reported as resolved since.`;
   }
   if (left.length === 0) {
-    return `Nothing is known to remain. The investigation of ${secondText(last.madeAt)} read again all things that the accounts are known to have done. They are ended${offText(last)}. What it could not know is listed below.`;
+    return `Nothing is known to remain. The investigation at ${secondText(last.madeAt)} checked all known actions of the accounts again. They are ended${offText(last)}. What it could not know is listed below.`;
   }
   const serious = left.filter((item) => item.state !== 'unknown' && isSerious(item)).length;
   return [
     seen === 0
-      ? `By the investigation of ${secondText(last.madeAt)}, nothing is known to remain.`
-      : `Not over. By the investigation of ${secondText(last.madeAt)}, ${countText(seen, 'thing remains', 'things remain')}, ${serious} of the risk high or critical.`,
+      ? `According to the investigation at ${secondText(last.madeAt)}, nothing is known to remain.`
+      : `Not over. According to the investigation at ${secondText(last.madeAt)}, ${countText(seen, 'thing remains', 'things remain')}, ${serious} of high or critical risk.`,
     ...(unknown === 0 ? [] : [`${countText(unknown, 'more was', 'more were')} not checked.`]),
     ...(last.stream.hole == null ? [] : [`More may remain. ${last.stream.hole}`]),
-    ...(isPart ? [`More may remain: ${last.as} sees only part of the controller.`] : []),
+    ...(isPart ? [`There may be more remaining items: ${last.as} can see only part of the controller.`] : []),
   ].join(' ');
 }
 
@@ -191,7 +191,7 @@ function notReadText(
   const unknown = left.length - seen.length;
   const found = seen.length === 0 ? 'nothing' : countText(seen.length, 'thing');
   const checked = unknown === 0 ? '' : `, and ${countText(unknown, 'thing')} not checked`;
-  return `Not known. ${hole} In what was read, the investigation of ${secondText(madeAt)} found ${found} that remains${isSaid ? ' but what follows' : ''}${checked}.`;
+  return `Not known. ${hole} In what was read, the investigation at ${secondText(madeAt)} found ${found} that remains${isSaid ? ' but what follows' : ''}${checked}.`;
 }
 
 /** Of all that was found, how much does not remain: the rest is told beside it. */
@@ -227,7 +227,7 @@ function othersText(
     ...(handedOver > 0 ? ['is reassigned'] : []),
   ];
   const but = what.length === 0 ? '' : `, but for what ${what.join(' or ')}`;
-  return `Nothing is known to remain that gives access or runs code${but}, by the investigation of ${madeAt}. ${countText(others.length, 'other change is', 'other changes are')} still there or not checked: ${someOf(summaries, MAX_OTHERS, '; ')}. What it could not know is listed below.`;
+  return `Nothing is known to remain that gives access or runs code${but}, according to the investigation at ${madeAt}. ${countText(others.length, 'other change is', 'other changes are')} still there or not checked: ${someOf(summaries, MAX_OTHERS, '; ')}. What it could not know is listed below.`;
 }
 
 /** What remains, with what to do about it; then what people dealt with by hand, and what they reassigned. */
@@ -253,15 +253,15 @@ export function whatRemains(report: IncidentReport): Document {
                 item.risk ?? '-',
                 `${describedSummary(item)}${last.stolen.has(item.id) ? STOLEN : ''}`,
                 again.get(item.id) ?? item.stateReason ?? item.state.replaceAll('_', ' '),
-                `${item.remedy?.text ?? ''}${item.remedy?.isUntried ? ' (not tried on a controller)' : ''}`,
+                `${item.remedy?.text ?? ''}${item.remedy?.isUntried ? ' (not tested on a controller)' : ''}`,
               ]),
           },
           lines(remaining.length > MAX_ITEMS && `and ${remaining.length - MAX_ITEMS} more.`),
         ]),
     saidLines(
-      'Reported as resolved manually. That was not checked:',
+      'Reported as resolved manually. This was not checked:',
       handled,
-      ({ said: { byHand } }) => `; said by ${byHand?.by}, ${secondText(byHand?.at ?? '')}`,
+      ({ said: { byHand } }) => `; according to ${byHand?.by}, ${secondText(byHand?.at ?? '')}`,
     ),
     saidLines(
       'Reassigned: others decide:',

@@ -75,7 +75,7 @@ export class IncompleteListing extends Error {
   override readonly name = 'IncompleteListing';
 
   constructor(cause: unknown) {
-    super('the list was cut short', { cause });
+    super('the list was truncated', { cause });
   }
 }
 

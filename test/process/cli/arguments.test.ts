@@ -80,7 +80,7 @@ describe('what cannot be meant ends with 2, and says what might be', () => {
       /--help/,
     ],
     [
-      'taking back the ends of some tokens only, as if it were of those',
+      'taking back the end dates of some tokens only, as if it were of those',
       ['tokens', 'sunset', '--undo', 'sunset-1', '--id', '4711'],
       /--id and --undo cannot be used together/,
       /--help/,

@@ -434,7 +434,7 @@ describe('table and CSV', () => {
     ]);
     expect(rows.slice(-2)).toEqual([
       expect.stringContaining(
-        `critical,owner-inactive,token:77,,,Neither found nor suppressed any more: fixed.,77,,,,,,fixed${FROM}`,
+        `critical,owner-inactive,token:77,,,Fixed: neither found nor suppressed any more.,77,,,,,,fixed${FROM}`,
       ),
       expect.stringMatching(/^\w+,never-used,token:78,.*,fixed,/),
     ]);

@@ -206,9 +206,11 @@ describe('a case in a console', () => {
     const { body } = await report('html');
     expect(body).toContain(`<title>Incident ${incident}</title>`);
     // The entries of the lockdown and of the cleanings have no actor: they are told as these.
-    expect(body).toMatch(/Without an actor, and taken for tokenctl\S+ own work: \d+ entr/);
+    expect(body).toMatch(/Without an actor, and considered tokenctl\S+ own work: \d+ entr/);
     expect(body).not.toContain('which may be part of this');
-    expect(body).toMatch(/Investigated: User bob, from .*, taken as the earliest beginning of the theft, to/);
+    expect(body).toMatch(
+      /Investigated: User bob, from .*, considered the earliest possible start of the incident, to/,
+    );
     expect((await report('json')).json()).toMatchObject({
       incident: { id: incident },
       investigations: [{}, {}, {}, {}],
@@ -361,7 +363,9 @@ describe('a case in a console', () => {
     expect((await opened.send('/api/plans', plan)).json().text).toMatch(
       /Cleans only actions since \S+Z?.*, when the stolen token was created\./,
     );
-    expect(report.body).toMatch(/The theft began no earlier than \S+Z, when the token was made: bob created/);
+    expect(report.body).toMatch(
+      /The incident started no earlier than \S+Z, when the token was created: bob created/,
+    );
     const apart = (await found()).beforeToken;
     expect(apart).toMatchObject({ count: 1, isWhole: true });
     expect(apart?.items[0]?.summary).toMatch(/^created the user colleague/);

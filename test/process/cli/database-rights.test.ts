@@ -121,7 +121,7 @@ test('a dry run does not call a revocation refused that leaves only authorizatio
 test.each([
   [
     'Revoking tokens',
-    /^This role may not end sessions: grant what `tokenctl context check --context db` lists\. Run `/,
+    /^This role is not allowed to end sessions\. Grant the permissions that `tokenctl context check --context db` lists\. Run `/,
   ],
   ['Ending sessions', /^Run `tokenctl sessions expire --context db --all`\.$/],
 ])('the remedy for a role with the rights for %s is one that it can carry out', async (heading, remedy) => {

@@ -557,7 +557,7 @@ describe('context add', () => {
       ['--database-env', 'D', '--token-env', 'T'],
       /--token-env cannot be used with a database/,
     ],
-    ['a user name', ['--database-env', 'D', '--username', 'u'], /username goes with a url/],
+    ['a user name', ['--database-env', 'D', '--username', 'u'], /username requires a url/],
     ['a password in it', ['--database', 'postgres://u:s3cretpw@h/d'], /must not contain a password/],
     ['a file that is not there', ['--database-file', '/nowhere'], /does not exist/],
   ])('refuses %s', async (_name, flags, message) => {
@@ -658,7 +658,7 @@ test('an organization and a team select the tokens of their users, over REST as 
   // Some of the tokens may be hidden, and who is of the organization as well.
   const refused = await run(['tokens', 'revoke', '--context', 'part', '--organization', 'Eng', '--yes']);
   expect(refused.code).toBe(4);
-  expect(refused.stderr).toContain('A revocation by organization or team needs an account that sees all');
+  expect(refused.stderr).toContain('Revoking by organization or team requires an account that can see all');
   const seen = await run(['tokens', 'list', '--context', 'part', '--organization', 'Eng']);
   expect(seen.stderr).toContain('Not all tokens are included');
   expect(await left(other.name)).toEqual([2, 2, 1]);

@@ -113,7 +113,7 @@ describe.each(HIDING_WAYS.filter((way) => way !== 'time-out' && (inject('longTes
       const found = join(home.folder, 'found.json');
       const investigate = ['incident', 'investigate', '--user', intruder.username];
       const investigation = await done(...investigate, '--since', '1d', '--out', found);
-      expect(investigation).toContain('Not checked: whether the activity stream was on all the time.');
+      expect(investigation).toContain('Not checked: whether the activity stream was on the whole time.');
       await done('incident', 'clean', '--from', found, '--yes', '--irreversible');
       expect(await intruder.isAccepted()).toBe(false);
 

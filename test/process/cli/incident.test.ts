@@ -503,7 +503,7 @@ describe('over REST', () => {
     const investigate = ['incident', 'investigate', '--user', 'trudy', '--out'];
     const unbounded = join(home.folder, 'unbounded.json');
     expect((await home.run([...investigate, unbounded])).stdout).toContain(
-      'When the theft began was not given',
+      'The start of the incident was not specified',
     );
     const refused = await home.run(['incident', 'clean', '--from', unbounded, '--yes']);
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('Add --since WHEN.')]);

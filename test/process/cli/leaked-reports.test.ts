@@ -110,7 +110,7 @@ test('an empty input is said to be one, and an error of the GitHub API ends the 
   const error = { message: value, documentation_url: 'https://docs.github.com/rest' };
   const refused = await home.run(args, { input: JSON.stringify(error) });
   expect(refused).toMatchObject({ code: 2, stdout: '' });
-  expect(refused.stderr).toContain('The input is an error of the GitHub API, not its alerts.');
+  expect(refused.stderr).toContain('The input is an error from the GitHub API instead of alerts.');
   expect(refused.stderr).not.toContain(value);
 });
 

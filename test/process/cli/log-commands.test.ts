@@ -24,7 +24,7 @@ describe('log init', () => {
     expect(readFileSync(`${log}.key.pub`, 'utf8')).toBe(`${verifier}\n`);
     expect(readFileSync(log, 'utf8')).toContain(`"data":{"verifier":"${verifier}"}`);
     const listed = await run('log', 'list');
-    expect(listed.stdout).toMatch(/made a key of the audit log$/m);
+    expect(listed.stdout).toMatch(/created an audit log key$/m);
     expect(listed.stdout).not.toContain('undefined');
     const [{ run: id = '', sentence = '' } = {}] = JSON.parse((await run('log', 'list', '--json')).stdout);
     const shown = await run('log', 'show', id.slice(0, 8));
@@ -142,7 +142,7 @@ describe('log prove', () => {
     expect([readFileSync(output, 'utf8'), readFileSync(`${output}.entry`, 'utf8')]).toEqual([proof, entry]);
     expect(await run('log', 'prove', '2', '--output', output)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('exists, and is not overwritten'),
+      stderr: expect.stringContaining('already exists and is not overwritten'),
     });
     expect((await run('log', 'prove', '7')).code).toBe(2);
     expect((await run('log', 'prove', 'x')).code).toBe(2);

@@ -217,7 +217,7 @@ describe('sinks and revocations', () => {
     expect(markdown.code).toBe(0);
     expect(markdown.stdout).toContain('stolen laptop');
     expect(markdown.stdout).toMatch(
-      /- \*\*Verification\*\*: each of \d+ entries follows from the one before; not compared with a checkpoint\n/,
+      /- \*\*Verification\*\*: each of \d+ entries follows from the previous one; not compared with a checkpoint\n/,
     );
     const output = join(folder, 'incident.html');
     const html = await run(['log', 'report', '--format', 'html', '--output', output]);

@@ -210,7 +210,7 @@ describe('a system auditor over REST', () => {
     const run = (flag: string) => tokenctl([...command, user.name, flag], { env: { HOME: folder } });
     const { code, stdout, stderr } = await run('--dry-run');
     expect(stdout).toContain('Dry run. Nothing was changed.');
-    expect(stderr).toContain('Without --dry-run, this is refused: audra is a system auditor');
+    expect(stderr).toContain('Without --dry-run, this would be refused: audra is a system auditor');
     expect(code).toBe(4);
     const real = await run('--yes');
     expect(real).toMatchObject({ code: 4, stdout: '' });
@@ -224,7 +224,9 @@ test('a role that may only read gets the plan of a revocation, and that it is re
   const run = (flag: string) => reader.run(['tokens', 'revoke', '--user', user.name, flag]);
   const { code, stdout, stderr } = await run('--dry-run');
   expect(stdout).toContain('Dry run. Nothing was changed.');
-  expect(stderr).toContain('Without --dry-run, this is refused: A revocation needs rights that the role');
+  expect(stderr).toContain(
+    'Without --dry-run, this would be refused: A revocation requires permissions that the role',
+  );
   expect(code).toBe(4);
   expect((await run('--yes')).code).toBe(4);
 });

@@ -95,7 +95,7 @@ test('lines are broken at spaces, deeper than their text, and never within a com
     '  done       Turned basic authentication off on the controller.',
     '    Run `awx-manage revoke_oauth2_tokens --user alice --all` on the server.',
     'To lift it: tokenctl incident lift inc-1a2b3c4d --context east --yes',
-    'Error: tokenctl signs in as admin with a password.',
+    'Error: tokenctl is logged in as admin with a password.',
   ].join('\n');
   expect(onScreen(text, { width: 40 }).split('\n')).toEqual([
     '  done       Turned basic authentication',
@@ -105,7 +105,7 @@ test('lines are broken at spaces, deeper than their text, and never within a com
     '      on the server.',
     'To lift it:',
     'tokenctl incident lift inc-1a2b3c4d --context east --yes',
-    'Error: tokenctl signs in as admin with a',
+    'Error: tokenctl is logged in as admin with a',
     'password.',
   ]);
 });

@@ -102,7 +102,9 @@ describe('a standby of the database', () => {
     const plan = await run('tokens', 'revoke', '--user', 'alice', '--dry-run');
     expect(plan.code).toBe(4);
     expect(plan.stdout).toMatch(IS_STANDBY);
-    expect(plan.stderr).toMatch(/Without --dry-run, this is refused: A change needs the primary database/);
+    expect(plan.stderr).toMatch(
+      /Without --dry-run, this would be refused: A change needs the primary database/,
+    );
     for (const command of [
       ['tokens', 'revoke', '--user', 'alice', '--yes'],
       ['tokens', 'revoke', '--user', 'alice', '--plan-out', 'nowhere.json'],
@@ -120,7 +122,7 @@ describe('a standby of the database', () => {
         command.join(' '),
         4,
         expect.stringMatching(
-          /(needs the primary database|No selected token is visible).*Use a context of the primary server\./s,
+          /(needs the primary database|No selected token is visible).*Use the primary server's context\./s,
         ),
       ]);
       expect(stdout).not.toMatch(/Verified|already|Nothing/);
@@ -203,7 +205,7 @@ describe('a standby of the database', () => {
         expect(here.stdout).toContain('limit');
         expect(here.stdout).not.toContain('job_tags');
         expect(here.stdout).toContain(
-          'What is said to remain may be gone at the primary, and what was done since is not listed.',
+          'Items shown as remaining may no longer exist on the primary, and later actions are not listed.',
         );
         expect(here.stdout).not.toMatch(/Nothing is known to remain/);
       } finally {

@@ -162,7 +162,7 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
         evidence: `pwdAccountLockedTime of ${dnOf('disabled')} is 000001010000Z`,
       }),
       deleted: expect.objectContaining({
-        basis: expect.stringMatching(/^entry [0-9a-f-]{36}, known since an earlier answer$/),
+        basis: expect.stringMatching(/^entry [0-9a-f-]{36}, known from an earlier response$/),
         evidence: expect.stringMatching(
           /^not in the list, and not found when asked for id [0-9a-f-]{36}, LDAP name /,
         ),
@@ -173,7 +173,7 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
     });
     expect(byName(directory.doubtful)).toEqual({
       reused: expect.objectContaining({
-        why: expect.stringMatching(/^matches another entry than before by LDAP name/),
+        why: expect.stringMatching(/^matches a different entry than before by LDAP name/),
       }),
       noEntry: expect.objectContaining({
         why: expect.stringContaining(
@@ -215,7 +215,7 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
       'a base without users',
       { base: GROUPS, groups: undefined },
       READER,
-      /lists no users: everyone would be gone/,
+      /lists no users, so everyone would be gone/,
       7,
     ],
     [
@@ -310,7 +310,7 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
     expect(await at.gone('--yes')).toMatchObject({ code: 0 });
     at.configure({ ...rules, filter: '(!(|(uid=u*1)(uid=u*2)(uid=u*3)(uid=u*4)))' });
     const run = await at.gone('--yes');
-    expect(run.stderr).toMatch(/lists \d+ users, down more than 30 % from \d+ within the last day/);
+    expect(run.stderr).toMatch(/lists \d+ users, more than 30 % fewer than the \d+ within the last day/);
     expect(run.code).toBe(2);
   });
 });

@@ -220,8 +220,8 @@ test('an empty, smaller, incomplete or overwhelming answer ends it with nothing 
   expect(first).toMatchObject({ code: 0 });
   expect(first.stdout).toContain('According to the directory staff, no one has left. Nothing was changed.');
   for (const [answer, text] of [
-    [[], /lists no users: everyone would be gone/],
-    [people.slice(0, 2), /lists 2 users, down more than 10 % from 3 within the last day/],
+    [[], /lists no users, so everyone would be gone/],
+    [people.slice(0, 2), /lists 2 users, more than 10 % fewer than the 3 within the last day/],
     [
       people.map(({ id }) => person(id, false)),
       /3 of \d+ external users have left within a day, more than 10 %/,
@@ -258,14 +258,14 @@ test('a directory whose ids are all others than before ends it with nothing done
   for (const args of [['--dry-run'], ['--yes']]) {
     const refused = await at.gone(...args);
     expect(refused).toMatchObject({ code: 7, stdout: '' });
-    expect(refused.stderr).toContain('knows no user by an id of earlier answers, but 2 by name');
+    expect(refused.stderr).toContain('contains no user with a known ID, but 2 with known names');
   }
   expect(await at.isActive(renamed)).toBe(true);
   // One that was made anew beside others is in doubt.
   at.answer([person('n1'), other('b', 'n2'), person('n3')]);
   const doubt = await at.gone('--yes');
   expect(doubt).toMatchObject({ code: 0 });
-  expect(doubt.stdout).toContain('matches another entry than before');
+  expect(doubt.stdout).toContain('matches a different entry than before');
   expect(doubt.stdout).toContain('Whether the users in doubt have left is not known');
   expect(doubt.stdout).not.toContain('no one has left');
 });

@@ -85,7 +85,7 @@ describe('what cannot be a log is refused with its path and the reason', () => {
     await using another = await opened();
     await mkdir(join(another.folder.path, 'state'));
     await chmod(join(another.folder.path, 'state'), 0o777);
-    expect((await refusal(another.log.append(draft()))).message).toContain('its folder');
+    expect((await refusal(another.log.append(draft()))).message).toContain('its directory');
   });
 
   test('a path below a file', async () => {

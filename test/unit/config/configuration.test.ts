@@ -257,7 +257,7 @@ describe('what is refused', () => {
     ['the reserved name', 'contexts: { environment: { url: "https://x" } }', /CONTROLLER_HOST/],
     ['a list', '- a\n- b\n', /mapping/],
     ['a number for a section', 'contexts: 5\n', /:1: contexts: must be a mapping$/],
-    ['a section without anything in it', 'policy:\n', /:1: policy: must be a mapping, and is empty/],
+    ['a section without anything in it', 'policy:\n', /:1: policy: must be a mapping, but is empty/],
     ['a number for a URL', 'contexts: { a: { url: 5 } }', /contexts\.a\.url: must be text$/],
     ['a context without an address', 'contexts: { a: {} }', /contexts\.a: has neither a url nor a database$/],
     [

@@ -82,7 +82,7 @@ describe('a context of a database', () => {
     [
       'a credential beside it',
       'database: service=x, username: u, verifyTls: false',
-      /a\.verifyTls: goes with a url.*\n.*a\.username: goes with a url|a\.username: goes with a url.*\n.*a\.verifyTls: goes with a url/,
+      /a\.verifyTls: requires a url.*\n.*a\.username: requires a url|a\.username: requires a url.*\n.*a\.verifyTls: requires a url/,
     ],
     [
       'a mistyped key',

@@ -132,7 +132,7 @@ describe('requests to a provider', () => {
   test('are never sent unencrypted', () => {
     const authorization = () => Promise.resolve(new Secret('x'));
     const url = new URL('http://id.example.org/');
-    expect(() => new ProviderClient({ name: 'x', url, authorization })).toThrow(/must begin with https/);
+    expect(() => new ProviderClient({ name: 'x', url, authorization })).toThrow(/must start with https/);
   });
 
   test('end with the signal', async () => {
@@ -234,12 +234,12 @@ describe('access tokens', () => {
       'credentials_refused',
       /invalid_client/,
     ],
-    ['a page of HTML', { status: 502, body: '<html>' }, 'target_unreachable', /gave no access token$/],
+    ['a page of HTML', { status: 502, body: '<html>' }, 'target_unreachable', /returned no access token$/],
     [
       'a token of another type',
       { body: { access_token: 'at', token_type: 'DPoP' } },
       'target_misbehaved',
-      /another type/,
+      /other than Bearer/,
     ],
   ])('%s is reported', async (_, answer, code, text) => {
     const server = await answering(answer);

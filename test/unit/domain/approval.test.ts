@@ -61,7 +61,7 @@ describe('an approval', () => {
 
   test('is refused of another plan, by another key, and if anything in it was changed', () => {
     const { note } = sign();
-    expect(() => open(note, { plan: { ...plan, digest: 'b2'.repeat(32) } })).toThrow('of another plan');
+    expect(() => open(note, { plan: { ...plan, digest: 'b2'.repeat(32) } })).toThrow('for another plan');
     const { bob: _, ...others } = rule.approvers;
     expect(() => open(note, { rule: { ...rule, approvers: others } })).toThrow('not signed by an approver');
     expect(() => sign({ signer: mallory })).toThrow('does not belong to an approver');

@@ -6,7 +6,7 @@ const ROOT = new URL('../../../', import.meta.url);
 
 /** Words that say what became of access. A sentence that has one is a claim, unless it is listed below. */
 const CLAIM =
-  /\b(verified|closed|ended|revoked|lifted|deleted|deactivated|locked down|in effect|nothing|none|no (?:findings|lockdown|incidents?|tokens|longer|reason found)|gone|already|fixed(?=\.$| since| ones)|is off|still (?:add|make)|refused after|accepted after|skipped these items|^skipped: … in the file|new since the plan|after the plan was made|and skipped|marked, but not found)\b/i;
+  /\b(verified|closed|ended|revoked|lifted|deleted|deactivated|locked down|in effect|nothing|none|no (?:findings|lockdown|incidents?|tokens|longer|reason found)|gone|already|fixed(?=\.$| since| ones)|is off|still (?:add|make)|refused after|accepted after|skipped these items|^skipped: … in the file|new since the plan|after the plan was made|and skipped|still create a token|was off when|listed has expired|stream contains no actions|found no actions|no actions from|the period were not read|end time is not known|removed, undone or|fixed: neither|fixed findings|currently off|creates no entries|marked, but not found)\b/i;
 
 /** Sentences with such a word that claim nothing about access at a target: plans, refusals, headings, and the tool itself. */
 const NO_CLAIMS: readonly RegExp[] = [
@@ -20,7 +20,7 @@ const NO_CLAIMS: readonly RegExp[] = [
   /^Revoked tokens do not come back\. The plan is shown|^A case ends when its lockdown is lifted|^The audit log has no such incident/,
   /^No incident (?:is due|… at (?:this target|…$)|selected)|^List them with |^The sweep |^The policy would revoke/,
   /certificate (?:is )?(?:not )?verified|^delete expired and revoked|but several are audited$|prints nothing/,
-  /<!doctype html>|<h2>Findings|^Nothing was changed\. Repair|name any more: |Sessions are ended in the database only/,
+  /<!doctype html>|<h2>Findings|^Nothing was changed\. Repair|name any more: |Sessions are ended only in the database/,
   /already exists(?: and is not overwritten|\.)?$|^Add it first|except those already notified/,
   /^(?:default-src|base-uri|form-action|frame-ancestors) 'none'$|^<p>This address was already used|^Duration in hours|Nothing (?:is|has been) changed(?: yet| before that)?\.$/,
   /can be neither listed nor \w+$|^Save the (?:lockdown|plan)(?: of the revocation)? to a new file|^Wait this long/,

@@ -183,7 +183,7 @@ describe('an offboarding', () => {
       ),
     });
     expect([...made.target.alive.keys()].slice(-1)).toEqual([7]);
-    await expect(listing([])).rejects.toMatchObject({ code: 'usage', message: 'The list of users is empty' });
+    await expect(listing([])).rejects.toMatchObject({ code: 'usage', message: 'The user list is empty' });
     expect(await listing(['alice'], ['b*'])).toMatchObject({ message: 'No departed user has access' });
     expect(made.target.alive.size).toBe(7);
   });
@@ -235,7 +235,7 @@ describe('an offboarding stops at the allowed share of', () => {
       code: 'plan_too_large',
       message:
         'The offboarding would end the access of 8 of 11 users (72.7 %), with 8 of 10 refresh tokens (80 %), ' +
-        '8 of 10 sessions (80 %), more than the limit of 10 %. Nothing was revoked',
+        '8 of 10 sessions (80 %), which exceeds the limit of 10 %. Nothing was revoked',
       details: {
         users: { planned: 8, all: 11, percent: 72.7 },
         tokens: { planned: 0, all: 100, percent: 0 },

@@ -186,7 +186,7 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))('by chance, in the tables of a
         [ids.alice],
       );
       expect(now?.active).toBe(was?.active === true || works.has('users'));
-      // What was revoked stays revoked.
+      // Revoked tokens stay revoked.
       expect([...(await working())].filter((path) => path !== 'users')).toEqual(
         [...works].filter((path) => path !== 'users'),
       );

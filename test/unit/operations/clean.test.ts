@@ -157,7 +157,7 @@ test('what was reassigned is left to others, unless it is named', async () => {
   const why = 'Reassigned to carol by root, 2026-11-20T12:00:00.000Z.';
   expect(keep.filter(({ reason }) => reason === 'handed_over')).toMatchObject([
     { item: { id: 'credential:3' }, why },
-    { item: { id: 'schedule:6' }, why: `${why} To end it all the same, name it with --item.` },
+    { item: { id: 'schedule:6' }, why: `${why} To remove it anyway, select it with --item.` },
   ]);
   const named = await plan({ items: ['schedule:6'] }, [own], { handedOver });
   expect(named).toMatchObject({ clean: [{ item: { id: 'schedule:6' } }], keep: [] });
@@ -417,12 +417,8 @@ test('a cleaning is undone; what it deleted is not, and what others changed sinc
     ['role:9:user:12', 'associate', 'rest'],
   ]);
   expect(plan.keep.map(({ item, reason, why }) => [item.id, reason, why])).toEqual([
-    ['o_auth2_access_token:50', 'not_undoable', 'It was deleted: nothing brings it back.'],
-    [
-      'job_template:7',
-      'changed_since',
-      'Changed since the cleaning: extra_vars. Its webhook gets a new key.',
-    ],
+    ['o_auth2_access_token:50', 'not_undoable', 'It was deleted and cannot be restored.'],
+    ['job_template:7', 'changed_since', 'Changed since the cleanup: extra_vars. Its webhook gets a new key.'],
   ]);
   const restless = await planToUndo(cleaned.run, [database]);
   expect(restless.clean).toEqual([]);

@@ -59,7 +59,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('an inves
       });
       expect(chain).toMatchObject([{ how: 'subject', user: { id: alice, username: 'other' } }]);
       expect(limits.find(({ limit }) => limit === 'renamed')?.text).toContain(
-        `user ${bob} (bob before) got it at`,
+        `user ${bob} (formerly bob) got it at`,
       );
     } finally {
       await evidence.close();

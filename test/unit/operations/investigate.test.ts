@@ -185,9 +185,9 @@ test('a user who swapped names with another one is followed, and the swap is sai
   expect(chain).toMatchObject([{ how: 'subject', user: { id: 11, username: 'bob' } }]);
   expect(items.filter(remains).map(({ id }) => id)).toContain('schedule:6');
   expect(limits.find(({ limit }) => limit === 'renamed')?.text).toBe(
-    "The name ivy was not always the same user's: user 11 gave it up at 2026-11-20T08:02:00.000Z and became tmp; " +
-      'user 3 (bob before) got it at 2026-11-20T08:03:00.000Z. This investigation follows user 11. ' +
-      'Not included: what user 3 did under this name.',
+    'The name ivy did not always belong to the same user: user 11 gave it up at 2026-11-20T08:02:00.000Z and became tmp; ' +
+      'user 3 (formerly bob) got it at 2026-11-20T08:03:00.000Z. This investigation follows user 11. ' +
+      'Not included: the actions of user 3 under this name.',
   );
   // By its new name, the same user is found.
   expect((await run({ user: 'tmp' })).chain).toMatchObject([{ user: { id: 11 } }]);
@@ -362,8 +362,8 @@ test('a list that could not be read is a limit, and nothing else is said of it',
   expect(unread[0]).toMatch(
     /^Not checked: hosts that were created in bulk, .*, role assignments and role definitions\./,
   );
-  expect(unread[0]).toContain('What it has is included, also of these: hosts, credential types;');
-  expect(unread.join()).toContain('users who were made without an entry');
+  expect(unread[0]).toContain('Recorded actions are included, also for hosts, credential types,');
+  expect(unread.join()).toContain('users who were created without an entry');
   expect((await of('not_recorded')).join()).not.toContain('created in bulk');
   expect(await of('entries_missing')).toEqual([expect.stringContaining('Not checked')]);
   expect(await of('jobs_missing')).toEqual([expect.stringContaining('Not checked')]);
@@ -415,7 +415,7 @@ test('a relation that the controller refuses is not read, and ends nothing', asy
     ['credential_input_source:4', 'there'],
   ]);
   expect(limits.map(({ text }) => text)).toContain(
-    'Not checked: whether anyone else changed the credential input sources since then. The target refused to list the entries about them.',
+    'Not checked: whether anyone else has changed the credential input sources since then. The target refused to list the entries about them.',
   );
 });
 
@@ -460,9 +460,9 @@ test('what the owner of a stolen token did before it was made is listed apart, a
   expect(changed?.changes).toMatchObject([{ field: 'description', before: 'by ivy', after: 'by the thief' }]);
   const said = found.limits.find(({ limit }) => limit === 'token_unknown')?.text;
   expect(said).toContain(
-    'everything that ivy did since 2026-11-20T08:03:30.000Z, when the token was made, is included',
+    'everything that ivy did since 2026-11-20T08:03:30.000Z, when the token was created, is included',
   );
-  expect(said).toContain("taken for the owner's own work, and listed apart: 2 items.");
+  expect(said).toContain("considered the owner's own work, and listed separately: 2 items.");
   expect(documentText(investigationDocument(found, { all: false }))).toMatch(
     /From before the stolen token was created, 2026-11-20T08:03:30Z, and considered the owner's own work: 2 items\./,
   );
@@ -470,7 +470,7 @@ test('what the owner of a stolen token did before it was made is listed apart, a
   const later = await run({ ...asked, since: new Date('2026-11-20T08:03:45Z') });
   expect(later.beforeToken).toBeUndefined();
   expect(later.limits.find(({ limit }) => limit === 'token_unknown')?.text).toContain(
-    'everything that ivy did in the period is included',
+    'All actions of ivy in the period are included',
   );
 });
 
@@ -481,7 +481,7 @@ test('of a token that nothing tells of, the user of its incident is investigated
   expect(subject).toEqual({ kind: 'user', name: 'ivy' });
   expect(items.map(({ id }) => id)).toContain('schedule:6');
   expect(limits[0]?.text).toMatch(
-    /^There is no access token 4, .* Taken from the incident, and not checked: it was of ivy\./,
+    /^There is no access token 4, .* According to the incident, which was not checked, it belonged to ivy\./,
   );
 });
 
@@ -587,11 +587,11 @@ test('roles that the stream does not record are found once, and those that other
     [
       'role_definition:32',
       'high',
-      'Others may use it. When that is clear, delete it manually with DELETE /api/v2/role_definitions/32/ (not tried on a controller).',
+      'Others may use it. When that is clear, delete it manually with DELETE /api/v2/role_definitions/32/ (not tested on a controller).',
     ],
   ]);
   expect(limits.map(({ text }) => text)).toContainEqual(
-    expect.stringContaining('2 role assignments of the period do not name who made them'),
+    expect.stringContaining('2 role assignments in this period have no creator'),
   );
   evidence.assigned = null;
   expect((await run()).limits.map(({ text }) => text)).toContainEqual(

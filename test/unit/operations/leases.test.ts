@@ -251,7 +251,7 @@ it('of a token with several is the open one; two open ones are named', () => {
   const open = { ...lease, id: 'sunset-1-7', state: 'open' } as Lease;
   expect(requireLease([lease, open], '7')).toBe(open);
   expect(() => requireLease([lease, open, { ...open, id: 'lease-2' }], '7')).toThrow(
-    '7 is of several leases: sunset-1-7, lease-2',
+    '7 matches several leases: sunset-1-7, lease-2',
   );
 });
 
@@ -380,7 +380,7 @@ describe('a lifetime', () => {
     };
     await expect(at.make()).rejects.toMatchObject({
       code: 'usage',
-      message: 'A new token lives 3,600 s here, less than the 7,200 s that are asked for',
+      message: 'A new token lives 3,600 s here, less than the requested 7,200 s',
     });
     expect(await at.entries()).toEqual([]);
   });

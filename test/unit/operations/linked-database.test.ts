@@ -64,7 +64,7 @@ test.each<[string, Parameters<typeof found>[1], number]>([
   ['what is beside the tokens of findings', {}, 1],
 ])('the linked database counts refresh tokens: %s', async (_, options, count) => {
   const [refresh, codes, , basic] = await found(database(), options);
-  const how = `The database context db lists ${count}, which the REST API leaves as they are.`;
+  const how = `The database context db lists ${count}, which the REST API leaves unchanged.`;
   expect(refresh).toEqual(['open', count, how]);
   expect(codes).toEqual(['closed', undefined, 'The database context db lists none.']);
   expect(basic).toEqual(['not_checked', undefined, 'Not known.']);
@@ -93,7 +93,7 @@ test.each<[string, MemoryTarget | TokenctlError, Parameters<typeof found>[1], Re
       visibility: { kind: 'part', tokens: 'some', users: 'some', applications: 'some', organizations: [] },
     }),
     {},
-    /sees only some/,
+    /can see only some/,
   ],
 ])('a linked database that %s closes nothing, and is no error', async (_, at, options, why) => {
   const paths = await found(at, options);

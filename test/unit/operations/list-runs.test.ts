@@ -79,7 +79,7 @@ test('a run is a sentence; one without an outcome comes last', async () => {
   await at.append({ ...common, run: runId(6), kind: 'outcome', closes: again.seq, data: done });
   expect(await sentences(at)).toEqual([
     '02 alice revoked 2 tokens of bob at east: done, 1.8 s, SEC-7',
-    '03 alice closed the file of the audit log',
+    '03 alice rotated the audit log',
     '04 alice tried to set AUTH_BASIC_ENABLED from true to false at east: refused, leak',
     '05 alice revoked 1 token of bob at east: done, 1.8 s, SEC-7',
     '06 alice set LIFETIME from 9 to 3, kept ALLOW_X at false at east: done, 0.6 s',
@@ -131,7 +131,7 @@ test('a run is found by how its id begins', async () => {
   const { account, entries } = await readRun(at.log, '00000001');
   expect([account.run, entries.map(({ seq }) => seq)]).toEqual([runId(1), [1, 2, 3, 4]]);
   await expect(readRun(at.log, '0000002')).rejects.toThrow(
-    /Several runs begin with "0000002": 00000020-.*, 00000021-/,
+    /Several runs start with "0000002": 00000020-.*, 00000021-/,
   );
   await expect(readRun(at.log, 'f')).rejects.toMatchObject({ code: 'not_found' });
 });

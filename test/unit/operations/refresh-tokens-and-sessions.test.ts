@@ -69,7 +69,7 @@ describe('a plan with sessions where none are listed is refused', () => {
     });
     expect(await refusalAt(fixture, { dialect: 'gateway' })).toMatchObject({
       code: 'unsupported',
-      hint: 'Use a database context. This needs a recent release of the gateway.',
+      hint: 'Use a database context. This requires a recent gateway release.',
     });
   });
 
@@ -77,7 +77,7 @@ describe('a plan with sessions where none are listed is refused', () => {
     const grant = 'GRANT SELECT ON public.django_session TO reader';
     expect(await refusalAt(databaseFixture, { missingRights: [{ purpose: 'read', grant }] })).toMatchObject({
       code: 'permission_refused',
-      hint: `Grant it these rights: ${grant}.`,
+      hint: `Grant it these permissions: ${grant}.`,
     });
     expect(await refusalAt(databaseFixture, { dialect: 'gateway' })).toMatchObject({
       code: 'unsupported',
@@ -369,7 +369,7 @@ describe('revoking with refresh tokens and sessions', () => {
       interrupted: true,
       revoked: 0,
       notTried: 3,
-      verification: { result: 'not_checked', why: 'Interrupted before reading again' },
+      verification: { result: 'not_checked', why: 'Interrupted before everything was read again' },
       refreshTokens: { revoked: 1 },
       sessions: { ended: 0, stillAlive: null },
     });

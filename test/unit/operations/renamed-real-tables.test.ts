@@ -178,7 +178,7 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))(
       expect(decoy).toMatchObject({ earlier: [{ id: bob, name: 'b0b' }], unread: null });
       expect(decoy.remarks).toEqual([
         expect.stringMatching(
-          new RegExp(`^Until .*, the name "bob" was that of user ${bob}, who is called "b0b" now`),
+          new RegExp(`^Until .*, the name "bob" was that of user ${bob}, who is now called "b0b"`),
         ),
         expect.stringMatching(/^The user bob is new: the account was created at /),
       ]);
@@ -218,11 +218,11 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))(
       const { bob, common } = at;
       expect(await handle(common, null)).toMatchObject({
         ...{ state: 'held', users: ['bob'] },
-        reason: expect.stringContaining(`the name "bob" was that of user ${bob}, who is called "b0b" now`),
+        reason: expect.stringContaining(`the name "bob" was that of user ${bob}, who is now called "b0b"`),
       });
       expect(await handle(common, 'bob')).toMatchObject({
         state: 'done',
-        reason: expect.stringContaining('who is called "b0b" now'),
+        reason: expect.stringContaining('who is now called "b0b"'),
       });
     });
 

@@ -160,7 +160,7 @@ describe('resolveSelection', () => {
       hint: 'Did you mean "Eng"?',
     });
     await expect(resolveSelection(target(), { teams: named('Ops') })).rejects.toMatchObject({
-      hint: 'Name it with its organization: "Eng/Ops" or "Sales/Ops".',
+      hint: 'Specify it with its organization: "Eng/Ops" or "Sales/Ops".',
     });
   });
 });

@@ -235,7 +235,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a cleani
     expect(keep).toMatchObject([
       {
         reason: 'by_hand',
-        why: 'The value of job_tags from before was set by robot, the subject of inc-1: restore it by hand.',
+        why: 'The previous value of job_tags was set by robot, the subject of inc-1. Restore it manually.',
       },
     ]);
     // Their own incident, one of others, and what was done before the theft are no reason.

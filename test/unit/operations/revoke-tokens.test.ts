@@ -139,7 +139,7 @@ describe('revokeTokens', () => {
     expect(report.notTried).toBe(1000 - report.revoked);
     expect(report).toMatchObject({
       verified: false,
-      verification: { result: 'not_checked', why: 'Interrupted before reading again' },
+      verification: { result: 'not_checked', why: 'Interrupted before everything was read again' },
     });
     expect((await at.entries()).at(-1)).toMatchObject({ open: [], data: { interrupted: true } });
   });
@@ -191,7 +191,7 @@ describe('the caller’s own credential', () => {
       notTried: 1,
       interrupted: true,
       verified: false,
-      verification: { result: 'not_checked', why: 'Interrupted before all was tried' },
+      verification: { result: 'not_checked', why: 'Interrupted before everything was tried' },
     });
   });
 

@@ -212,7 +212,7 @@ describe('a rotation', () => {
     };
     await expect(at.run()).rejects.toMatchObject({
       code: 'store_changed',
-      message: expect.stringContaining('The new token was revoked; the old one stays'),
+      message: expect.stringContaining('The new token was revoked; the old token is still valid'),
     });
     expect(at.living()).toEqual([first]);
   });
@@ -285,9 +285,9 @@ describe('a rotation', () => {
     at.target.createToken = () => Promise.reject(new TokenctlError('target_unreachable', 'No answer'));
     await expect(at.run()).rejects.toMatchObject({ code: 'target_unreachable' });
     at.target.createToken = create;
-    const waiting = { code: 'partly_done', message: expect.stringContaining('may be under way until') };
+    const waiting = { code: 'partly_done', message: expect.stringContaining('may be in progress until') };
     await expect(at.run()).rejects.toMatchObject({
-      message: expect.stringMatching(/has the new token \d+, but Not ended: .* may be under way until/),
+      message: expect.stringMatching(/has the new token \d+, but Not ended: .* may be in progress until/),
     });
     expect([at.living(), at.inUse()]).toEqual([[at.inUse()], expect.any(Number)]);
     // Two at most: from now on it waits.

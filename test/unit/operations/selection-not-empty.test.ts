@@ -84,7 +84,7 @@ describe('the end of sessions', () => {
   });
 
   test('advises no second run where a cache may keep what was ended: it would end nothing more', () => {
-    const remedy = 'To end them at once, deactivate the users.';
+    const remedy = 'To end them immediately, deactivate the users.';
     const unseen = uncheckedPath('sessions', 'Cached.', { until: '2026-11-20T10:14:30Z', remedy });
     const { document, failure } = expiryEnding({ ...report, verified: false, unseen });
     expect(documentText(document)).toContain('This ends at 2026-11-20T10:15Z at the latest.');

@@ -70,7 +70,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s 
       ...{ id: 'credential_input_source:1', state: 'there' },
     });
     expect(found.limits.map(({ text }) => text).join(' ')).toMatch(
-      /whether anyone else changed the .*credential input sources/,
+      /whether anyone else has changed the .*credential input sources/,
     );
     await evidence.close();
   });
@@ -212,7 +212,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s 
       "SELECT nextval(pg_get_serial_sequence('main_unifiedjob', 'id')) FROM generate_series(1, 3)",
     );
     const [text, ...others] = textsOf(await real.investigate('bob'), 'jobs_missing');
-    expect(text).toContain('3 of the 3 numbers of jobs from 1 to 3 have no record');
+    expect(text).toContain('3 of the 3 job IDs from 1 to 3 have no record');
     expect(text).toContain('management jobs');
     expect(others).toEqual([]);
   });

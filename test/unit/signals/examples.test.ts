@@ -168,7 +168,7 @@ const SETS: readonly Example[] = [
   [
     'CAEP 3.1, first',
     () => caep('session-revoked', opaque('session-17|a'), when),
-    'held: No user matches the subject, which may be the id of a session',
+    'held: No user matches the subject, which may be a session ID',
   ],
   [
     'CAEP 3.1, second',
@@ -311,7 +311,7 @@ const SUBJECTS: readonly Example[] = [
   [
     'RFC 9493 figure 19',
     (names) => about({ ...issSub(names), iss: elsewhere }),
-    'held: database: The subject is of another issuer',
+    'held: database: The subject belongs to a different issuer',
   ],
   [
     'RFC 9493 figure 20',

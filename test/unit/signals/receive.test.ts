@@ -154,9 +154,13 @@ describe('a pushed event', () => {
       [
         'held-group',
         { format: 'complex', group: { format: 'opaque', id: 'g' } },
-        'names no user, only: group',
+        'identifies no user, only: group',
       ],
-      ['held-phone', { format: 'phone_number', phone_number: '+1' }, 'names no user, only: phone_number'],
+      [
+        'held-phone',
+        { format: 'phone_number', phone_number: '+1' },
+        'identifies no user, only: phone_number',
+      ],
       [
         'held-session',
         { format: 'complex', user: issSub('uid-narrow'), session: { format: 'opaque', id: 's' } },

@@ -83,7 +83,7 @@ test('a new stream of another issuer is deleted again', async () => {
   stream.streamIssuer = 'https://other.example.com';
   await expect(connect()).rejects.toMatchObject({
     code: 'target_misbehaved',
-    message: 'The stream s-1 is of another issuer: https://other.example.com',
+    message: 'The stream s-1 belongs to a different issuer: https://other.example.com',
   });
   expect([stream.deleted, await find()]).toEqual([1, null]);
 });

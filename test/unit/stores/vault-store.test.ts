@@ -211,7 +211,7 @@ describe('a key in Vault', () => {
     vault.activeNode = other.server.url;
     await expect(store().read()).rejects.toMatchObject({ code: 'target_misbehaved' });
     expect(other.server.asked).toEqual([]);
-    expect(() => store({ url: new URL('http://vault.example.com') })).toThrow('must begin with https://');
+    expect(() => store({ url: new URL('http://vault.example.com') })).toThrow('must start with https://');
   });
 
   it('is read over TLS only from a server that its authority has signed', async () => {

@@ -50,7 +50,7 @@ describe('a request that is advised', () => {
       text: `PATCH /api/v2/job_templates/7/ {"limit":"web"}, then ${cancel}`,
     });
     expect(requestsText(['PATCH /api/v2/settings/all/ {}', cancel])).toBe(
-      `PATCH /api/v2/settings/all/ {}, then ${cancel} (not tried on a controller)`,
+      `PATCH /api/v2/settings/all/ {}, then ${cancel} (not tested on a controller)`,
     );
     // The recorded gateways have users of a stand-in.
     expect(callRemedy(['DELETE /api/gateway/v1/users/12/']).isUntried).toBe(true);

@@ -81,7 +81,7 @@ describe('a user of the controller', () => {
       user('x', oidc('00u1')),
       [entry('00u1', { logins: ['alice'], disabled: OFF }), entry('2', { logins: ['00u1'] })],
       {},
-      'doubt: active is false, but user 2 has the id of the account 00u1 as a name',
+      'doubt: active is false, but user 2 has the account ID 00u1 as a name',
     ],
     [
       'who is there by the account id, whatever name someone disabled has',
@@ -105,7 +105,7 @@ describe('a user of the controller', () => {
         entry('2', { logins: ['bob'], emails: ['alice@x.org'] }),
       ],
       {},
-      'doubt: active is false, but user 2 has the id of the account alice@x.org as a name',
+      'doubt: active is false, but user 2 has the account ID alice@x.org as a name',
     ],
     [
       'by the login name, and not by one that looks like it',
@@ -356,24 +356,24 @@ describe('a user whose LDAP directory has bases', () => {
     [
       'renamed and disabled',
       [at('1', 'new', { disabled: OFF })],
-      'left: active of uid=new,ou=people,dc=x is false (entry 1, known since an earlier answer)',
+      'left: active of uid=new,ou=people,dc=x is false (entry 1, known from an earlier response)',
     ],
     [
       'renamed and disabled, with the name at another',
       [at('1', 'new', { disabled: OFF }), at('2', 'ann')],
-      `doubt: active of uid=new,ou=people,dc=x is false, but ${NAME} is now of uid=ann,ou=people,dc=x`,
+      `doubt: active of uid=new,ou=people,dc=x is false, but ${NAME} now belongs to uid=ann,ou=people,dc=x`,
     ],
     ['renamed, with the name at another', [at('1', 'new'), at('2', 'ann', { disabled: OFF })], 'there'],
-    ['deleted', [at('2', 'bob')], 'left: not in the list (entry 1, known since an earlier answer)'],
+    ['deleted', [at('2', 'bob')], 'left: not in the list (entry 1, known from an earlier response)'],
     [
       'deleted, with the name at another',
       [at('2', 'ann')],
-      `doubt: matches another entry than before by ${NAME}: 1 is not in the directory any more`,
+      `doubt: matches a different entry than before by ${NAME}: 1 is not in the directory any more`,
     ],
     [
       'deleted, with the mail address at another',
       [at('2', 'bob', { emails: ['ann@example.org'] })],
-      'doubt: matches another entry than before by mail address ann@example.org: 1 is not in the directory any more',
+      'doubt: matches a different entry than before by mail address ann@example.org: 1 is not in the directory any more',
     ],
   ])('and whose known entry was %s', async (_, directory, expected) => {
     const ann = user('ann', {

@@ -204,7 +204,7 @@ describeEach(kinds(GATEWAYS))('an investigation in the database of %s', (peer) =
       expect(items.find(({ id }) => id === 'o_auth2_application:901')).toMatchObject({ state: 'gone' });
       expect(items.map(({ id }) => id)).not.toContain('o_auth2_application:902');
       expect(limits.map(({ text }) => text).join('\n')).toContain(
-        'mallory was deleted: the gateway then removed the actor from its entries.',
+        'mallory was deleted, so the gateway removed the actor from its entries.',
       );
     }
   });

@@ -52,6 +52,6 @@ describeEach(PLAIN)('sessions in the database of %s, which records no owners', (
     expect(found?.how).not.toMatch(/none is left/i);
     // The cookie age is 15 minutes: the session is from before it was lowered.
     expect(Date.parse(found?.until ?? '') - now.getTime()).toBeGreaterThan(7_000_000);
-    expect(lifted?.how).toContain('Sessions without a recorded owner exist');
+    expect(lifted?.how).toContain('The database contains sessions without a recorded owner');
   });
 });

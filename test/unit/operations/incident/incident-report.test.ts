@@ -145,10 +145,10 @@ describe('the report of an incident', () => {
   });
 
   test('a report that is told when the theft began does not say that it was not', async () => {
-    const given = 'When the theft began was not given';
+    const given = 'The start of the incident was not specified';
     const unknown = investigation({
       limits: [
-        { limit: 'honest_work', text: `${given}: what the user did in the period before it is included.` },
+        { limit: 'honest_work', text: `${given}, so the user's actions before it are included.` },
         { limit: 'stream_pruned', text: 'Nothing is known from before 2026-11-20T08:00:00.123Z.' },
       ],
     });
@@ -164,9 +164,9 @@ describe('the report of an incident', () => {
     await using at = await locked();
     const parts = incidentParts(await at.report([]), PLACE);
     expect(await texts(parts, 'In short')).toMatch(/^\*\*Not known/m);
-    expect(await texts(parts, 'What happened')).toContain('no investigation was given');
+    expect(await texts(parts, 'What happened')).toContain('no investigation was provided');
     const [, first] = (await whole(markdownDocument(parts))).split('\n\n');
-    expect(first).toMatch(/^\*\*Not read: what the intruder did, by the activity stream\. More may remain/);
+    expect(first).toMatch(/^\*\*Not read: the intruder's actions in the activity stream\. More may remain/);
   });
 
   test('says of the lockdown what it did at its time, as its run says it, not that all access has ended', async () => {
@@ -174,7 +174,7 @@ describe('the report of an incident', () => {
     const text = await whole(markdownDocument(incidentParts(await at.report([]), PLACE)));
     // As the audit log counts it: some ways in were not checked.
     expect(text).toMatch(
-      /By the audit log, the lockdown was done in part at 20\S+: it did its steps, but could not check every way in\./,
+      /According to the audit log, the lockdown was partly done at 20\S+: its steps ran, but not every access path could be checked\./,
     );
     expect(text).toMatch(/locked down .*: partly done/);
     expect(text).not.toMatch(/access (has )?ended/i);
@@ -193,7 +193,7 @@ describe('the report of an incident', () => {
     });
     const parts = incidentParts(await at.report([after, before]), PLACE);
     expect(await texts(parts, 'In short')).toMatch(
-      /^\*\*By the last investigation \(2026-11-20T12:00:00Z\), 1 way in that these accounts made or changed remains, 5 things that decide what code runs may remain; no run in the audit log deactivated alice; the lockdown did not check 4 ways in\.\*\*\s+\*\*Not over\. By the investigation of 2026-11-20T12:00:00Z, 1 thing.* 5 more were not checked/m,
+      /^\*\*According to the last investigation \(2026-11-20T12:00:00Z\), 1 access path that these accounts created or changed remains, 5 items that control what code runs may remain; no run in the audit log deactivated alice; the lockdown did not check 4 access paths\.\*\*\s+\*\*Not over\. According to the investigation at 2026-11-20T12:00:00Z, 1 thing.* 5 more were not checked/m,
     );
     expect(await texts(parts, 'What was ended')).toContain(': gone');
     const { items } = allOf([before, after]);
@@ -261,7 +261,7 @@ describe('the report of an incident', () => {
     expect(report.runs.map(({ run }) => run)).toContain('undoing');
     const parts = incidentParts(report, PLACE);
     expect(await texts(parts, 'In short')).toContain('1 more was not checked');
-    expect(await texts(parts, 'What remains')).toMatch(/its cleaning was undone at/);
+    expect(await texts(parts, 'What remains')).toMatch(/its cleanup was undone at/);
     expect(await texts(parts, 'What was ended')).toContain('Cleaned and undone again');
     const later = { ...gone, madeAt: '2999-01-01T00:00:00.000Z' };
     expect(await texts(incidentParts(await at.report([later]), PLACE), 'In short')).toContain(
@@ -314,9 +314,9 @@ describe('the report of an incident', () => {
     expect(remaining).not.toMatch(/schedule:7|project:3/);
     const own = await texts(parts, "Not the intruder's");
     expect(own).toMatch(
-      /Done before 2026-11-20T08:00:00Z, .*asked with:\n\n.*created schedule:7, is left as it is/,
+      /Done before 2026-11-20T08:00:00Z, .*asked with:\n\n.*created schedule:7, was left as is/,
     );
-    expect(own).toMatch(/Marked as legitimate\..*\n\n.*created project:3, is left as it is; marked by root/);
+    expect(own).toMatch(/Marked as legitimate\..*\n\n.*created project:3, was left as is; marked by root/);
     expect(await texts(parts, 'Timeline')).toMatch(/Time \| Owner \| Accounts investigated \| Responders/);
   });
 
@@ -364,14 +364,16 @@ describe('the report of an incident', () => {
     const parts = incidentParts(found, PLACE);
     const own = await texts(parts, "Not the intruder's");
     expect(own).toContain(
-      "From before 2026-11-20T08:30:00Z, when the stolen token 9 was made; taken for the owner's own work (2 things):",
+      "From before 2026-11-20T08:30:00Z, when the stolen token 9 was created, and considered the owner's own work (2 things):",
     );
-    expect(own).toContain('created the user colleague (7), is left as it is, not read again');
+    expect(own).toContain('created the user colleague (7), was left as is and not read again');
     expect(await texts(parts, 'What happened')).toContain(
-      'Listed apart, under "Not the intruder\'s": 2 things from before the theft can have begun.',
+      'Listed separately under "Not the intruder\'s": 2 things from before the incident could have started.',
     );
     const text = await whole(markdownDocument(parts));
-    expect(text).toContain('The theft began no earlier than 2026-11-20T08:30:00Z, when the token was made');
+    expect(text).toContain(
+      'The incident started no earlier than 2026-11-20T08:30:00Z, when the token was created',
+    );
     expect(text).not.toContain('beginning of the theft');
     // What was found of another account as well is not taken for the owner's own.
     const eve = investigation({
@@ -396,16 +398,18 @@ describe('the report of an incident', () => {
     const parts = incidentParts(await at.report([found('gone')]), PLACE);
     const happened = await texts(parts, 'What happened');
     expect(happened).toContain(
-      'A token was stolen. The theft began no earlier than 2026-11-20T08:30:00Z, when the token was made: alice created the access token (9). That is not counted below. By the last investigation, it is gone.',
+      'A token was stolen. The incident started no earlier than 2026-11-20T08:30:00Z, when the token was created: alice created the access token (9). It is not counted below. According to the last investigation, it is gone.',
     );
     expect(await texts(parts, 'In short')).toContain(
       'acted from 2026-11-20T09:00:00Z to 2026-11-20T09:00:00Z: created 1 object.',
     );
-    expect(await texts(parts, 'In short')).toContain(', 60 minutes (3600 s) after the first of these acts: ');
+    expect(await texts(parts, 'In short')).toContain(
+      ', 60 minutes (3600 s) after the first of these actions: ',
+    );
     expect(happened).not.toContain('high: created the access token');
-    expect(await texts(parts, 'Timeline')).toMatch(/access token \(9\).* \(the stolen token, made here\)/);
+    expect(await texts(parts, 'Timeline')).toMatch(/access token \(9\).* \(the stolen token, created here\)/);
     const [, first] = chainOf(NOTHING_KNOWN, allOf([found('gone')]));
-    expect(first).toMatchObject({ text: 'created the access token (9) (the stolen token, made here)' });
+    expect(first).toMatchObject({ text: 'created the access token (9) (the stolen token, created here)' });
     // One that is still there remains, whatever it is called.
     const alive = incidentParts(await at.report([found('there')]), PLACE);
     expect(await texts(alive, 'In short')).toMatch(/^\*\*Not over\. .*1 thing remains/m);
@@ -425,7 +429,7 @@ describe('the report of an incident', () => {
     const known = await at.report([earlier, late]);
     expect(known.own).toMatchObject([{ item: { id: 'team:1' }, why: 'before_token' }]);
     expect(await texts(incidentParts(known, PLACE), "Not the intruder's")).toContain(
-      "From before 2026-11-20T08:30:00Z, when the stolen token 9 was made; taken for the owner's own work (1 thing):",
+      "From before 2026-11-20T08:30:00Z, when the stolen token 9 was created, and considered the owner's own work (1 thing):",
     );
     const eve = investigation({ subject: { kind: 'user', name: 'eve' }, items: [] });
     expect((await at.report([earlier, eve, late])).own).toEqual([]);
@@ -474,10 +478,11 @@ describe('the report of an incident', () => {
       'changed the organization Default (1): restored: description to "ours" (it was "theirs"); secret (not shown)',
     );
     expect(ended).toMatch(/created the access token \(50\): ended at \S+Z by run of-ours-/);
-    expect(ended).toContain('created the user mole (44): superuser: when it ended is not known');
+    expect(ended).toContain('created the user mole (44): superuser: the end time is not known');
     expect(await whole(markdownDocument(parts))).not.toMatch(/no value|of a secret/);
     // The token was ended at the time of the lockdown, the user by no run.
-    const open = (things: string) => `Not known to be ended by then: ${things} of what these accounts made.`;
+    const open = (things: string) =>
+      `Not known to have ended by then: ${things} that these accounts created.`;
     expect(await texts(parts, 'In short')).toContain(open('1 thing'));
     expect(openAfterText(found, '2026-11-20T09:59:00.000Z')).toBe(` ${open('2 things')}`);
   });
@@ -507,16 +512,16 @@ describe('the report of an incident', () => {
         .find((line) => line.startsWith('**'));
     const gone = investigation({ items: [item({ id: 'user:11', state: 'gone' })] });
     expect(await verdict(gone)).toMatch(
-      /^\*\*By the last investigation \(2026-11-20T10:00:00Z\), no way in that these accounts made or changed is known to remain; alice was deactivated at \S+Z and not activated since, by the audit log(; the lockdown did not check \d ways? in)?\.\*\*$/,
+      /^\*\*According to the last investigation \(2026-11-20T10:00:00Z\), no access path that these accounts created or changed is known to remain; alice was deactivated at \S+Z and not activated since, according to the audit log(; the lockdown did not check \d ways? in)?\.\*\*$/,
     );
     expect(await verdict(investigation())).toMatch(
-      /1 way in that these accounts made or changed remains, 6 things that decide what code runs may remain; alice was/,
+      /1 access path that these accounts created or changed remains, 6 items that control what code runs may remain; alice was/,
     );
     const early = item({ id: 'user:11', first: '2026-11-20T09:59:00Z', last: '2026-11-20T09:59:00Z' });
     const late = item({ id: 'user:12', first: '2026-11-20T10:30:00Z', last: '2026-11-20T10:30:00Z' });
     const both = await at.report([investigation({ items: [early, late] })]);
     expect(await texts(incidentParts(both, PLACE), 'In short')).toContain(
-      ', 60 seconds after the first of these acts (1 act is from after it)',
+      ', 60 seconds after the first of these actions (1 act is from after it)',
     );
     const unsure = investigation({ items: [item({ id: 'user:11', state: 'unknown' })] });
     expect(await verdict(unsure)).toContain('is known to remain, 1 way in was not checked; alice was');
@@ -527,7 +532,9 @@ describe('the report of an incident', () => {
     expect(await texts(incidentParts(active, PLACE), 'In short')).toContain('alice was ACTIVE when read at');
     expect(await texts(incidentParts(read, PLACE), 'In short')).toContain('alice was deactivated at');
     await at.lift(at.incident);
-    expect(await verdict(gone)).toMatch(/remain; alice was activated again at \S+Z, by the audit log/);
+    expect(await verdict(gone)).toMatch(
+      /remain; alice was activated again at \S+Z, according to the audit log/,
+    );
   });
 
   test('says which passwords were not reset, and counts who is deactivated and not deleted', async () => {
@@ -543,10 +550,10 @@ describe('the report of an incident', () => {
     const parts = await of(superuser);
     const open = await texts(parts, 'What is not known');
     expect(open).toContain(
-      'The lockdown did not reset the password of alice: unless it was changed since, it works again once the account is active.',
+      'The lockdown did not reset the password of alice. Unless it was changed since, it works again when the account is active.',
     );
     const ofMole =
-      'No run reset the password of user mole (44), which is deactivated, not deleted: it works again once the account is active.';
+      'No run reset the password of user mole (44), which is deactivated, not deleted: it works again when the account is active.';
     expect(open).toContain(`${ofMole} It is still a superuser.`);
     const words = await texts(await of(mole), 'What is not known');
     expect(words).toContain(ofMole);
@@ -604,7 +611,7 @@ describe('the report of an incident', () => {
     await clean('role:7', 'disassociate');
     await clean('schedule:8', 'disable');
     expect(await texts(incidentParts(await at.report([]), PLACE), 'What was ended')).toMatch(
-      /By the outcomes in the audit log: \d+ access tokens revoked, 1 application deleted, 1 organization restored, 2 inventories deleted, 1 role or link removed, 1 schedule switched off/,
+      /According to the outcomes in the audit log: {2}\d+ access tokens revoked, 1 application deleted, 1 organization restored, 2 inventories deleted, 1 role or link removed, 1 schedule switched off/,
     );
   });
 
@@ -629,10 +636,10 @@ describe('the report of an incident', () => {
       investigation({
         ...{ unattributed, mayHaveRead: ['Reads are not recorded.'] },
         limits: [
-          { limit: 'clock', text: 'Times are those of the controller.' },
+          { limit: 'clock', text: "Times are from the controller's clock." },
           {
             limit: 'no_actor',
-            ...{ text: '', entries: { count, lack: 'actor', why: 'Direct SQL writes none.' } },
+            ...{ text: '', entries: { count, lack: 'actor', why: 'Direct SQL creates no entries.' } },
           },
           { limit: 'stream_pruned', text: 'Cut off.' },
         ],
@@ -641,15 +648,15 @@ describe('the report of an incident', () => {
       await texts(incidentParts(await at.report([one]), PLACE), 'What is not known');
     const own = await of(found(1, [nameless(1, 9)]));
     expect(own).not.toMatch(/in the period|may be part of this/);
-    expect(own).toContain("Without an actor, and taken for tokenctl's own work: 1 entry about access.");
+    expect(own).toContain("Without an actor, and considered tokenctl's own work: 1 entry about access.");
     expect(own).toMatch(
-      /What may be missing:[\s\S]*Cut off[\s\S]*What may have been read:[\s\S]*Times, and the rest:/,
+      /What may be missing:[\s\S]*Cut off[\s\S]*What may have been read:[\s\S]*Times and other notes:/,
     );
     expect(await of(found(3, [nameless(1, 9)]))).toContain(
-      "2 entries in the period have no actor, 0 of them about access. Direct SQL writes none. 1 more is tokenctl's own, by its audit log.",
+      "2 entries in the period have no actor, 0 of them about access. Direct SQL creates no entries. 1 more is tokenctl's own, according to its audit log.",
     );
     const both = await of(found(2, [nameless(1, 9), nameless(2, 10)]));
-    expect(both).toContain('1 entry in the period has no actor and is about access: it may be part of this.');
+    expect(both).toContain('1 entry in the period has no actor and affects access: it may be part of this.');
     expect(both).toContain('1 entry about access without an actor, which may be part of this:');
   });
 
@@ -685,7 +692,7 @@ describe('the report of an incident', () => {
     expect(text).toContain('5 entries about access without an actor, which may be part of this:');
     for (const id of [23, 24]) expect(text).toContain(`delete o\\_auth2\\_access\\_token ${id}`);
     expect(text).toContain(
-      "Without an actor, and taken for tokenctl's own work: 3 entries about access. By its audit log, these runs did the same to the same objects at that time: 2 tokens.revoke by carol (run sweep-of), 1 tokens.create by carol (run rotation).",
+      "Without an actor, and considered tokenctl's own work: 3 entries about access. According to its audit log, these runs did the same to the same objects at that time: 2 tokens.revoke by carol (run sweep-of), 1 tokens.create by carol (run rotation).",
     );
     const said = await at.log.verify();
     const line = { line: 1, seq: 1, expected: '', problem: 'hash', message: 'changed' } as const;
@@ -722,9 +729,9 @@ describe('the report of an incident', () => {
     const over = await texts(parts, 'In short');
     expect(over).toContain('Not checked in full.');
     expect(over).toMatch(
-      /It found 1 thing, of which 0 are ended\. What was still there or not checked was reported as resolved/,
+      /It found 1 thing, of which 0 are ended\. Items that were still there or not checked were reported as resolved/,
     );
-    expect(over).toContain('1 thing was reported as resolved manually; that was not checked.');
+    expect(over).toContain('1 thing was reported as resolved manually, which was not checked.');
     expect(over).not.toMatch(/Nothing is known|^\*\*Not over\./);
     expect(await texts(parts, 'What remains')).toContain('created the inventory copy (2); said by root, ');
     expect(await texts(parts, 'Who made what')).toContain('(reported as resolved manually): not checked');
@@ -732,7 +739,7 @@ describe('the report of an incident', () => {
     // Whatever the next investigation finds counts: a word is no proof, and not a state that is not known either.
     const later = '2999-01-01T00:00:00.000Z';
     for (const [state, answer, word] of [
-      ['there', 'Not over. By the investigation of', 'still there'],
+      ['there', 'Not over. According to the investigation at', 'still there'],
       ['unknown', '1 more was not checked', 'not checked'],
       ['gone', 'Nothing is known to remain.', 'gone'],
     ] as const) {
@@ -747,15 +754,15 @@ describe('the report of an incident', () => {
       if (state !== 'gone') expect([state, verdict]).toEqual([state, expect.stringMatching(both)]);
     }
     const gone = foundCopy('gone', later);
-    const hole = 'The activity stream is incomplete: 2 of the 9 numbers in this period have no entry.';
+    const hole = 'The activity stream is incomplete: 2 of the 9 IDs in this period have no entry.';
     const partly = { ...gone, stream: { ...gone.stream, hole } };
     const unread = await texts(incidentParts(await at.report([before, partly]), PLACE), 'In short');
-    expect(unread).toContain(`Not known. ${hole} In what was read, the investigation of`);
-    expect(unread).toContain(`Whether the intruder is out is not known, by the`);
+    expect(unread).toContain(`Not known. ${hole} In what was read, the investigation at`);
+    expect(unread).toContain(`Whether the intruder is out is not known, according to the`);
     expect(unread).not.toMatch(/Nothing is known|is known to remain|They are ended/);
     await markItems({ ...marking, isMarked: false });
     expect(await texts(incidentParts(await at.report([before]), PLACE), 'In short')).toContain(
-      'Not over. By the investigation of',
+      'Not over. According to the investigation at',
     );
   });
 
@@ -780,7 +787,7 @@ describe('the report of an incident', () => {
       const over = await texts(parts, 'In short');
       expect(over).toContain('Not in full.');
       expect(over).toMatch(
-        /1 thing is left to others, who decide: created the inventory copy \(2\), reassigned/,
+        /1 thing is reassigned to others, who decide: {2}created the inventory copy \(2\), reassigned/,
       );
       expect(over).not.toMatch(/Nothing is known|^\*\*Not over\./);
       expect(await texts(parts, 'What remains')).toMatch(
@@ -804,7 +811,7 @@ describe('the report of an incident', () => {
     expect(await marked()).toEqual([[], ['platform team']]);
     expect((await markItems({ ...marking, isMarked: false })).changed).toEqual(['inventory:2']);
     expect(await texts(incidentParts(await at.report([before]), PLACE), 'In short')).toContain(
-      'Not over. By the investigation of',
+      'Not over. According to the investigation at',
     );
   });
 
@@ -818,7 +825,7 @@ describe('the report of an incident', () => {
     const report = await at.report([only]);
     expect(report).toMatchObject({ began: { run: 'run-of-cleaning' }, own: [{ why: 'before' }] });
     const parts = incidentParts(report, PLACE);
-    expect(await texts(parts, 'In short')).toContain('All that was found of User alice');
+    expect(await texts(parts, 'In short')).toContain('Everything found about User alice');
     expect(await texts(parts, "Not the intruder's")).toContain('by the cleaning run-of-cleaning');
   });
 
@@ -842,7 +849,7 @@ describe('the report of an incident', () => {
     // What a rule rates high is never told as no way in.
     const high = investigation({ items: [{ ...other, risk: 'high' }] });
     expect(await texts(incidentParts(await at.report([high]), PLACE), 'In short')).toContain(
-      'Not over. By the investigation of 2026-11-20T10:00:00Z, 1 thing remains, 1 of the risk high or critical.',
+      'Not over. According to the investigation at 2026-11-20T10:00:00Z, 1 thing remains, 1 of high or critical risk.',
     );
     const unsure = investigation({ items: [item({ id: 'user:11', state: 'unknown' })] });
     expect(await texts(incidentParts(await at.report([unsure]), PLACE), 'In short')).toContain(
@@ -865,7 +872,7 @@ describe('the report of an incident', () => {
         ...job,
         id: 'job:6',
         first: '2026-11-20T11:50:00.000Z',
-        summary: 'ran from what the actor made: job y (6)',
+        summary: 'ran from what the actor created: job y (6)',
       },
       job: job.job && { ...job.job, because: 'made' },
     });
@@ -882,7 +889,7 @@ describe('the report of an incident', () => {
     const parts = incidentParts(await at.report([before, after]), PLACE);
     expect(await texts(parts, 'In short')).not.toMatch(/11:45|acted from .* to .*11:50/);
     expect(await texts(parts, 'In short')).toContain(
-      'launched 1 job. 1 job ran from what was made or changed.',
+      'launched 1 job. 1 job ran from what was created or changed.',
     );
     expect(await texts(parts, 'Timeline')).toMatch(/launched the job x .*canceled at 2026-11-20T11:45/);
     expect(await texts(parts, 'What was ended')).toContain('created the user mole');
@@ -1059,7 +1066,7 @@ test('an investigation of an incident tells what people decided, and what tokenc
   );
   expect(text).toMatch(/^ .*delete o_auth2_access_token 6$/m);
   expect(text).not.toContain('delete o_auth2_access_token 5');
-  expect(text).toContain("1 more is tokenctl's own, by its audit log.");
+  expect(text).toContain("1 more is tokenctl's own, according to its audit log.");
   const unknown = documentText(investigationDocument(found, { all: false }));
   expect(unknown).toContain('4 items: 4 remain.');
   expect(unknown).toContain('delete o_auth2_access_token 5');

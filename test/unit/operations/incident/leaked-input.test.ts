@@ -238,7 +238,7 @@ describe('reports are recognized by their shape', () => {
     for (const end of [1, 10, text.indexOf(VALUE), text.indexOf(VALUE) + 10]) {
       const failed = read(text.slice(0, end));
       await expect(failed).rejects.toMatchObject({ code: 'usage' });
-      await expect(failed).rejects.toThrow(/ends early, in line \d+$/);
+      await expect(failed).rejects.toThrow(/ends prematurely, in line \d+$/);
     }
   });
 
@@ -250,7 +250,7 @@ describe('reports are recognized by their shape', () => {
     };
     for (const text of [pretty(error), `${json([alert()])}${json(error)}`]) {
       await expect(read(text)).rejects.toMatchObject({ code: 'usage' });
-      await expect(read(text)).rejects.toThrow('The input is an error of the GitHub API, not its alerts');
+      await expect(read(text)).rejects.toThrow('The input is an error from the GitHub API instead of alerts');
     }
   });
 

@@ -407,7 +407,7 @@ describe('a lockdown that meets resistance', () => {
     const drained = report.steps.find(({ step }) => step === 'refresh_tokens');
     expect(drained).toMatchObject({ result: 'partly' });
     expect(drained?.message).toBe(
-      'Revoked 1 more refresh token that clients obtained meanwhile, in 1 attempt; 1 was live when last listed.',
+      'Revoked 1 more refresh token that clients obtained in the meantime, in 1 attempt; 1 was live when last listed.',
     );
   });
 
@@ -437,7 +437,7 @@ describe('a lockdown that meets resistance', () => {
     };
     const report = await at.lockDown();
     expect(report.steps.find(({ step }) => step === 'snapshot')?.message).toMatch(
-      /Not included, because they cannot be read: activity\.$/,
+      /Not included because they cannot be read: activity\.$/,
     );
     const [text = ''] = at.files.written.values();
     const missing = text.split('\n').filter((line) => line.includes('"missing"'));
@@ -510,7 +510,7 @@ describe('a lockdown that meets resistance', () => {
   );
 });
 
-describe('a lockdown of a user who was deleted since', () => {
+describe('a lockdown of a user who has since been deleted', () => {
   const scope = { kind: 'users', names: ['alice', 'bob'] } as const;
 
   test('can be finished, and says that no one can tell a deleted user from a renamed one', async () => {
@@ -529,7 +529,7 @@ describe('a lockdown of a user who was deleted since', () => {
       state: 'not_checked',
       basis: 'not_checked',
       covered: true,
-      how: 'bob no longer exists: deleted, which also deletes the tokens, or renamed.',
+      how: 'bob no longer exists: deleted (along with its tokens) or renamed.',
       remedy: 'If it was renamed, lock down the new name.',
     });
   });

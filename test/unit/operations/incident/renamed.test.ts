@@ -71,8 +71,8 @@ describe.each(['database', 'rest'] as const)('a rename after the plan of a lockd
     };
     await expect(at.lockDownAfter(swap)).rejects.toMatchObject({
       code: 'plan_outdated',
-      message: 'The name "alice" was that of user 2 and is that of user 3 now. Nothing was changed',
-      hint: expect.stringContaining('User 2 is called "other" now.'),
+      message: 'The name "alice" belonged to user 2 and now belongs to user 3. Nothing was changed',
+      hint: expect.stringContaining('User 2 is now called "other".'),
     });
     expect(at.target.alive.size).toBe(before);
     expect([at.isActive(2), at.isActive(3)]).toEqual([true, true]);
@@ -119,8 +119,8 @@ describe('after a lockdown', () => {
     const [quiet] = await at.status();
     expect(quiet).toMatchObject({ aliveCount: 0, holds: true });
     expect(quiet?.names).toEqual([
-      'User 2, called "alice" then, is called "mallory" now.',
-      'The name "alice" is that of user 3 now, which this is not about.',
+      'User 2, formerly called "alice", is now called "mallory".',
+      'The name "alice" now belongs to user 3, which is not included.',
     ]);
     at.target.alive.set(10, token({ id: 10, user: { id: 2, username: 'mallory' } }));
     const [status] = await at.status();
@@ -165,7 +165,7 @@ describe('after a lockdown', () => {
     await at.lockDown({ scope: ALICE, measures: NO_MEASURE });
     at.target.people.splice(1, 1);
     const [status] = await at.status();
-    expect(status?.names).toEqual(['User 2, called "alice" then, was deleted.']);
+    expect(status?.names).toEqual(['User 2, formerly called "alice", was deleted.']);
   });
 });
 
@@ -220,7 +220,7 @@ describe('offboarding', () => {
     const madeAt = (created: string) => at.change(2, { created: new Date(created) });
     madeAt('2026-01-01');
     await expect(at.offboardAfter(() => madeAt('2026-02-02'))).rejects.toMatchObject(
-      refused('plan_outdated', 'made at another time'),
+      refused('plan_outdated', 'created at a different time'),
     );
     expect(at.isActive(2)).toBe(true);
   });

@@ -84,7 +84,7 @@ describe.skipIf(!HAS_RECORDING)('a cleaning over REST, as recorded', () => {
     );
     // Which settings these are is not known: nothing is asked, nothing is written.
     const before = at.sent.length;
-    await expect(at.cleaner.apply(reset('SESSION_COOKIE_AGE'), VALUES)).rejects.toThrow('does not state');
+    await expect(at.cleaner.apply(reset('SESSION_COOKIE_AGE'), VALUES)).rejects.toThrow('does not report');
     expect(at.sent.length).toBe(before);
   });
 

@@ -151,7 +151,7 @@ describe('a gateway without the owners of sessions', () => {
     const paths = await checkOtherCredentials(checks, { kind: 'users', names: ['alice'] });
     expect(paths.find(({ path }) => path === 'sessions')).toMatchObject({
       state: 'not_checked',
-      how: 'The tables of this gateway do not record the users of sessions.',
+      how: "This gateway's tables do not record which users sessions belong to.",
     });
   });
 
@@ -175,7 +175,7 @@ describe('a gateway without the owners of sessions', () => {
     ];
     expect(remedies).toEqual([
       expect.stringMatching(/`DELETE FROM django_session`.*until their entries in the cache/),
-      'No table holds the owners of sessions, so that no command ends only these.',
+      'No table contains the owners of sessions, so no command can end only these.',
     ]);
     expect(remedies.join()).not.toMatch(/--with-sessions|sessions expire/);
     const planned = planRevocation({

@@ -22,7 +22,7 @@ test('a gateway’s tokens in another form than its newest are named, without an
     tokensInClear: false,
     unhashedTokens: { hashes: false, count: 1, ids: [bare] },
   });
-  expect((await warnings()).join()).toContain('one that stores them in clear accepts the stored text');
+  expect((await warnings()).join()).toContain('One that stores them in clear text accepts the stored text');
 
   await place.tokens(1);
   const [warning = ''] = await warnings();
