@@ -142,7 +142,7 @@ async function connections(): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** How often each consumer got a new token, by the audit log. */
+/** How often each consumer got a new token, according to the audit log. */
 async function rotations(): Promise<number[]> {
   const { rows } = await records.query<{ count: number }>(
     `SELECT count(*)::int AS count FROM tokenctl_audit.entry

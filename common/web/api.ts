@@ -63,7 +63,8 @@ export async function callApi<T>(path: string, options: RequestOptions = {}): Pr
   await send('/api/', {});
   return send<T>(path, options).catch((error: unknown) => {
     if (!isCsrfRefusal(error)) throw error;
-    const advice = 'Nothing was changed. Check that the browser accepts cookies of this site, and try again.';
+    const advice =
+      'Nothing was changed. Check that the browser accepts cookies from this site, and try again.';
     throw new ApiError(`${error.message} ${advice}`, { status: error.status });
   });
 }
@@ -102,14 +103,14 @@ async function send<T>(path: string, options: RequestOptions): Promise<T> {
     ...(body !== undefined && { body: JSON.stringify(body) }),
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error;
-    throw new ApiError('The service did not answer. Check the connection and try again.', { status: 0 });
+    throw new ApiError('The service did not respond. Check the connection and try again.', { status: 0 });
   });
   const text = await response.text();
   const answer = parse(text);
   if (response.ok) {
     if (answer !== undefined || text === '') return answer as T;
-    const advice = 'Something between this page and the service may have answered instead.';
-    throw new ApiError(`The answer was not understood. ${advice}`, { status: response.status });
+    const advice = 'A proxy or firewall between this page and the service may have responded instead.';
+    throw new ApiError(`The response could not be parsed. ${advice}`, { status: response.status });
   }
   const isRead = method === 'GET' || method === 'OPTIONS';
   if (response.status === 401 && !isRead) window.dispatchEvent(new Event(CHANGE_WITHOUT_SESSION));
@@ -189,7 +190,7 @@ function failure(response: Response, answer: unknown): ApiError {
   const { status } = response;
   const retryAfter = seconds(response.headers.get('Retry-After'));
   if (typeof answer !== 'object' || answer === null) {
-    const message = Array.isArray(answer) ? textOf(answer) : `The service answered with status ${status}.`;
+    const message = Array.isArray(answer) ? textOf(answer) : `The service responded with status ${status}.`;
     return new ApiError(message, { status, retryAfter });
   }
   const entries = Object.entries(answer);
@@ -201,8 +202,8 @@ function failure(response: Response, answer: unknown): ApiError {
 
 function defaultMessage(status: number, fields: Readonly<Record<string, string>>): string {
   const names = Object.keys(fields);
-  if (names.length > 0) return 'Some values were not accepted.';
-  return `The service answered with status ${status}.`;
+  if (names.length > 0) return 'Some values were rejected.';
+  return `The service responded with status ${status}.`;
 }
 
 /** A field with its message; of an object of messages, each part with its own, as `field.part`. */

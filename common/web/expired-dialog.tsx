@@ -23,8 +23,8 @@ export function ExpiredDialog({ onClose }: { onClose: () => void }): ReactNode {
       <ModalHeader title="Your session has expired" titleIconVariant="warning" labelId="expired-title" />
       <ModalBody>
         <p>
-          Nothing was saved. What you entered is still here: log in in a new tab, then come back. This message
-          closes on its own, and you can go on.
+          Nothing was saved. Your input is still here. Log in in a new tab, and then come back. This message
+          closes automatically, and you can continue.
         </p>
       </ModalBody>
       <ModalFooter>

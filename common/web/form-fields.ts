@@ -60,8 +60,8 @@ export function missingValues(fields: readonly FormField[], values: FormValues):
 
 /** The API's words for an empty field: Django REST framework's, which the service uses as well. */
 const EMPTY: readonly string[] = [
-  'This field may not be null.',
-  'This field may not be blank.',
+  'This field must not be null.',
+  'This field must not be blank.',
   'This field is required.',
 ];
 
@@ -78,7 +78,7 @@ export function inWordsOfFields(error: ApiError, fields: readonly FormField[]): 
     const text = given[field.name] ?? '';
     return EMPTY.includes(text) ? missingText(field) : text;
   });
-  const message = named === undefined ? error.message : 'Some values were not accepted.';
+  const message = named === undefined ? error.message : 'Some values were rejected.';
   return refusal(message, { ...given, ...texts }, error);
 }
 

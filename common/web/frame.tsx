@@ -177,7 +177,7 @@ function TopBar({
 /** A button that changes between light and dark, with the sign of what it changes to. */
 export function ThemeButton(): ReactNode {
   const dark = useSyncExternalStore(onTheme, isDark);
-  const text = `Change to the ${dark ? 'light' : 'dark'} theme`;
+  const text = `Switch to the ${dark ? 'light' : 'dark'} theme`;
   return (
     <Button
       variant="plain"

@@ -50,7 +50,7 @@ export function Selection<T extends { readonly id: number }>({
       {count > selected.size && (
         <ToolbarItem>
           {count > MAX_SELECTED ? (
-            `${numberText(count)} match: filter them to select all, up to ${numberText(MAX_SELECTED)}.`
+            `${numberText(count)} match. Add filters to select all of them, up to ${numberText(MAX_SELECTED)}.`
           ) : (
             <Button
               variant="link"

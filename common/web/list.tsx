@@ -216,7 +216,7 @@ function RowTable<T extends { readonly id: number }>(props: RowsProps<T> & { rea
               <Th className="pf-v6-c-table__check">
                 <SelectBox
                   id="page"
-                  label="Select all rows of this page"
+                  label="Select all rows on this page"
                   isSelected={deletable.length > 0 && deletable.every(({ id }) => selected.has(id))}
                   isDisabled={deletable.length === 0}
                   onSelect={(isSelected) => select(deletable, isSelected)}
@@ -330,7 +330,7 @@ function Empty({
   if (address.active.length === 0) {
     const isNone = title !== undefined || isWhole || seesEverything(me);
     const text = isNone ? children : 'An administrator can give you access.';
-    const shown = title ?? (isNone ? `No ${name} yet` : `No ${name} you can access`);
+    const shown = title ?? (isNone ? `No ${name} yet` : `No ${name} that you can access`);
     return (
       <EmptyState headingLevel="h2" titleText={shown}>
         {text !== undefined && <EmptyStateBody>{text}</EmptyStateBody>}

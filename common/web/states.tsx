@@ -74,7 +74,7 @@ export function Failed({
 }): ReactNode {
   const status = error instanceof ApiError ? error.status : 0;
   const wait = useWait(error);
-  const title = TITLES[status] ?? 'This could not be read';
+  const title = TITLES[status] ?? 'Could not load this';
   const isGone = isPage && status === 404;
   const isRefused = isPage && status === 403;
   const { pathname } = useLocation();
@@ -126,7 +126,7 @@ export function UnknownAddress({ children }: { children: string }): ReactNode {
   return (
     <PageSection>
       <Stack hasGutter>
-        <StackItem>There is no page with this address. A link to it may be out of date.</StackItem>
+        <StackItem>There is no page at this address. The link to it may be outdated.</StackItem>
         <StackItem>
           <ButtonLink to="/">{children}</ButtonLink>
         </StackItem>

@@ -59,8 +59,8 @@ export function Access({
     <>
       <p className="page-notice">
         {isOrganization
-          ? 'Members, administrators and auditors are in tabs of their own.'
-          : 'Superusers and the administrators of the organization have all of these roles.'}
+          ? 'Members, administrators and auditors are listed in separate tabs.'
+          : "Superusers and the organization's administrators have all of these roles."}
       </p>
       {mayEdit(resource) && (
         <Toolbar>

@@ -75,7 +75,7 @@ export const APPLICATION: ResourceKind<Application> = {
     { name: 'client_type', label: 'Client type', choices: CLIENT_TYPES },
     { name: 'authorization_grant_type', label: 'Grant type', choices: GRANT_TYPES },
   ],
-  consequence: 'Their tokens are revoked with them.',
+  consequence: 'Their tokens are also revoked.',
   facts: (application) => [
     ['Organization', organizationOf(application)],
     ['Client ID', <CopyText key="client" label="Client ID" value={application.client_id} />],
@@ -98,14 +98,14 @@ export const APPLICATION: ResourceKind<Application> = {
       kind: 'select',
       choices: CLIENT_TYPES,
       required: true,
-      help: 'Public if the application cannot keep a secret, as in a browser or on a phone.',
+      help: 'Public if the application cannot keep a secret, for example in a browser or on a phone.',
     },
     {
       name: 'redirect_uris',
       label: 'Redirect URIs',
       kind: 'textarea',
       required: ({ authorization_grant_type: grant }) => grant === 'authorization-code',
-      help: 'Separated by spaces, compared exactly. Required for the grant type authorization code.',
+      help: 'Separated by spaces, compared exactly. Required for the authorization code grant type.',
     },
     {
       name: 'skip_authorization',

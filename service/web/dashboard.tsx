@@ -306,7 +306,7 @@ function RecentActivity(): ReactNode {
                 </li>
               ))}
               {results.length === 0 && (
-                <li>{seesAll ? 'No activity yet.' : 'No activity you can access.'}</li>
+                <li>{seesAll ? 'No activity yet.' : 'No activity that you can access.'}</li>
               )}
             </ul>
           )}

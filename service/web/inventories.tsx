@@ -114,7 +114,7 @@ const GROUP: ResourceKind<OfInventory> = {
   api: '/api/v2/groups/',
   columns: [{ title: 'Inventory', orderBy: 'inventory__name', show: inventoryOf }, DESCRIPTION],
   filters: [{ name: 'inventory__name__icontains', label: 'Inventory' }],
-  consequence: 'The groups and hosts that are in no other group are deleted as well.',
+  consequence: 'Groups and hosts that belong to no other group are also deleted.',
   facts: (group) => [
     ['Inventory', inventoryOf(group)],
     ['Variables', variablesOf(group)],
@@ -170,8 +170,7 @@ const INVENTORY: ResourceKind<InventoryRow> = {
     },
   ],
   filters: [{ name: 'organization__name__icontains', label: 'Organization' }],
-  consequence:
-    'Its hosts and groups are deleted with it. Job templates that use it can no longer be launched.',
+  consequence: 'Its hosts and groups are also deleted. Job templates that use it can no longer be launched.',
   facts: (inventory) => [
     ['Organization', organizationOf(inventory)],
     ['Hosts', inventory.total_hosts],

@@ -25,7 +25,7 @@ const ORGANIZATION: ResourceKind<Organization> = {
     { title: 'Last changed', orderBy: 'modified', show: ({ modified }) => <Time value={modified} /> },
   ],
   consequence:
-    'Their teams and applications are deleted with them, and the tokens of these applications are revoked.',
+    'Their teams and applications are also deleted, and the tokens of these applications are revoked.',
   facts: ({ max_hosts }) => [['Maximum number of hosts', max_hosts === 0 ? 'No limit' : max_hosts]],
   fields: () => [],
   mayCreate: ({ is_superuser }) => is_superuser,

@@ -37,7 +37,7 @@ const PROJECT: ResourceKind<ProjectRow> = {
   ],
   filters: [{ name: 'organization__name__icontains', label: 'Organization' }],
   consequence:
-    'Job templates that use it can no longer be launched. The playbooks stay on the machine of the service.',
+    "Job templates that use it can no longer be launched. The playbooks stay on the service's machine.",
   facts: (project) => [
     ['Status', <ProjectStatus key="status" project={project} />],
     ['Organization', organizationOf(project)],
@@ -67,12 +67,13 @@ const CONFIGURATION = '/api/v2/config/';
 /** Where the folders to choose from come from. */
 function FolderHelp(): ReactNode {
   const { data } = useApi<Configuration>(CONFIGURATION);
-  if (data === undefined) return 'A folder with playbooks on the host of the service.';
+  if (data === undefined) return "A directory with playbooks on the service's host.";
   const { project_base_dir: base, project_local_paths: free } = data;
-  if (free === undefined) return 'Only administrators can see the folders. Ask one to create the project.';
-  const source = `Each project is a folder with playbooks in ${base} on the host of the service.`;
-  if (free.length > 0) return `${source} Folders of other projects are not listed.`;
-  return `${source} No folder is free: ask the operator of the service to add one, then reload this page.`;
+  if (free === undefined)
+    return 'Only administrators can see the directories. Ask an administrator to create the project.';
+  const source = `Each project is a directory with playbooks in ${base} on the service's host.`;
+  if (free.length > 0) return `${source} Directories of other projects are not listed.`;
+  return `${source} No directory is available. Ask the operator of the service to add one, and then reload this page.`;
 }
 
 function ProjectStatus({ project: { status } }: { readonly project: ProjectRow }): ReactNode {

@@ -121,7 +121,7 @@ function helpOf(
     ...(warning_text === undefined ? [] : [`Warning: ${warning_text}`]),
     ...(isSecret ? ['Stored encrypted and never shown. Leave empty to keep the stored value.'] : []),
     ...(standard === undefined || isSecret ? [] : [`Default: ${EMPTY.includes(shown) ? 'empty' : shown}.`]),
-    ...(isFixed ? ['Set in the environment of the service; it cannot be changed here.'] : []),
+    ...(isFixed ? ["Set in the service's environment and cannot be changed here."] : []),
   ].join(' ');
 }
 
@@ -196,7 +196,7 @@ function parsedValue(
     return JSON.parse(value) as unknown;
   } catch (error) {
     const problem = `Enter valid JSON: ${error instanceof Error ? error.message : error}`;
-    throw new ApiError('Some values were not accepted.', { status: 400, fields: { [name]: problem } });
+    throw new ApiError('Some values were rejected.', { status: 400, fields: { [name]: problem } });
   }
 }
 

@@ -77,7 +77,7 @@ export function Settings(): ReactNode {
     <>
       <PageHeading title={`${title} settings`} />
       <LinkedTabs
-        label="Categories of settings"
+        label="Settings categories"
         tabs={CATEGORIES.map(([each, name]) => [`/settings/${each}`, name] as const)}
       />
       <PageSection>
@@ -186,8 +186,8 @@ function ConsequencesDialog({ changes, answer }: Question): ReactNode {
         <List>
           {isBasicOff && (
             <ListItem>
-              Scripts and programs that send a user name and a password with each request are refused from now
-              on. Tokens and browser sessions keep working.
+              Scripts and programs that send a user name and a password with each request will be rejected.
+              Tokens and browser sessions keep working.
             </ListItem>
           )}
           {isLocalOff && <LocalAccounts />}
@@ -231,16 +231,16 @@ function LocalAccounts(): ReactNode {
     <>
       {isNone && (
         <ListItem>
-          The login page offers no identity provider. Without another one, such as LDAP on a controller, no
-          one can log in afterwards.
+          The login page has no identity provider. Without another login method, such as LDAP on a controller,
+          no one can log in after this change.
         </ListItem>
       )}
       <ListItem>
         {local.length}
-        {among} users have a local account only, and can log in neither here nor with Basic authentication:{' '}
+        {among} users have only a local account, and cannot log in here or with basic authentication:{' '}
         {names.join(', ')}
-        {others > 0 && ` and ${others} more`}. Their tokens keep working, and sessions last until they expire.{' '}
-        {me.external_account === null && <strong>You are one of them.</strong>}
+        {others > 0 && ` and ${others} more`}. Their tokens keep working, and their sessions last until they
+        expire. {me.external_account === null && <strong>You are one of them.</strong>}
       </ListItem>
     </>
   );

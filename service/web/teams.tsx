@@ -28,7 +28,7 @@ export const TEAM: ResourceKind<Team> = {
     { title: 'Description', orderBy: 'description', show: ({ description }) => description },
   ],
   filters: [{ name: 'organization__name__icontains', label: 'Organization' }],
-  consequence: 'Members lose the access they have through the team.',
+  consequence: 'Members lose the access that they have through the team.',
   facts: (team) => [
     ['Organization', organizationOf(team)],
     [

@@ -167,7 +167,7 @@ export function TokenList({
         isWhole={isWhole}
         {...(isMine && {
           emptyTitle: 'You have no tokens yet',
-          empty: 'With a token, a script or a program uses the API in your name.',
+          empty: 'With a token, a script or a program can use the API as you.',
         })}
         filters={[
           { name: 'description__icontains', label: 'Description' },
@@ -318,7 +318,7 @@ function expiryFields({ expires }: FormValues): readonly FormField[] {
       label: 'Expires',
       kind: 'select',
       choices: EXPIRY_CHOICES,
-      help: 'A token that ends soon is worth little to an attacker. The default lifetime is the limit.',
+      help: 'A token that expires soon is worth little to an attacker. The default lifetime is also the maximum.',
     },
     ...(expires === ON_DAY
       ? [{ name: 'date', label: 'Last day', kind: 'date', required: true } as const]
@@ -383,7 +383,7 @@ function Lifetime(): ReactNode {
 
 /** What a user of an identity provider is told about tokens. */
 export const EXTERNAL_HINT =
-  'Your account belongs to an identity provider. You can create tokens only if an administrator allows tokens for external users in the authentication settings.';
+  'Your account is from an identity provider. You can only create tokens if an administrator allows tokens for external users in the authentication settings.';
 
 /** One token. */
 export function TokenPage(): ReactNode {

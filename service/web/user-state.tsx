@@ -42,7 +42,7 @@ export function UserState({ user }: { readonly user: Pick<User, 'id'> }): ReactN
 /** What a page about a deactivated user says first; nothing of other users. */
 export function InactiveNotice({ user }: { readonly user: Pick<User, 'id' | 'username'> }): ReactNode {
   if (useContext(Inactive)?.has(user.id) !== true) return null;
-  const title = `${user.username} is deactivated, and cannot log in.`;
+  const title = `${user.username} is deactivated and cannot log in.`;
   return <Alert isInline variant="warning" component="p" className="page-notice" title={title} />;
 }
 
@@ -77,7 +77,7 @@ export function ActivationButton({ user }: { readonly user: User }): ReactNode {
           labelId="deactivate-title"
         />
         <ModalBody>
-          The user can no longer log in, all sessions end, and tokens are refused. Nothing is deleted: once
+          The user can no longer log in, all sessions end, and tokens are rejected. Nothing is deleted: when
           the user is active again, the tokens work again.
         </ModalBody>
         <ModalFooter>
@@ -112,7 +112,8 @@ function useActivation({ id, username }: User): {
       // A controller leaves the field as it is, and answers 200.
       const { count } = await callApi<Page<User>>(inactivePath([id]));
       if ((count === 0) === isActive) notify(`${isActive ? 'Activated' : 'Deactivated'} ${username}.`);
-      else notify(`${username} was not changed: this controller does not do so over its API.`, 'danger');
+      else
+        notify(`${username} was not changed because this controller cannot do that over its API.`, 'danger');
     } catch (error) {
       notify(`${username} was not changed: ${problemText(error)}`, 'danger');
     }

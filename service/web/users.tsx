@@ -87,14 +87,23 @@ const USER: ResourceKind<User> = {
       'organizations',
       'Organizations',
       (user) => (
-        <Groups user={user} name="organizations" empty={`${user.username} is a member of no organization.`} />
+        <Groups
+          user={user}
+          name="organizations"
+          empty={`${user.username} does not belong to an organization.`}
+        />
       ),
     ],
     [
       'teams',
       'Teams',
       (user) => (
-        <Groups user={user} name="teams" empty={`${user.username} is in no team.`} columns={[ORGANIZATION]} />
+        <Groups
+          user={user}
+          name="teams"
+          empty={`${user.username} does not belong to a team.`}
+          columns={[ORGANIZATION]}
+        />
       ),
     ],
     ['roles', 'Roles', ({ id }) => <HeldRoles path={`/api/v2/users/${id}/roles/`} />],
@@ -127,8 +136,8 @@ const ROLE: FormField = {
   kind: 'select',
   choices: [
     ['normal', 'Normal user'],
-    ['auditor', 'System auditor: sees everything, changes nothing'],
-    ['superuser', 'Superuser: sees and changes everything'],
+    ['auditor', 'System auditor: can see everything, but not change it'],
+    ['superuser', 'Superuser: can see and change everything'],
   ],
 };
 
@@ -162,7 +171,7 @@ function organizationFor(me: User): FormField {
 
 function passwordOf(user: User | undefined): FormField {
   if (user === undefined) return { name: 'password', label: 'Password', kind: 'password', required: true };
-  const help = 'Leave empty to keep the current password. A new password ends all sessions of the user.';
+  const help = "Leave empty to keep the current password. A new password ends all of the user's sessions.";
   return { name: 'password', label: 'New password', kind: 'password', help };
 }
 
@@ -232,7 +241,7 @@ export function CreateUserToken(): ReactNode {
       <>
         <PageHeading title="You can create tokens only for yourself" above={[['/users', 'Users']]} />
         <PageSection>
-          <ButtonLink to={`${back}/add`}>Create a token of your own</ButtonLink>
+          <ButtonLink to={`${back}/add`}>Create a token for yourself</ButtonLink>
         </PageSection>
       </>
     );

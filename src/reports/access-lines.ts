@@ -20,7 +20,7 @@ export function accessParts(paths: readonly AccessPath[], whose: readonly string
   return [
     folded(
       covered.every(({ state, remedy }) => state === 'closed' && remedy === undefined) &&
-        closedText(countText(covered.length, 'way', 'ways'), whose),
+        closedText(countText(covered.length, 'access path'), whose),
       covered.length > 0 && emphasized`Access paths:`,
       covered.map(linesOf),
     ),
@@ -28,9 +28,9 @@ export function accessParts(paths: readonly AccessPath[], whose: readonly string
   ];
 }
 
-function closedText(ways: string, whose: readonly string[]): string {
+function closedText(paths: string, whose: readonly string[]): string {
   const isNamed = whose.length > 0 && whose.length <= MOST_NAMED;
-  return isNamed ? `${whose.join(', ')}: ${ways} access paths closed` : `${ways} access paths: all closed`;
+  return isNamed ? `${whose.join(', ')}: ${paths} closed` : `${paths}: all closed`;
 }
 
 const MOST_NAMED = 3;

@@ -66,7 +66,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
       .first()
       .click();
     await page.getByRole('dialog').getByRole('link', { name: 'Lock down bob…' }).click();
-    await page.getByText('what takes the REST API goes through east', { exact: false }).waitFor();
+    await page.getByText('actions that require the REST API use east', { exact: false }).waitFor();
     // What else goes with the stolen token is named before it goes.
     await page.getByText(/^token \d+ of bob: "dashboard", scope read$/).waitFor();
     const planned = (await page.getByText(/^Would lock down the access of bob/).textContent()) ?? '';
@@ -135,9 +135,9 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     );
     await stolen.selectOption({ label: dashboard });
     expect(await stolen.inputValue()).toMatch(/^\d+$/);
-    await stolen.selectOption({ label: 'Another one, by number' });
-    await page.getByLabel('Number of the stolen token').fill('laptop');
-    await page.getByText('“laptop” is no number. Enter the number of the token', { exact: false }).waitFor();
+    await stolen.selectOption({ label: 'Another token, by ID' });
+    await page.getByLabel('ID of the stolen token').fill('laptop');
+    await page.getByText("“laptop” is not an ID. Enter the token's ID", { exact: false }).waitFor();
     expect(await section('Investigation').getByRole('button', { name: 'Investigate' }).isDisabled()).toBe(
       true,
     );
@@ -175,7 +175,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
   });
 
   it('does what was chosen for each item after one confirmation', async () => {
-    const items = page.getByRole('grid', { name: 'Items of the investigation' });
+    const items = page.getByRole('grid', { name: 'Investigation items' });
     const fateOf = (name: RegExp) =>
       items.getByRole('row', { name }).getByRole('combobox', { name: /^Action for: / });
     const bar = section('Cleaning').locator('.decide-bar');
@@ -187,10 +187,12 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     expect(await optionsOf(/user mole/)).toEqual(['Choose…', 'Deactivate', ...said]);
     expect(await optionsOf(/application backdoor/)).toEqual(['Choose…', 'Delete for good', ...said]);
     await items.getByText('description: "looked after by nobody" -> back to ""').waitFor();
-    await items.getByRole('button', { name: /^Manual only: show how, for .*copy of production/ }).click();
+    await items
+      .getByRole('button', { name: /^Manual only: show instructions for .*copy of production/ })
+      .click();
     const link = page.getByRole('dialog').getByRole('link', { name: 'Open its page in the web interface' });
     expect(await link.getAttribute('href')).toBe(new URL('/inventories/2', stage.service.url).href);
-    await page.getByRole('dialog').getByText('A cleaning does not end it.').waitFor();
+    await page.getByRole('dialog').getByText('A cleanup cannot remove it.').waitFor();
     await close();
     await bar.getByRole('button', { name: /^End all \d+ that were recorded$/ }).click();
     await fateOf(/user colleague/).selectOption('legitimate');
@@ -256,7 +258,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await page.getByLabel('Why it is legitimate').fill('hired in May');
     // What is missing is shown above the bar, not under it.
     await bar.getByRole('button', { name: 'Keep 1 as legitimate, reassign 1…' }).click();
-    await page.getByText('Fill in the marked fields.').waitFor();
+    await page.getByText('Fill in the highlighted fields.').waitFor();
     const receiver = page.getByLabel(/^Assignee of: .*copy of production/);
     expect(await receiver.evaluate((each) => each === document.activeElement)).toBe(true);
     const [missing, below] = [await receiver.boundingBox(), await bar.boundingBox()];
@@ -283,7 +285,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     // The lockdown took no roles.
     const stays = page.getByRole('radio', { name: 'stays deactivated', exact: true });
     expect(await stays.isChecked()).toBe(true);
-    await page.getByRole('radio', { name: 'gets access again' }).click();
+    await page.getByRole('radio', { name: 'gets access back' }).click();
     await page.getByText('The old password works again', { exact: false }).waitFor();
     await takePictures(page, 'console-case-close');
     await stays.click();
@@ -306,7 +308,10 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await close();
     await section('About this case').getByRole('heading').click();
     await page.getByText('It was open for', { exact: false }).waitFor();
-    await page.getByRole('list', { name: 'The users now' }).getByText('stays deactivated').waitFor();
+    await page
+      .getByRole('list', { name: 'Current state of the users' })
+      .getByText('stays deactivated')
+      .waitFor();
     const download = page.waitForEvent('download');
     await page.getByRole('heading', { name: 'Download the report' }).waitFor();
     await section('Report').getByRole('button', { name: 'Download the report' }).click();
@@ -326,7 +331,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     // What the lockdown closed is still told, as of then.
     await page.getByRole('link', { name: 'Lockdown', exact: true }).click();
     await section('Lockdown').getByText('Access tokens', { exact: true }).waitFor();
-    await section('Lockdown').getByText('nothing of this is checked now', { exact: false }).waitFor();
+    await section('Lockdown').getByText('so this is no longer checked', { exact: false }).waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
     await page.getByRole('heading', { name: /^Case inc-/ }).scrollIntoViewIfNeeded();
     await takePictures(page, 'console-case-lifted');
@@ -355,7 +360,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
       .first()
       .waitFor();
     await close();
-    await page.getByRole('list', { name: 'The users now' }).getByText('active again').waitFor();
+    await page.getByRole('list', { name: 'Current state of the users' }).getByText('active again').waitFor();
     expect(problems).toEqual([]);
   });
 
@@ -394,7 +399,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     expect(await box('Reset the passwords').isChecked()).toBe(true);
     expect(await page.getByLabel('Reason').inputValue()).toBe('kept');
     await page.goBack();
-    await page.getByText('what takes the REST API goes through east', { exact: false }).waitFor();
+    await page.getByText('actions that require the REST API use east', { exact: false }).waitFor();
     await page.getByText(/^Would lock down the access of bob/).waitFor();
     await unfold();
     expect(await box('Deactivate the users').isChecked()).toBe(true);
@@ -422,8 +427,8 @@ describe.skipIf(chromium === null)('a case in the console', () => {
 
   it('lists the tokens of a name once all are read, with the account alone last', async () => {
     await page.goto(new URL('/theft', page.url()).href);
-    await page.getByLabel(/^Whose token, or which\?/).fill('bob');
-    await page.getByRole('button', { name: 'Choose bob, token not known' }).waitFor();
+    await page.getByLabel(/^User or token/).fill('bob');
+    await page.getByRole('button', { name: 'Select bob, token not known' }).waitFor();
     // While tokens are read there are no rows to move, but a way to see them.
     expect(await page.getByText(/^Reading tokens: /).count()).toBe(0);
     await page.getByRole('row').last().getByText('not known which').waitFor();

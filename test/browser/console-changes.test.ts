@@ -76,7 +76,7 @@ approval: { approvers: { bob: "${bob}" }, aloneUpTo: 100 }
     await page.getByRole('button', { pressed: false }).filter({ hasText: 'backup' }).click();
     await page.waitForURL(/user=backup/);
     await page.getByRole('button', { name: /^Revoke all \d+…$/ }).click();
-    await page.getByText(/More than 100 tokens, .* needs a plan that bob approved\./).waitFor();
+    await page.getByText(/More than 100 tokens, .* requires a plan approved by bob\./).waitFor();
     await page.getByRole('button', { name: 'Plan', exact: true }).click();
     const label = page.getByText(/^Type \d+ to confirm$/);
     const [, total = ''] = /^Type (\d+)/.exec((await label.textContent()) ?? '') ?? [];
@@ -105,9 +105,7 @@ approval: { approvers: { bob: "${bob}" }, aloneUpTo: 100 }
     await page.getByLabel('Who').selectOption('All users');
     await page.getByText(/Would lock down/).waitFor();
     // The password of this context would stop working.
-    await page
-      .getByLabel('New file for a rescue token, on the machine of the console')
-      .fill(join(home, 'rescue'));
+    await page.getByLabel("New file for a rescue token, on the console's machine").fill(join(home, 'rescue'));
     await page
       .getByText(`First, a token with scope write for admin is created in ${join(home, 'rescue')}`, {
         exact: false,
@@ -115,11 +113,11 @@ approval: { approvers: { bob: "${bob}" }, aloneUpTo: 100 }
       .waitFor();
     expect(await barriers(page, 'moderate')).toEqual([]);
     await takePictures(page, 'console-lockdown-form');
-    await page.getByLabel('New file for a rescue token, on the machine of the console').fill('');
+    await page.getByLabel("New file for a rescue token, on the console's machine").fill('');
     await page.getByLabel('Turn basic authentication off').uncheck();
     await page.getByRole('button', { name: 'Save the plan to a file' }).click();
     const path = join(home, 'plan.json');
-    await page.getByLabel('New file on the machine of the console').fill(path);
+    await page.getByLabel("New file on the console's machine").fill(path);
     await page.getByRole('button', { name: 'Save the plan', exact: true }).click();
     await page.getByRole('link', { name: 'Show the saved plan with its approval' }).click();
     const plan = page.getByRole('region', { name: 'Saved plan', exact: true }).first();

@@ -42,18 +42,18 @@ describe.skipIf(chromium === null)('from a theft to the report', () => {
     dialog().locator('.pf-m-danger:not(.pf-m-secondary), .pf-m-primary').allTextContents();
 
   it('leads from each step to the next one', async () => {
-    await page.getByRole('link', { name: 'A token was stolen: start here' }).click();
+    await page.getByRole('link', { name: 'Respond to a stolen token' }).click();
     await page.getByRole('searchbox').fill('bob');
-    await button('Choose bob, token not known').click();
+    await button('Select bob, token not known').click();
     await page.getByText(/^Else from one day before the lockdown/).waitFor();
     await button('Choose another').click();
     await page.getByRole('searchbox').fill('bob');
     await page.getByRole('row', { name: /write/ }).getByRole('button').first().click();
     await page.getByText(/^Plan: deactivates bob, ends \d+ access tokens?$/).waitFor();
     // From when it counts is said before it does.
-    await page.getByText(/^Else from .*, when the token was made\.$/).waitFor();
+    await page.getByText(/^Else from .*, when the token was created\.$/).waitFor();
     await page.getByLabel('Start of the incident, if known').fill('2020-01-01T00:00');
-    await page.getByText(/^Counted from .*, when the token was made\./).waitFor();
+    await page.getByText(/^Counted from .*, when the token was created\./).waitFor();
     await page.getByLabel('Start of the incident, if known').fill('');
     await page.getByLabel('Reason').fill('stolen');
     await page.getByLabel('Ticket').fill('SEC-7');
@@ -108,7 +108,7 @@ describe.skipIf(chromium === null)('from a theft to the report', () => {
     await page.getByText('lifted, but bob stays deactivated').waitFor();
     await page.getByRole('link', { name: 'Incidents' }).click();
     await page.getByRole('row', { name: /mole/ }).getByRole('link').first().click();
-    await page.getByText('What was done belongs to the case').first().waitFor();
+    await page.getByText('The actions belong to the case').first().waitFor();
     await page
       .getByRole('listitem')
       .filter({ hasText: 'mole' })

@@ -35,10 +35,10 @@ describe.skipIf(chromium === null)('a stolen token in the console', () => {
 
   const start = async () => {
     await page.goto(new URL('/', page.url()).href);
-    await page.getByRole('link', { name: 'A token was stolen: start here' }).click();
+    await page.getByRole('link', { name: 'Respond to a stolen token' }).click();
     await page.getByRole('heading', { name: 'A token was stolen' }).waitFor();
   };
-  const field = () => page.getByLabel(/^Whose token, or which\?/);
+  const field = () => page.getByLabel(/^User or token/);
 
   it('has the cursor in its field, and says what a mistyped name may mean', async () => {
     await start();
@@ -46,7 +46,7 @@ describe.skipIf(chromium === null)('a stolen token in the console', () => {
     expect(await field().inputValue()).toBe('moel');
     await page.getByText('No matching token or account.').waitFor();
     await page.getByRole('button', { name: 'mole', exact: true }).click();
-    await page.getByRole('button', { name: 'Choose mole, token not known' }).waitFor();
+    await page.getByRole('button', { name: 'Select mole, token not known' }).waitFor();
     await field().fill('x'.repeat(300));
     await page.getByText('Too long for a name or a description').waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
@@ -58,7 +58,7 @@ describe.skipIf(chromium === null)('a stolen token in the console', () => {
       .json;
     await start();
     await field().fill(` ${value}`);
-    await page.getByText('This looks like the value of a token').waitFor();
+    await page.getByText('This looks like a token value').waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-theft-value');
     await page.getByRole('button', { name: 'Find its owner in east-db' }).click();
@@ -80,7 +80,7 @@ describe.skipIf(chromium === null)('a stolen token in the console', () => {
     await start();
     await page.keyboard.type('bob');
     await page
-      .getByRole('button', { name: /^Choose token \d+ of bob: without a description, write$/ })
+      .getByRole('button', { name: /^Select token \d+ of bob: without a description, write$/ })
       .click();
     // Its button is gone: the keyboard goes on where the account is named.
     expect(await page.evaluate(() => document.activeElement?.textContent)).toMatch(/^bob: /);
@@ -121,14 +121,14 @@ describe.skipIf(chromium === null)('a stolen token in the console', () => {
     await page.getByText('mole: locked down,', { exact: false }).waitFor();
     // Where something is to be filled in first, a form: what the case has is not asked again.
     await page.goto(new URL(`/theft?user=mole&place=east-db&of=${incident}`, page.url()).href);
-    await page.getByRole('heading', { name: `Stop mole, of the case ${incident}` }).waitFor();
+    await page.getByRole('heading', { name: `Stop mole, in the case ${incident}` }).waitFor();
     await page.getByText(/^Plan: deactivates mole, /).waitFor();
     expect(await page.getByLabel('Start of the incident, if known').count()).toBe(0);
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-theft-stop');
     // Someone who comes again is led to the case, not to a second one.
     await page.goto(new URL('/theft?user=mole&place=east-db', page.url()).href);
-    await page.getByText(/inc-[0-9a-f]{8} is open for it already\./).waitFor();
+    await page.getByText(/inc-[0-9a-f]{8} is already open for it\./).waitFor();
     await page.getByRole('link', { name: 'Continue with the case' }).waitFor();
   });
 
@@ -164,13 +164,13 @@ describe.skipIf(chromium === null)('a stolen token in the console', () => {
     onTestFinished(other.close);
     const tab = await context.newPage();
     await tab.goto(await other.opened.listen());
-    await tab.getByRole('link', { name: 'A token was stolen: start here' }).click();
+    await tab.getByRole('link', { name: 'Respond to a stolen token' }).click();
     await expect.poll(() => tab.evaluate(() => document.activeElement?.id)).toBe('theft-search');
     await tab.keyboard.type('nobody');
     await tab.getByText('Nothing found in what was read.').waitFor();
-    await tab.getByLabel(/^Whose token, or which\?/).fill('olga');
-    await tab.getByRole('button', { name: /^Choose token \d+ of olga: “own”, write$/ }).click();
-    await tab.getByText(/This account may not lock down\./).waitFor();
+    await tab.getByLabel(/^User or token/).fill('olga');
+    await tab.getByRole('button', { name: /^Select token \d+ of olga: “own”, write$/ }).click();
+    await tab.getByText(/This account is not allowed to lock down\./).waitFor();
     expect(await tab.getByRole('button', { name: 'Lock down…' }).count()).toBe(0);
     expect(await barriers(tab, 'minor')).toEqual([]);
     await takePictures(tab, 'console-theft-refused');

@@ -90,11 +90,11 @@ describe.skipIf(chromium === null)('the console', () => {
     const isDark = () => page.evaluate(() => document.documentElement.classList.contains('pf-v6-theme-dark'));
     const stored = () => page.evaluate(() => localStorage.getItem('theme'));
     const click = (theme: string) =>
-      page.getByRole('button', { name: `Change to the ${theme} theme` }).click();
+      page.getByRole('button', { name: `Switch to the ${theme} theme` }).click();
     for (const colorScheme of ['light', 'dark'] as const) {
       const other = colorScheme === 'light' ? 'dark' : 'light';
       await page.emulateMedia({ colorScheme });
-      await page.getByRole('button', { name: `Change to the ${other} theme` }).waitFor();
+      await page.getByRole('button', { name: `Switch to the ${other} theme` }).waitFor();
       expect([await isDark(), await stored()]).toEqual([colorScheme === 'dark', null]);
       await click(other);
       expect([await isDark(), await stored()]).toEqual([other === 'dark', other]);
@@ -119,7 +119,7 @@ describe.skipIf(chromium === null)('the console', () => {
     );
     const cut = (await cells.nth(cutOff).getAttribute('title')) ?? '';
     await cells.nth(cutOff).click();
-    const popover = page.getByRole('dialog', { name: 'The whole text' });
+    const popover = page.getByRole('dialog', { name: 'Full text' });
     await popover.getByText(cut, { exact: true }).waitFor();
     expect(await barriers(page, 'moderate')).toEqual([]);
     await page.keyboard.press('Escape');
@@ -189,7 +189,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.setViewportSize({ width: 1300, height: 900 });
     await page.getByLabel('Owner, application, text or id', { exact: true }).fill('no such text');
     await page.keyboard.press('Enter');
-    await page.getByText('No token that was read matches the filters.').waitFor();
+    await page.getByText('No loaded token matches the filters.').waitFor();
     expect(await page.getByRole('region', { name: 'Expiry' }).count()).toBe(0);
     await page.getByRole('button', { name: 'Remove the filters' }).click();
     await page
@@ -300,14 +300,14 @@ describe.skipIf(chromium === null)('the console', () => {
     for (const [name, refusal] of [
       [
         'alice',
-        'Cannot lock down: A lockdown requires an account that can see all tokens and users: alice sees only its own tokens.',
+        'Cannot lock down: A lockdown requires an account that can see all tokens and users: alice can see only their own tokens.',
       ],
       ['auditor', 'Cannot lock down: auditor is a system auditor, which can only change its own tokens.'],
     ] as const) {
       const tab = await open(name);
       if (name === 'alice') {
-        await tab.getByText('alice sees only its own tokens, and no settings.').waitFor();
-        expect(await tab.getByText('sees only its own tokens').count()).toBe(1);
+        await tab.getByText('alice can see only their own tokens, and no settings.').waitFor();
+        expect(await tab.getByText('can see only their own tokens').count()).toBe(1);
       }
       await tab.goto(new URL('/tokens?user=chatops', tab.url()).href);
       await tab.getByText(refusal, { exact: true }).waitFor();
@@ -324,16 +324,16 @@ describe.skipIf(chromium === null)('the console', () => {
     // The controller refuses this one: no number of tokens is known, and it is not the person who may not see them.
     const tab = await open('nobody');
     await tab.goto(new URL('/tokens', tab.url()).href);
-    await tab.getByText('No token was read. What is missing is named above.').waitFor();
+    await tab.getByText('No token was read. See above for what is missing.').waitFor();
     expect(await tab.getByText(/0 tokens|Revoke all/).count()).toBe(0);
     await tab.goto(new URL('/audit', tab.url()).href);
-    await tab.getByRole('heading', { name: 'This could not be read' }).waitFor();
+    await tab.getByRole('heading', { name: 'Could not load this' }).waitFor();
     expect(await tab.getByRole('button', { name: 'Try again' }).count()).toBe(1);
   });
 
   it('locks a user down from a plan that follows the form, and shows the ways in', async () => {
     await go('Incidents');
-    await page.getByText('No lockdown is open in east.').waitFor();
+    await page.getByText('No open lockdown in east.').waitFor();
     await page.getByLabel('Names, separated by commas').fill('monitoring');
     await page.getByText(/^Would lock down the access of monitoring/).waitFor();
     await page.getByRole('button', { name: /^Measures: / }).click();
@@ -352,7 +352,7 @@ describe.skipIf(chromium === null)('the console', () => {
     // Over REST, codes, refresh tokens and sessions are not listed: the lockdown is not called in effect without that.
     await page
       .getByRole('heading', {
-        name: /^inc-.* in effect as far as this context can check \d ways in not checked$/,
+        name: /^inc-.* in effect as far as this context can check \d access paths not checked$/,
       })
       .waitFor();
     await page.getByRole('heading', { name: 'Incidents', exact: true }).scrollIntoViewIfNeeded();
@@ -360,7 +360,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByRole('link', { name: /^Continue with the case inc-/ }).click();
     await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
     await page.getByText('Runbook', { exact: true }).click();
-    await page.getByLabel(/^Choose the runbook for inc-/).selectOption('stolen-token');
+    await page.getByLabel(/^Select the runbook for inc-/).selectOption('stolen-token');
     // It is ticked once the audit log has it.
     const step = page.getByRole('checkbox', { name: "2. End all of monitoring's access" });
     await step.click();
@@ -409,7 +409,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await tab.getByRole('link', { name: /^inc-[0-9a-f]{8}$/ }).waitFor();
     expect(await barriers(tab, 'moderate')).toEqual([]);
     await tab.getByLabel('Context', { exact: true }).selectOption('away');
-    await tab.getByText('The audit log has no open lockdown of away.').waitFor();
+    await tab.getByText('The audit log contains no open lockdown in away.').waitFor();
     await tab.getByRole('link', { name: '1 in east' }).click();
     await tab.getByRole('link', { name: /^inc-[0-9a-f]{8}$/ }).waitFor();
     // The choice goes with the reader to the next page, and one context that failed hides no other.
@@ -492,7 +492,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.goBack();
     await expect.poll(() => listed.textContent()).toBe(narrowed);
     await page.getByRole('button', { name: 'Remove the baseline' }).click();
-    await page.getByRole('button', { name: 'Write an exception…' }).click();
+    await page.getByRole('button', { name: 'Add an exception…' }).click();
     await page.getByLabel('Excuses').selectOption({ index: 1 });
     await page.getByLabel('Reason').fill('deployments, OPS-2');
     await page.getByText('reason: deployments, OPS-2').waitFor();
@@ -505,7 +505,7 @@ describe.skipIf(chromium === null)('the console', () => {
       .first()
       .waitFor();
     await page.getByRole('button', { name: 'Verify', exact: true }).click();
-    await page.getByText(/Intact: each entry from 1 to \d+ follows from the one before/).waitFor();
+    await page.getByText(/Intact: each entry from 1 to \d+ follows from the previous one/).waitFor();
     await page.getByText(/^Not checked: whether entries are missing at the end, .*choose it below/).waitFor();
     expect(await barriers(page, 'moderate')).toEqual([]);
     await takePictures(page, 'console-log');
@@ -524,7 +524,7 @@ describe.skipIf(chromium === null)('the console', () => {
       .getByText(/^nightly@east \(dry run\): /)
       .waitFor();
     await page.getByRole('button', { name: 'Close' }).first().click();
-    await page.getByRole('grid', { name: 'Runs of jobs' }).getByText('dry run, by hand').waitFor();
+    await page.getByRole('grid', { name: 'Job runs' }).getByText('dry run, by hand').waitFor();
     expect(await barriers(page, 'moderate')).toEqual([]);
     await takePictures(page, 'console-jobs');
     // A dry run revoked nothing: it is not told as a sweep.
@@ -537,7 +537,7 @@ describe.skipIf(chromium === null)('the console', () => {
 
   it('shows what is left of a sunset, and moves the end of a token once the plan is confirmed', async () => {
     await go('Token lifetimes');
-    await page.getByText('No open lease.').waitFor();
+    await page.getByText('No open leases.').waitFor();
     expect(await barriers(page, 'moderate')).toEqual([]);
     const sunset = [
       'tokens',
@@ -552,7 +552,7 @@ describe.skipIf(chromium === null)('the console', () => {
     ];
     expect(await tokenctl(sunset, { env: { HOME: home } })).toMatchObject({ code: 0 });
     await page.getByRole('button', { name: 'Refresh' }).click();
-    await page.getByRole('heading', { name: /^Left after the week of/ }).waitFor();
+    await page.getByRole('heading', { name: /^Remaining after the week of/ }).waitFor();
     const leases = page.getByRole('grid', { name: 'Leases' });
     expect(await leases.getByText('sunset', { exact: true }).count()).toBeGreaterThan(1);
     await page.getByText('ends of leases').waitFor();
@@ -569,7 +569,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByText(/^Would change the end of /).waitFor();
     await takePictures(page, 'console-lease-plan');
     await page.getByRole('button', { name: 'Move its end' }).click();
-    await page.getByText('Done. The text below says what was checked.').waitFor();
+    await page.getByText('Done. The text below shows what was checked.').waitFor();
     await page.getByRole('button', { name: 'Close' }).first().click();
   });
 
@@ -624,7 +624,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.goto(new URL('/no-such-page', page.url()).href);
     await page.getByRole('heading', { name: 'Page not found' }).waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
-    await page.getByRole('link', { name: 'To the overview' }).click();
+    await page.getByRole('link', { name: 'Go to the overview' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
 
@@ -651,7 +651,7 @@ describe.skipIf(chromium === null)('the console', () => {
       'Saved plans',
     ]) {
       await other.getByRole('navigation').getByRole('link', { name, exact: true }).click();
-      await other.getByText('What is shown is not newer than', { exact: false }).waitFor();
+      await other.getByText('The page shows data not newer than', { exact: false }).waitFor();
       expect(await other.getByText('dynamically imported', { exact: false }).count()).toBe(0);
     }
     expect(await barriers(other, 'minor')).toEqual([]);

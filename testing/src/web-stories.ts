@@ -102,7 +102,7 @@ export async function turnBasicOffAndOn(page: Page, site: Site): Promise<void> {
   await lifetime.fill('3600');
   await basic.uncheck();
   await save();
-  await page.getByText('are refused from now on').waitFor();
+  await page.getByText('will be rejected').waitFor();
   await page.getByRole('button', { name: 'Cancel' }).last().click();
   expect(await use()).toBe(200);
   await save();

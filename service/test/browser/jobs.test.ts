@@ -182,7 +182,7 @@ describe.skipIf(chromium === null)('the page of a job', () => {
       const hosts = page.getByRole('grid', { name: 'hosts' });
       await hosts.getByRole('row').nth(30).waitFor();
       await hosts.getByRole('link', { name: 'web07' }).click();
-      const results = page.getByRole('grid', { name: 'results of tasks' });
+      const results = page.getByRole('grid', { name: 'task results' });
       await expect.poll(() => results.getByRole('row').count()).toBe(4);
       await page.getByRole('combobox', { name: 'Result' }).selectOption('Failed');
       await expect.poll(() => results.getByRole('row').count()).toBe(2);
@@ -315,7 +315,7 @@ describe.skipIf(chromium === null || !hasAnsible)(
         expect(existsSync(join(written, 'db1'))).toBe(false);
         await takePictures(page, 'job-real');
         await follow(page, 'Hosts and tasks');
-        const results = page.getByRole('grid', { name: 'results of tasks' });
+        const results = page.getByRole('grid', { name: 'task results' });
         await results.getByRole('row').filter({ hasText: 'web2' }).getByText('Changed').waitFor();
         expect(await results.getByRole('row').count()).toBe(3);
         await launch(page, { limit: 'frontend', job_tags: 'port' });

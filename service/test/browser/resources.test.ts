@@ -166,7 +166,7 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       await press(page, 'Save');
       await page.getByText('tier: 2').waitFor();
       await press(page, 'Delete');
-      await page.getByText('that are in no other group are deleted as well').waitFor();
+      await page.getByText('that belong to no other group are also deleted').waitFor();
       await press(page, 'Delete group');
       await heading(page, 'Web servers');
       await page.getByRole('link', { name: 'caches' }).waitFor();
@@ -251,7 +251,7 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       await page.goto(`${service.url}/inventories?name__icontains=old`);
       await page.getByRole('checkbox', { name: /^Select all/ }).check();
       await press(page, 'Delete');
-      await page.getByText('Its hosts and groups are deleted with it.', { exact: false }).waitFor();
+      await page.getByText('Its hosts and groups are also deleted.', { exact: false }).waitFor();
       await press(page, 'Delete 2 inventories');
       await page.getByText('Deleted 2 inventories.').waitFor();
       // The button of the list is disabled now: the focus goes to the page.

@@ -156,7 +156,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       await press(page, 'Deactivate');
       await press(page, 'Deactivate user');
       await page.getByText('Deactivated dana.').waitFor();
-      await page.getByText('dana is deactivated, and cannot log in.').waitFor();
+      await page.getByText('dana is deactivated and cannot log in.').waitFor();
       expect(await logsIn()).toBe(401);
       for (const path of ['/users', '/users?is_active=false', `/organizations/${operations}/users`]) {
         await page.goto(`${service.url}${path}`);
@@ -164,7 +164,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
         await row.getByText('Deactivated', { exact: true }).waitFor();
       }
       await page.goto(`${service.url}/users/${id}/tokens`);
-      await page.getByText('dana is deactivated, and cannot log in.').waitFor();
+      await page.getByText('dana is deactivated and cannot log in.').waitFor();
       await press(page, 'Activate');
       await page.getByText('Activated dana.').waitFor();
       expect(await logsIn()).toBe(200);
@@ -239,7 +239,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
         ['jobs', 'jobs'],
       ]) {
         await page.goto(`${service.url}/${path}`);
-        await page.getByRole('heading', { name: `No ${name} you can access` }).waitFor();
+        await page.getByRole('heading', { name: `No ${name} that that that you can access` }).waitFor();
         expect(await page.getByText(/ yet$/).count()).toBe(0);
       }
       await page.goto(`${service.url}/tokens`);
@@ -309,9 +309,9 @@ describe.skipIf(chromium === null)('the web interface for users with different r
         [id],
       );
       await page.reload();
-      await page.getByText('Your account belongs to an identity provider.').waitFor();
+      await page.getByText('Your account is from an identity provider.').waitFor();
       await page.getByRole('link', { name: 'Create token' }).click();
-      await page.getByText('Your account belongs to an identity provider.').waitFor();
+      await page.getByText('Your account is from an identity provider.').waitFor();
       await field(page, 'Description').fill('For the backup');
       await press(page, 'Create token');
       await page.getByText('OAuth2 Tokens cannot be created by users associated with an external').waitFor();
@@ -333,7 +333,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       await press(page, 'Save');
       const dialog = page.getByRole('dialog', { name: 'Disable an authentication method?' });
       await dialog.getByText('You are one of them.').waitFor();
-      await dialog.getByText('The login page offers no identity provider.').waitFor();
+      await dialog.getByText('The login page has no identity provider.').waitFor();
       for (const name of names) expect(await dialog.textContent()).toContain(name);
       await dialog.getByRole('button', { name: 'Cancel' }).click();
       expect(await page.getByRole('checkbox', { name: 'Disable local accounts' }).isChecked()).toBe(true);

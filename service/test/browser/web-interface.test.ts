@@ -168,7 +168,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await press('Revoke batch 24 (read) of admin');
       await press('Revoke token');
       await page.getByText('Revoked 1 token.').waitFor();
-      await page.getByRole('checkbox', { name: 'Select all rows of this page' }).check();
+      await page.getByRole('checkbox', { name: 'Select all rows on this page' }).check();
       await page.getByText('20 tokens selected').waitFor();
       await press('Select all 23 matching');
       await press('Revoke');
@@ -302,7 +302,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
     const outside = await fetch(`${service.url}/nothing/here`, { headers: { accept: 'text/html' } });
     expect(outside.status).toBe(404);
     const text = await outside.text();
-    expect(text).toContain('There is no page with this address.');
+    expect(text).toContain('There is no page at this address.');
     expect(text).toContain('href="/"');
     await open('/users', async (page) => {
       await page.getByRole('link', { name: 'admin', exact: true }).waitFor();

@@ -6,7 +6,7 @@ import { initialOf } from '../resource-forms.tsx';
 
 const VERBOSITIES = ['Normal', 'Verbose', 'More verbose', 'Debug', 'Connection debug', 'WinRM debug'];
 
-const LIMIT_HELP = 'A pattern of hosts, such as "web*:!web3"; empty for all.';
+const LIMIT_HELP = 'A host pattern, such as "web*:!web3". Leave empty for all hosts.';
 
 /** The fields of the options by their names, in the order of the form. */
 const FIELDS: Readonly<Record<keyof JobOptions, Omit<FormField, 'name'>>> = {
@@ -15,36 +15,36 @@ const FIELDS: Readonly<Record<keyof JobOptions, Omit<FormField, 'name'>>> = {
     kind: 'select',
     choices: [
       ['run', 'Run'],
-      ['check', 'Check: says what it would change, and changes nothing'],
+      ['check', 'Check: shows what would change without changing anything'],
     ],
   },
   limit: { label: 'Limit', help: LIMIT_HELP },
   extra_vars: {
     label: 'Extra variables',
     kind: 'textarea',
-    help: 'A mapping in YAML or JSON. Texts are not evaluated as templates.',
+    help: 'A mapping in YAML or JSON. Values are not evaluated as templates.',
   },
-  job_tags: { label: 'Job tags', help: 'Only tasks with one of these tags, separated by commas.' },
-  skip_tags: { label: 'Skip tags', maxLength: 1024, help: 'No tasks that have any of these tags.' },
+  job_tags: { label: 'Job tags', help: 'Run only tasks with one of these tags, separated by commas.' },
+  skip_tags: { label: 'Skip tags', maxLength: 1024, help: 'Skip tasks with any of these tags.' },
   start_at_task: { label: 'Start at task', maxLength: 1024 },
   verbosity: {
     label: 'Verbosity',
     kind: 'select',
     choices: VERBOSITIES.map((name, number) => [String(number), `${number} (${name})`]),
   },
-  forks: { label: 'Forks', kind: 'number', help: 'How many hosts at a time; 0 for the default of Ansible.' },
+  forks: { label: 'Forks', kind: 'number', help: "Number of parallel hosts. 0 uses Ansible's default." },
   timeout: {
     label: 'Timeout',
     kind: 'number',
-    help: 'Seconds until a job is stopped; 0 for the longest that the service allows.',
+    help: 'Seconds until a job is stopped. 0 uses the longest time that the service allows.',
   },
-  diff_mode: { label: 'Show changes', kind: 'checkbox', help: 'Prints the changes of files and templates.' },
+  diff_mode: { label: 'Show changes', kind: 'checkbox', help: 'Shows changes to files and templates.' },
   become_enabled: { label: 'Privilege escalation', kind: 'checkbox' },
-  force_handlers: { label: 'Force handlers', kind: 'checkbox', help: 'Runs them even if a task fails.' },
+  force_handlers: { label: 'Force handlers', kind: 'checkbox', help: 'Runs handlers even if a task fails.' },
   allow_simultaneous: {
     label: 'Allow simultaneous jobs',
     kind: 'checkbox',
-    help: 'Otherwise each job of this template waits for the one before.',
+    help: 'Otherwise, each job of this template waits for the previous one.',
   },
 };
 

@@ -58,7 +58,7 @@ export function Results({ id, isActive }: { readonly id: number; readonly isActi
   if (!isWhole && text === '') return <Loading />;
   const hosts = hostsOf(output).toSorted((one, other) => Number(isBad(other)) - Number(isBad(one)));
   if (hosts.length === 0) {
-    return <p>{isActive ? 'No task has run yet.' : 'The output names no hosts: no task ran.'}</p>;
+    return <p>{isActive ? 'No task has run yet.' : 'The output contains no hosts because no task ran.'}</p>;
   }
   return (
     <Stack hasGutter>
@@ -67,7 +67,7 @@ export function Results({ id, isActive }: { readonly id: number; readonly isActi
         <PlainTable label="hosts" columns={hostColumns(id)} rows={hosts} keyOf={({ host }) => host} />
       </StackItem>
       <StackItem>
-        <Title headingLevel="h2">Results of tasks</Title>
+        <Title headingLevel="h2">Task results</Title>
         <TaskResults id={id} results={output.results} />
       </StackItem>
     </Stack>
@@ -137,7 +137,7 @@ function TaskResults({
               perPage={PAGE_SIZE}
               perPageOptions={[{ title: String(PAGE_SIZE), value: PAGE_SIZE }]}
               onSetPage={(_event, to) => change('page', String(to))}
-              titles={{ paginationAriaLabel: 'Pages of results', items: '' }}
+              titles={{ paginationAriaLabel: 'Result pages', items: '' }}
             />
           </ToolbarItem>
         </ToolbarContent>
@@ -146,7 +146,7 @@ function TaskResults({
         <p>No results match.</p>
       ) : (
         <PlainTable
-          label="results of tasks"
+          label="task results"
           columns={resultColumns(id)}
           rows={shown.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE)}
           keyOf={({ line }) => line}

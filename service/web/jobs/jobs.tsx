@@ -85,7 +85,7 @@ const DELETION: Deletion<JobRow> = {
   noun: 'job',
   path: ({ id }) => `/api/v2/jobs/${id}/`,
   describe: ({ id, name }) => `${id}: ${name}`,
-  consequence: 'The output is deleted with it.',
+  consequence: 'The output is also deleted.',
   mayDelete: ({ status, summary_fields }) =>
     !ACTIVE.has(status) && summary_fields.user_capabilities?.delete === true,
 };
@@ -224,7 +224,7 @@ function JobPage({ children }: { readonly children: (job: JobRow) => ReactNode }
             actions={<JobActions job={job} />}
           />
           <LinkedTabs
-            label={`About job ${job.id}`}
+            label={`Details of job ${job.id}`}
             tabs={[
               [`/jobs/${job.id}`, 'Output'],
               [`/jobs/${job.id}/results`, 'Hosts and tasks'],

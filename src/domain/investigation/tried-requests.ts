@@ -49,6 +49,6 @@ export function callRemedy(requests: readonly string[]): ItemRemedy {
 /** Requests within a sentence, with those that no controller was sent named as such. */
 export function requestsText(requests: readonly string[]): string {
   return requests
-    .map((request) => (isTried(request) ? request : `${request} (not tried on a controller)`))
+    .map((request) => (isTried(request) ? request : `${request} (not tested on a controller)`))
     .join(', then ');
 }

@@ -195,7 +195,7 @@ function inState(paths: Paths, state: 'closed' | 'open' | 'not_checked'): Paths 
 }
 
 function waysText(count: number, state: 'closed' | 'open' | 'not_checked'): string {
-  return `${countText(count, 'way in was', 'ways in were')} ${PATH_STATES[state]}`;
+  return `${countText(count, 'access path was', 'access paths were')} ${PATH_STATES[state]}`;
 }
 
 const PATH_STATES = { closed: 'closed', open: 'open', not_checked: 'not checked' } as const;

@@ -28,8 +28,8 @@ export function outText(report: IncidentReport): string {
   const left = [
     waysText(items, report),
     ...accountsTexts(report, last),
-    ...(open === 0 ? [] : [`the lockdown left ${countText(open, 'way in', 'ways in')} open`]),
-    ...(unchecked === 0 ? [] : [`the lockdown did not check ${countText(unchecked, 'way in', 'ways in')}`]),
+    ...(open === 0 ? [] : [`the lockdown left ${countText(open, 'access path')} open`]),
+    ...(unchecked === 0 ? [] : [`the lockdown did not check ${countText(unchecked, 'access path')}`]),
   ];
   return `According to the ${by}, ${left.join('; ')}.`;
 }
@@ -57,7 +57,7 @@ function waysText(items: readonly InvestigationItem[], { marks }: IncidentReport
           'access path that these accounts created or changed remains',
           'access paths that these accounts created or changed remain',
         ),
-    ...(unknown === 0 ? [] : [`${countText(unknown, 'way in was', 'ways in were')} not checked`]),
+    ...(unknown === 0 ? [] : [`${countText(unknown, 'access path was', 'access paths were')} not checked`]),
     ...(marked === 0 ? [] : [`of these, ${marked} marked as resolved manually or reassigned`]),
     ...(code === 0
       ? []

@@ -85,19 +85,19 @@ async function readVisibility(api: Api, caller: User): Promise<Visibility> {
     return {
       kind: 'part',
       tokens: isGateway
-        ? 'what the gateway shows a normal user, which may be more than its own tokens'
-        : 'its own tokens',
-      users: 'users of its own organizations and teams',
-      applications: 'applications of its own organizations',
+        ? 'what the gateway shows a normal user, which may be more than their own tokens'
+        : 'their own tokens',
+      users: 'users of their own organizations and teams',
+      applications: 'applications of their own organizations',
       organizations: [],
     };
   }
   const which = administered.join(', ');
   return {
     kind: 'part',
-    tokens: `its own tokens and those of the applications of ${which}`,
+    tokens: `their own tokens and those of the applications of ${which}`,
     users: `the users of ${which}, and others if the controller allows it`,
-    applications: `applications of its own organizations`,
+    applications: `applications of their own organizations`,
     organizations: administered,
   };
 }

@@ -47,11 +47,11 @@ export async function send(path: string, { body, signal, quiet = false }: Option
     ...(signal !== undefined && { signal }),
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error;
-    throw new ApiError('The console does not answer. Is it still running in its terminal?', { status: 0 });
+    throw new ApiError('The console does not respond. Is it still running in its terminal?', { status: 0 });
   });
   if (response.ok) return response;
   const failed = (await response.json().catch(() => null)) as { error?: Problem } | null;
-  const { message = `The console answered with status ${response.status}.`, hint } = failed?.error ?? {};
+  const { message = `The console responded with status ${response.status}.`, hint } = failed?.error ?? {};
   throw new ApiError([message, hint].filter(Boolean).join(' '), { status: response.status });
 }
 
@@ -61,7 +61,7 @@ const REFUSED: ReadonlySet<string> = new Set(['credentials_refused', 'permission
 /** What a context that cannot be read is called: one that refuses the credential was reached. */
 export function unreadText({ code }: Pick<Problem, 'code'>): string {
   if (UNREACHABLE.has(code)) return 'not reachable';
-  return REFUSED.has(code) ? 'login or rights refused' : 'not read';
+  return REFUSED.has(code) ? 'login or permission rejected' : 'not read';
 }
 
 /** A name as the pattern that means exactly it. */

@@ -35,7 +35,7 @@ export function AboutRule({
       </section>
       {count > 0 && (
         <Button variant="link" onClick={() => setProposing(true)}>
-          Write an exception…
+          Add an exception…
         </Button>
       )}
       {isProposing && <ExceptionDialog read={read} onClose={() => setProposing(false)} />}
@@ -101,8 +101,8 @@ export function FindingTable(props: {
       />
       {(total === null ? listed === SHOWN : listed < total) && (
         <p>
-          {numberText(listed)} {total !== null && `of ${numberText(total)} `}are listed, the worst first. The
-          downloads have all.
+          {numberText(listed)} {total !== null && `of ${numberText(total)} `}are listed, most severe first.
+          The downloads contain all of them.
         </p>
       )}
     </>

@@ -62,7 +62,7 @@ export function Audit(): ReactNode {
             {place === undefined ? (
               isAll && (
                 <ToolbarItem>
-                  Choose a context to compare it with a baseline, or to download its reports.
+                  Select a context to compare it with a baseline or to download its reports.
                 </ToolbarItem>
               )
             ) : (
@@ -213,7 +213,7 @@ function Findings(props: {
         )}
         {trend !== null && (
           <Bars
-            title="Against the baseline"
+            title="Compared with the baseline"
             unit="findings"
             bars={states}
             onChoose={(index) =>
@@ -231,7 +231,7 @@ function Findings(props: {
         <p>
           {rule === null || chosen !== undefined
             ? 'No finding.'
-            : `The rule ${rule} was not checked, or there is no such rule.`}
+            : `The rule ${rule} was not checked or does not exist.`}
         </p>
       ) : (
         <FindingTable

@@ -70,8 +70,8 @@ export function AccountFields({
 export function ProblemAlert({ problem }: { readonly problem: Problem }): ReactNode {
   if (problem.code === 'not_approved') {
     return (
-      <Message isLiveRegion variant="danger" title="This needs the approval of a second person.">
-        A plan that is saved to a file can be approved. It is then applied on the page{' '}
+      <Message isLiveRegion variant="danger" title="This requires a second person's approval.">
+        Save the plan to a file so that it can be approved. Then apply it on the page{' '}
         <Link to="/plans">Saved plans</Link>.
       </Message>
     );

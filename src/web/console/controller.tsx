@@ -76,7 +76,7 @@ export function PlaceNote({ chosen }: { readonly chosen: ChosenPlace }): ReactNo
   const { place, via, instead, restContext } = chosen;
   if (via === null) return <>Context {place}.</>;
   const how = via === 'database' ? 'the database' : 'the REST API';
-  const rest = restContext === undefined ? '' : `; what takes the REST API goes through ${restContext}`;
+  const rest = restContext === undefined ? '' : `; actions that require the REST API use ${restContext}`;
   if (instead === null) {
     return (
       <>
@@ -87,7 +87,7 @@ export function PlaceNote({ chosen }: { readonly chosen: ChosenPlace }): ReactNo
   }
   return (
     <>
-      Context <strong>{place}</strong> ({how}, which sees and ends more than {instead}
+      Context <strong>{place}</strong> ({how}, which can see and end more than {instead}
       {rest}).{' '}
       <Button variant="link" isInline onClick={() => change({ only: instead })}>
         Use {instead} only

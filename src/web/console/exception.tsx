@@ -81,7 +81,7 @@ export function ExceptionDialog({
           </FormGroup>
         </Form>
         {reason.trim() === '' && (
-          <p className="hint">With a reason, the lines for the configuration are shown here to copy.</p>
+          <p className="hint">Enter a reason to get the configuration lines to copy.</p>
         )}
         <Failure error={read.error} />
         {read.data !== undefined && reason.trim() !== '' && (
@@ -89,7 +89,7 @@ export function ExceptionDialog({
             <p className="counts">
               For the configuration, or for a file of <Code text="--policy" /> without its first line.
               {exceptions > 0 &&
-                ` The policy has ${numberText(exceptions)} for this rule: add this one to their list.`}
+                ` The policy has ${numberText(exceptions)} for this rule. Add this one to the list.`}
             </p>
             <ClipboardCopy
               isCode
@@ -98,7 +98,7 @@ export function ExceptionDialog({
               variant={ClipboardCopyVariant.expansion}
               hoverTip="Copy"
               clickTip="Copied"
-              textAriaLabel="The exception as YAML"
+              textAriaLabel="Exception as YAML"
               key={read.data.yaml}
             >
               {read.data.yaml}

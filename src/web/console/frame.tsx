@@ -103,7 +103,7 @@ export function ConsoleFrame(): ReactNode {
               read only
             </Label>
           ),
-          <span key="zone" className="zone" title="Browser time zone. The tooltip of each time is its UTC.">
+          <span key="zone" className="zone" title="Browser time zone. Hover over a time to see it in UTC.">
             Times: {zoneText()}
           </span>,
           `${operator.user}@${operator.host}`,
@@ -178,7 +178,7 @@ function UnknownPage(): ReactNode {
   return (
     <>
       <PageHeading title="Page not found" />
-      <UnknownAddress>To the overview</UnknownAddress>
+      <UnknownAddress>Go to the overview</UnknownAddress>
     </>
   );
 }

@@ -10,8 +10,8 @@ export function ruleText({ required, approvers, aloneUpTo }: ApprovalRule): stri
   if (approvers.length === 0) return null;
   const who = new Intl.ListFormat('en', { type: 'disjunction' }).format(approvers);
   return required
-    ? `More than ${numberText(aloneUpTo)} ${aloneUpTo === 1 ? 'token' : 'tokens'}, or a lockdown of more than one user, needs a plan that ${who} approved.`
-    : `No approval is required here. A plan can require that of ${who}.`;
+    ? `More than ${numberText(aloneUpTo)} ${aloneUpTo === 1 ? 'token' : 'tokens'}, or a lockdown of more than one user, requires a plan approved by ${who}.`
+    : `No approval is required here. A plan can require approval by ${who}.`;
 }
 
 /** What the form of a change holds of the rule of two persons. */
@@ -45,7 +45,7 @@ export function GuardFields(props: {
           <Message isPlain variant="info" title={ruleText(rule)} />
           <Checkbox
             id="require-approval"
-            label="Require an approval, whatever the rule says"
+            label="Require an approval regardless of the rule"
             isChecked={guards.requireApproval}
             onChange={(_event, requireApproval) => onChange({ ...guards, requireApproval })}
           />
@@ -54,7 +54,7 @@ export function GuardFields(props: {
       {rule.breakGlass && (
         <Checkbox
           id="break-glass"
-          label="Break glass: apply it without approval. Needs a reason, and is recorded"
+          label="Break glass: apply without approval. Requires a reason, and is recorded"
           isChecked={guards.breakGlass}
           onChange={(_event, breakGlass) => onChange({ ...guards, breakGlass })}
         />
@@ -79,7 +79,7 @@ export function SavePlan(props: {
       isExpanded={isOpen}
       onToggle={(_event, value) => setOpen(value)}
     >
-      <FormGroup label="New file on the machine of the console" fieldId="plan-out">
+      <FormGroup label="New file on the console's machine" fieldId="plan-out">
         <TextInput id="plan-out" value={path} onChange={(_event, value) => setPath(value)} />
       </FormGroup>
       <div className="actions">

@@ -19,11 +19,11 @@ export function Help(): ReactNode {
             <code>{docs}</code>
           </Fact>
           <Fact term="Runbooks">
-            On the page <Link to="/incidents">Incidents</Link>, and filled in on the page of each case.
+            On the page <Link to="/incidents">Incidents</Link>, and filled in on each case's page.
           </Fact>
         </DescriptionList>
         <p>
-          In a terminal, the first command prints the page about this console, the second lists all pages:
+          In a terminal, the first command prints the page about this console, and the second lists all pages:
         </p>
         <CommandLine command="tokenctl docs console" />
         <CommandLine command="tokenctl docs" />

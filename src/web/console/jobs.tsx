@@ -41,7 +41,7 @@ export function Jobs(): ReactNode {
           {({ warning, jobs, runs }) =>
             jobs.length === 0 ? (
               <>
-                <p>The configuration has no jobs. This command writes a first one:</p>
+                <p>The configuration has no jobs. To create the first one, use this command:</p>
                 <OwnCommand words="jobs init" />
               </>
             ) : (
@@ -183,7 +183,7 @@ function RunTable({
   if (runs.length === 0) return <p>No runs.</p>;
   return (
     <PlainTable
-      label="Runs of jobs"
+      label="Job runs"
       rows={runs}
       keyOf={({ run }) => run}
       columns={[
@@ -201,7 +201,7 @@ function RunDialog({ run, onClose }: { readonly run: string; readonly onClose: (
   const read = useRead<Ended>(query('/api/jobs/run', { run }));
   return (
     <Modal isOpen variant="large" onClose={onClose} aria-labelledby="job-run-title">
-      <ModalHeader title="Run of a job" labelId="job-run-title" />
+      <ModalHeader title="Job run" labelId="job-run-title" />
       <ModalBody tabIndex={0} aria-label="The run">
         <Loaded query={read}>{(ended) => <Report ended={ended} label="Run" />}</Loaded>
         <OwnCommand words={`jobs show ${run}`} />

@@ -58,7 +58,7 @@ export function Lifetimes(): ReactNode {
                       key={place}
                       isPlain
                       variant={job.ends ? 'info' : 'warning'}
-                      title={`${place}: ends of leases`}
+                      title={`${place}: lease end dates`}
                     >
                       <Said text={job.text} />
                     </Message>
@@ -134,7 +134,7 @@ function Sunset({
           )}
           <div className="charts wide">
             <Bars
-              title="Left after the week of"
+              title="Remaining after the week of"
               unit="tokens"
               bars={[
                 { label: 'at first', count: ends },
@@ -142,7 +142,7 @@ function Sunset({
               ]}
             />
             <Bars
-              title="To end in the week of, and still used"
+              title="Ending in the week of, and still used"
               unit="tokens"
               bars={weeks.map(({ week, inUse }) => ({ label: week, count: inUse }))}
             />
@@ -158,13 +158,13 @@ function Sunset({
 
 const KINDS: Readonly<Record<string, string>> = {
   exec: 'one program',
-  create: 'made with an end',
+  create: 'created with an end date',
   rotation: 'rotation',
   sunset: 'sunset',
   migration: 'migration',
 };
 
-const STATES: Readonly<Record<string, string>> = { making: 'being made', unknown: 'creation cut off' };
+const STATES: Readonly<Record<string, string>> = { making: 'being made', unknown: 'creation interrupted' };
 
 /** The rows that are drawn at first. */
 const MOST_ROWS = 50;
@@ -183,7 +183,7 @@ function Leases(props: {
     <Panel label="Leases" title="Leases">
       {children}
       {rows.length === 0 ? (
-        <p>No open lease.</p>
+        <p>No open leases.</p>
       ) : (
         <PlainTable
           label="Leases"
@@ -240,7 +240,7 @@ function Leases(props: {
       )}
       {rows.length < total && (
         <p>
-          {numberText(rows.length)} of {numberText(total)} are listed, those that end first.
+          {numberText(rows.length)} of {numberText(total)} are listed, sorted by end date.
         </p>
       )}
       {changed !== null && <ChangeDialog row={changed} onClose={() => setChanged(null)} />}
@@ -254,14 +254,14 @@ function EndDue({ place, count }: { readonly place: string; readonly count: numb
   const begin = useBegin();
   if (count === 0) return null;
   return (
-    <Message variant="warning" title={`${place}: ${countText(count, 'token')} past the end of the lease`}>
+    <Message variant="warning" title={`${place}: ${countText(count, 'token')} with an expired lease`}>
       {!readOnly && (
         <Button
           variant="link"
           isInline
           onClick={() => begin.mutate({ kind: 'tokens leases', place, lease: null, hours: null })}
         >
-          Revoke what is overdue…
+          Revoke overdue tokens…
         </Button>
       )}
       <Failure error={begin.error} />

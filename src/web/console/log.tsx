@@ -67,7 +67,7 @@ export function Log(): ReactNode {
           <ToolbarContent>
             <ToolbarItem className="search">
               <TextSearch
-                label="User, context, ticket or id"
+                label="User, context, ticket or ID"
                 key={given('text')}
                 value={given('text')}
                 onChange={(text) => change({ text })}
@@ -110,7 +110,7 @@ export function Log(): ReactNode {
                 <p>
                   {isNarrowed
                     ? 'No run matches.'
-                    : 'The audit log has no run yet. Commands and this console record theirs here.'}
+                    : 'The audit log contains no runs yet. Commands and this console record their changes here.'}
                 </p>
               ) : (
                 <RunTable runs={runs} onShow={setShown} />
@@ -228,7 +228,7 @@ function VerificationAlert({
     <Message
       isLiveRegion
       variant="success"
-      title={`Intact: each entry from ${numberText((removed ?? 0) + 1)} to ${numberText(entries)} follows from the one before.`}
+      title={`Intact: each entry from ${numberText((removed ?? 0) + 1)} to ${numberText(entries)} follows from the previous one.`}
     >
       Verified <When at={at} />, head {head.hash.slice(0, 12)}.
       {checkpoint !== undefined &&
@@ -237,7 +237,7 @@ function VerificationAlert({
       <p>
         {unproved}
         {checkpoint === undefined &&
-          ' A checkpoint that was kept in another place shows that: choose it below.'}
+          ' A checkpoint that was stored somewhere else can show that. Select it below.'}
       </p>
     </Message>
   );
@@ -255,7 +255,7 @@ export function Operations(): ReactNode {
           {({ operations }) =>
             operations.length === 0 ? (
               <p>
-                No change was begun in this console. The <Link to="/log">audit log</Link> has all others.
+                No changes were started in this console. The <Link to="/log">audit log</Link> has all others.
               </p>
             ) : (
               <PlainTable

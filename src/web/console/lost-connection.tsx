@@ -39,8 +39,8 @@ export function LostConnection(): ReactNode {
         variant="danger"
         title={
           isOther
-            ? 'Another console answers at this address. Open this page from its terminal again.'
-            : 'The console does not answer. Is it still running in its terminal?'
+            ? 'Another console responds at this address. Open this page from its terminal again.'
+            : 'The console does not respond. Is it still running in its terminal?'
         }
         actionLinks={
           <Button variant="link" isInline onClick={() => void beat.refetch()}>
@@ -48,9 +48,8 @@ export function LostConnection(): ReactNode {
           </Button>
         }
       >
-        What is shown is not newer than <When at={since} none="the last answer" />. A change that was
-        confirmed is finished and recorded, unless the console itself was killed: the audit log has how far it
-        came.
+        The page shows data not newer than <When at={since} none="the last response" />. A confirmed change is
+        finished and recorded, unless the console itself was killed. The audit log shows its progress.
       </Message>
     </PageSection>
   );

@@ -83,14 +83,14 @@ export function needsOf(read: ControllerRead, sweep: Sweep | null | undefined): 
         : needOf(3, `${plain.length} incidents open`, 'Show them', query('/incidents', { place }))),
     problem === null &&
       incidents.problem !== null &&
-      needOf(2, 'incidents not read', 'Show why', query('/incidents', { place })),
+      needOf(2, 'incidents could not be read', 'Show why', query('/incidents', { place })),
     audit.problem !== null && needOf(2, 'not audited', 'Show why', audited({})),
     ...weakSettings(value?.settings ?? null).map(({ text, rule }) =>
       needOf(1, text, 'Show the remedy', audited({ rule })),
     ),
     value !== null &&
       value.incomplete !== null &&
-      needOf(1, 'its account does not see all tokens', 'Show the account', card),
+      needOf(1, 'its account cannot see all tokens', 'Show the account', card),
   ].filter((need) => need !== false);
 }
 

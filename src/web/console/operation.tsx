@@ -30,7 +30,7 @@ const TITLES: Readonly<Record<Operation['state'], string>> = {
   asking: 'confirm the plan',
   working: 'in progress',
   done: 'result',
-  failed: 'not carried out',
+  failed: 'not applied',
   canceled: 'canceled',
 };
 
@@ -73,7 +73,7 @@ export function OperationDialog({
               <Message
                 isLiveRegion
                 variant="warning"
-                title="The connection to the console is lost. What was confirmed goes on; this page looks for it."
+                title="The connection to the console is lost. The confirmed change continues, and this page will look for it."
               />
             </StackItem>
           )}
@@ -98,7 +98,7 @@ export function OperationDialog({
 function titleOf({ kind, place, state, asked, isInPart }: Operation): string {
   const what = kind === 'incident lift' ? liftTitle(asked) : (KINDS[kind] ?? kind);
   const asking = state === 'asking' ? (asked?.lift?.stays ?? null) : null;
-  const step = asking ?? (state === 'failed' && isInPart ? 'carried out in part' : TITLES[state]);
+  const step = asking ?? (state === 'failed' && isInPart ? 'partly applied' : TITLES[state]);
   return `${what}${place === null ? '' : ` at ${place}`}: ${step}`;
 }
 
@@ -195,7 +195,7 @@ function OutcomeMessage({ operation }: { readonly operation: Operation }): React
   if (outcome === 'done' && kind === 'incident lift' && asked?.lift?.givesBack !== true)
     return <ClosedMessage operation={operation} />;
   if (outcome === 'done' || outcome === 'noted')
-    return <Message isLiveRegion variant="success" title="Done. The text below says what was checked." />;
+    return <Message isLiveRegion variant="success" title="Done. The text below shows what was checked." />;
   const ended = outcomeText(outcome);
   return (
     <Message
@@ -203,8 +203,8 @@ function OutcomeMessage({ operation }: { readonly operation: Operation }): React
       variant="warning"
       title={
         outcome === 'not_read'
-          ? 'The audit log could not be read: how the change ended is not known. The text below says what was checked.'
-          : `By the audit log: ${ended}. The text below says which ways in are open or not checked.`
+          ? 'The audit log could not be read, so the result of the change is not known. The text below shows what was checked.'
+          : `According to the audit log: ${ended}. The text below shows which access paths are open or not checked.`
       }
     />
   );

@@ -246,7 +246,7 @@ export const END_COLORS: Readonly<Record<string, 'green' | 'orange' | 'red' | 'g
 
 /** How the work of a change ended, in the words of the audit log. */
 export function outcomeText(outcome: Operation['outcome']): string {
-  if (outcome === 'not_read') return 'outcome not read';
+  if (outcome === 'not_read') return 'result not read';
   return outcome === 'partly' ? 'partly done' : (outcome ?? 'done');
 }
 
@@ -328,7 +328,7 @@ export function NotInList({
   return (
     <>
       {waiting.length > 0 && (
-        <p role="status">Still reading {waiting.join(', ')}. What is missing there is not in this list.</p>
+        <p role="status">Still reading {waiting.join(', ')}. Its items are not in this list.</p>
       )}
       <OneMessage
         variant="danger"

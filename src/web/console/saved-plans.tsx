@@ -41,8 +41,8 @@ export function SavedPlans(): ReactNode {
       <PageHeading title="Saved plans" />
       <PageSection>
         <p>
-          A plan that was saved to a file, by a command with <code>--plan-out</code> or by a form here: read
-          what it would change, who has to approve it, and apply it.
+          A plan that was saved to a file by a command with <code>--plan-out</code> or by a form here. Check
+          what it would change and who must approve it, and apply it.
         </p>
         <UploadForm onShow={show} />
         <PathForm
@@ -103,7 +103,7 @@ function UploadForm({ onShow }: { readonly onShow: (files: Files) => void }): Re
           onChange={({ target }) => setPlan(target.files?.[0] ?? null)}
         />
       </FormGroup>
-      <FormGroup label="Approval, if it is in another file" fieldId="approval-file" className="file">
+      <FormGroup label="Approval, if it is in a separate file" fieldId="approval-file" className="file">
         <input
           type="file"
           id="approval-file"
@@ -126,7 +126,7 @@ function PathForm(
   const [path, setPath] = useState(props.path);
   const [approvalFile, setApproval] = useState(props.approvalFile);
   return (
-    <ExpandableSection toggleText="A file on the machine of the console" isIndented>
+    <ExpandableSection toggleText="A file on the console's machine" isIndented>
       <Form
         className="narrow"
         onSubmit={(event) => {
@@ -134,13 +134,10 @@ function PathForm(
           props.onShow({ path: path.trim(), approvalFile: approvalFile.trim() });
         }}
       >
-        <FormGroup label="Path of the plan" fieldId="path" isRequired>
+        <FormGroup label="Plan path" fieldId="path" isRequired>
           <TextInput id="path" value={path} isRequired onChange={(_event, value) => setPath(value)} />
         </FormGroup>
-        <FormGroup
-          label="Path of the approval (empty: that of the plan with .approval added)"
-          fieldId="approval"
-        >
+        <FormGroup label="Approval path (default: the plan's path plus .approval)" fieldId="approval">
           <TextInput id="approval" value={approvalFile} onChange={(_event, value) => setApproval(value)} />
         </FormGroup>
         <div className="actions">
@@ -150,7 +147,7 @@ function PathForm(
             isDisabled={path.trim() === ''}
             isLoading={props.isReading}
           >
-            Show the plan of this path
+            Show the plan at this path
           </Button>
         </div>
       </Form>
@@ -185,7 +182,7 @@ function PlanCard({
           <ApprovalLabel plan={plan} />{' '}
           {applied !== null && (
             <Label color={applied.isDone ? 'grey' : 'orange'}>
-              {applied.isDone ? 'applied' : 'begun, not finished'}
+              {applied.isDone ? 'applied' : 'started, not finished'}
             </Label>
           )}
         </p>
@@ -194,15 +191,12 @@ function PlanCard({
         <Report ended={{ document, text }} label="The plan" />
         {state !== 'approved' && approvers.length > 0 && (
           <>
-            <p>For the approver, who has to be another person:</p>
+            <p>For the approver, who must be another person:</p>
             <CommandLine command={approve} />
           </>
         )}
         {!isHere && (
-          <Message
-            variant="warning"
-            title={`This console does not have the context ${context} of the plan.`}
-          />
+          <Message variant="warning" title={`This console does not have the plan's context ${context}.`} />
         )}
         {isHere && !readOnly && (
           <Form className="narrow">

@@ -164,7 +164,7 @@ it('says the plan and the result of a lockdown in a few words, and holds the res
   const shown = result?.document ?? [];
   expect(shown.flatMap((part) => (part.kind === 'lines' && part.fold !== null ? part.fold : []))).toEqual([
     '3 steps done',
-    'bob: 6 ways in closed',
+    'bob: 6 access paths closed',
   ]);
   expect(result?.text).toContain('To lift it: tokenctl incident lift inc-');
   expect(JSON.stringify(shown)).not.toContain('tokenctl incident lift');

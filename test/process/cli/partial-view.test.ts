@@ -44,7 +44,7 @@ describe('a normal user over REST', () => {
     return tokenctl(args, { env: { HOME: homeOf('norma') } });
   }
 
-  const LIMIT = 'Not all tokens are included: norma sees only its own tokens.';
+  const LIMIT = 'Not all tokens are included: norma can see only their own tokens.';
   const part = { kind: 'part', tokens: 'its own tokens' };
 
   test.each([
@@ -96,7 +96,7 @@ describe('a normal user over REST', () => {
       visibility: part,
     });
     expect(await json('tokens', 'cleanup', '--dry-run')).toMatchObject({
-      plan: { notSeen: 'norma sees only its own tokens' },
+      plan: { notSeen: 'norma can see only their own tokens' },
     });
   });
 

@@ -85,7 +85,7 @@ describe('a secret in a variable', () => {
   });
 
   test.each([{}, { T: '' }])('is missed where the environment is %j', (environment) => {
-    expect(() => readSecret({ env: 'T' }, environment)).toThrow(/has no T/);
+    expect(() => readSecret({ env: 'T' }, environment)).toThrow(/environment variable T,/);
   });
 });
 

@@ -93,7 +93,7 @@ describe('a remedy does no more than the selection', () => {
     expect(authorizationCodesRemedy(many(201), both)).toBe(
       'Run the same command with `--context production-db`.',
     );
-    expect(sessionsRemedy(many(201), both)).toContain('These are 201 names');
+    expect(sessionsRemedy(many(201), both)).toContain('201 users');
   });
 
   test('has no placeholder, whatever is selected', () => {

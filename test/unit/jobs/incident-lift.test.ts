@@ -113,7 +113,7 @@ describe('lifting incidents on schedule', () => {
       OAUTH2_PROVIDER: { ...OAUTH2_PROVIDER, ACCESS_TOKEN_EXPIRE_SECONDS: 600 },
     };
     expect((await incidentLift.run(at.contextAfter(2), {})).notices).toMatchObject([
-      { severity: 'warning', text: expect.stringContaining('ACCESS_TOKEN_EXPIRE_SECONDS is kept') },
+      { severity: 'warning', text: expect.stringContaining('ACCESS_TOKEN_EXPIRE_SECONDS was not restored') },
     ]);
     expect(at.target.values.OAUTH2_PROVIDER?.ACCESS_TOKEN_EXPIRE_SECONDS).toBe(600);
   });

@@ -42,7 +42,7 @@ test('an application is told to be deleted in the words of no other product', as
     measures: NO_MEASURE,
   });
   const application = accessPaths.find(({ path }) => path === 'applications');
-  expect(application?.remedy).toContain('the web interface of the gateway');
+  expect(application?.remedy).toContain("the gateway's web interface");
   expect(JSON.stringify(application)).not.toMatch(/controller/i);
 });
 

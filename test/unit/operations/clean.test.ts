@@ -323,7 +323,7 @@ test('items can be chosen by id and by rule; unknown ones, and the caller itself
   };
   expect(() =>
     planCleaning(investigation, { selection: {}, ways: [{ ...way, description }], ownTokens: [] }),
-  ).toThrow(/signs in as ivy/);
+  ).toThrow(/is logged in as ivy/);
   const own = planCleaning(investigation, {
     selection: {},
     ways: [way],

@@ -139,7 +139,7 @@ test('what is left of the values that an actor put in remains, whoever edited th
   const of = (id: string) => items.find((item) => item.id === id);
   expect(of('inventory:4')).toMatchObject({
     ...{ state: 'there', changes: [{ field: 'variables', state: 'left_in_part' }] },
-    remedy: { kind: 'manual', text: expect.stringContaining('Others changed variables since') },
+    remedy: { kind: 'manual', text: expect.stringContaining('Others have changed variables since') },
   });
   expect(of('host:5')).toMatchObject({ state: 'changed', changes: [{ state: 'changed' }] });
   expect(of('credential:6')).toMatchObject({
@@ -460,7 +460,7 @@ test('what the owner of a stolen token did before it was made is listed apart, a
   expect(changed?.changes).toMatchObject([{ field: 'description', before: 'by ivy', after: 'by the thief' }]);
   const said = found.limits.find(({ limit }) => limit === 'token_unknown')?.text;
   expect(said).toContain(
-    'everything that ivy did since 2026-11-20T08:03:30.000Z, when the token was created, is included',
+    'All actions of ivy since 2026-11-20T08:03:30.000Z, when the token was created, are included',
   );
   expect(said).toContain("considered the owner's own work, and listed separately: 2 items.");
   expect(documentText(investigationDocument(found, { all: false }))).toMatch(
@@ -481,7 +481,7 @@ test('of a token that nothing tells of, the user of its incident is investigated
   expect(subject).toEqual({ kind: 'user', name: 'ivy' });
   expect(items.map(({ id }) => id)).toContain('schedule:6');
   expect(limits[0]?.text).toMatch(
-    /^There is no access token 4, .* According to the incident, which was not checked, it belonged to ivy\./,
+    /^Access token 4 does not exist, .* According to the incident, which was not checked, it belonged to ivy\./,
   );
 });
 

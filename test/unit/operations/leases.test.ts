@@ -158,7 +158,7 @@ describe('a token with a lease', () => {
     };
     await expect(at.runAfter(3, { description })).rejects.toMatchObject({
       code: 'partly_done',
-      message: expect.stringContaining('alice sees only'),
+      message: expect.stringContaining('alice can see only'),
     });
     expect(await at.runAfter(3)).toMatchObject({ summary: { ended: [expect.any(String)] } });
     expect(await at.leases()).toMatchObject([{ ended: { how: 'gone' } }]);
@@ -171,7 +171,7 @@ describe('a token with a lease', () => {
     for (const other of [{ created: new Date('2026-11-01T00:00:00Z') }, { fingerprint: '0123456789ab' }]) {
       at.target.alive.set(token.id, { ...token, ...other });
       await expect(at.runAfter(3)).rejects.toMatchObject({
-        message: expect.stringContaining('is not this token'),
+        message: expect.stringContaining('is a different token here'),
       });
       expect([at.target.alive.size, (await at.leases())[0]?.state]).toEqual([1, 'open']);
     }
@@ -187,7 +187,7 @@ describe('a token with a lease', () => {
     const [lease] = (await at.leases()) as [Lease];
     const description = { ...at.common.description, address: 'https://copy.example.org', context: 'copy' };
     expect(await endLeases({ ...at.common, description }, [lease])).toMatchObject([
-      { how: null, why: expect.stringContaining('It began at https://controller.example.org') },
+      { how: null, why: expect.stringContaining('It was created at https://controller.example.org') },
     ]);
     const runtime = {
       auditLog: async () => at.log,

@@ -280,7 +280,7 @@ describe('the job', () => {
       services: { ...unusedServices, ownerNotices: () => RULES, mailer: () => box },
     });
     expect(await ownerNotices.run(context(true), {})).toMatchObject({
-      message: 'Would email 2 owners;  cannot be reached1',
+      message: 'Would email 2 owners; 1 cannot be reached',
     });
     expect([box.taken, await world.entries()]).toEqual([[], []]);
     box.answer = ({ to }) =>

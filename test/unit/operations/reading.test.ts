@@ -45,7 +45,7 @@ describe('checkTarget', () => {
           organizations: [],
         },
       },
-      'alice sees only its own tokens, and no settings.',
+      'alice can see only their own tokens, and no settings.',
     ],
     [{ identity: { id: 2, username: 'audrey', isSuperuser: false, isSystemAuditor: true } }, 'auditor'],
     [{ transport: 'plain', address: 'postgresql://db.example.org:5432/awx' }, 'not encrypted'],

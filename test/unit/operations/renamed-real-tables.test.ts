@@ -89,7 +89,7 @@ describeEach(kinds(PEERS))('a rename while the question waits, in the tables of 
     const leaving = await planUserOffboarding({ ...at.common, users: ['alice'] });
     await at.rename(alice, 'liam');
     await at.rename(bob, 'alice');
-    const refused = { code: 'plan_outdated', message: expect.stringContaining(`that of user ${bob} now`) };
+    const refused = { code: 'plan_outdated', message: expect.stringContaining(`now belongs to user ${bob}`) };
     await expect(lockDown({ ...at.common, files: at.files, plan })).rejects.toMatchObject(refused);
     await expect(offboardUsers({ ...at.common, plan: leaving })).rejects.toMatchObject(refused);
     expect([await at.rows(alice), await at.rows(bob)]).toEqual(before);
@@ -178,7 +178,7 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))(
       expect(decoy).toMatchObject({ earlier: [{ id: bob, name: 'b0b' }], unread: null });
       expect(decoy.remarks).toEqual([
         expect.stringMatching(
-          new RegExp(`^Until .*, the name "bob" was that of user ${bob}, who is now called "b0b"`),
+          new RegExp(`^Until .*, the name "bob" belonged to user ${bob}, who is now called "b0b"`),
         ),
         expect.stringMatching(/^The user bob is new: the account was created at /),
       ]);
@@ -218,7 +218,7 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))(
       const { bob, common } = at;
       expect(await handle(common, null)).toMatchObject({
         ...{ state: 'held', users: ['bob'] },
-        reason: expect.stringContaining(`the name "bob" was that of user ${bob}, who is now called "b0b"`),
+        reason: expect.stringContaining(`the name "bob" belonged to user ${bob}, who is now called "b0b"`),
       });
       expect(await handle(common, 'bob')).toMatchObject({
         state: 'done',

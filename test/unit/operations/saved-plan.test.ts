@@ -135,7 +135,7 @@ describe('a saved plan', () => {
     } as const;
     const description = { ...at.common.description, visibility: part };
     expect(await planFromSaved({ ...at.common, description, saved: file })).toMatchObject({
-      notSeen: expect.stringContaining('sees only its own tokens'),
+      notSeen: expect.stringContaining('can see only their own tokens'),
     });
   });
 

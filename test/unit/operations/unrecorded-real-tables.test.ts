@@ -126,7 +126,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s 
     const { items } = await real.investigate('bob');
     expect(items.find(({ object }) => object.kind === 'user')).toMatchObject({
       ...{ id: `user:${user?.id}`, group: 'ways_in', state: 'there', risk: 'critical', by: [] },
-      summary: `superuser mallory (${user?.id}) was made (not in the activity stream)`,
+      summary: `superuser mallory (${user?.id}) was created (not in the activity stream)`,
     });
     await real.database.execute('UPDATE auth_user SET is_active = false WHERE id = $1', [user?.id]);
     const later = (await real.investigate('bob')).items;
@@ -160,7 +160,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s 
     };
     await remove(40, 41);
     expect(textsOf(await real.investigate('bob'), 'entries_missing')).toEqual([
-      expect.stringContaining('2 of the 85 numbers from 1 to 85 have no entry'),
+      expect.stringContaining('2 of the 85 IDs from 1 to 85 have no entry'),
     ]);
     await remove(85);
     expect(textsOf(await real.investigate('bob'), 'entries_missing')).toEqual([
@@ -191,7 +191,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s 
     });
     expect(await found()).toMatchObject({
       ...{ group: 'code_later', state: 'unknown', risk: 'high', by: [{ username: 'bob' }] },
-      summary: expect.stringMatching(/^2 hosts more in the inventory .* than entries explain$/),
+      summary: expect.stringMatching(/^2 more hosts in the inventory .* than the entries explain$/),
     });
     // A host that is deleted makes the number smaller, and explains nothing.
     await real.write({

@@ -16,7 +16,7 @@ const measures = {
   keepActive: [],
   lifetimes: false,
 };
-const LIMIT = 'alice sees only its own tokens';
+const LIMIT = 'alice can see only their own tokens';
 
 /** A controller with one token of alice, as an account of it sees it. */
 function seenAs(who: 'admin' | 'alice' | 'auditor'): MemoryTarget {

@@ -153,7 +153,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a wiped 
   it('says of numbers that are missing alone that not all was read', { tags: ['long'] }, async () => {
     await wipe('id IN (40, 41)');
     const { stream, items } = await real.investigate('bob');
-    expect(stream.hole).toMatch(/^The activity stream is incomplete: 2 of the \d+ numbers/);
+    expect(stream.hole).toMatch(/^The activity stream is incomplete: 2 of the \d+ IDs/);
     expect(items.filter(({ id }) => id === STREAM)).toEqual([]);
   });
 

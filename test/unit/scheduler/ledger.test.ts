@@ -235,7 +235,7 @@ it('adds what version 2 lacks and keeps its runs, and is refused by an older pro
   await expect(place.open()).rejects.toMatchObject({
     code: 'configuration',
     message: "The scheduler's ledger has version 4; this program supports version 3",
-    hint: expect.stringContaining('or a newer one'),
+    hint: expect.stringContaining('or a later one'),
   });
 });
 

@@ -185,7 +185,7 @@ describe('the scheduler', () => {
     expect(await store.history({ limit: 5 })).toMatchObject([
       {
         state: 'failed',
-        summary: { code: 'partly_done', message: expect.stringContaining('longer than 0.05') },
+        summary: { code: 'partly_done', message: expect.stringContaining('exceeded 0.05') },
       },
     ]);
   });

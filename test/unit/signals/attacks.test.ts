@@ -169,7 +169,7 @@ test('clocks may differ by a minute, and events may be as old as maxAge', async 
 test('a transmitter speaks for its own users only', async () => {
   const member = await world.member('ours');
   const cases = [
-    ['foreign-1', email('ours@example.org'), 'another mail domain: example.org'],
+    ['foreign-1', email('ours@example.org'), 'a different mail domain: example.org'],
     ['foreign-2', { format: 'account', uri: 'acct:ours%40other.example@example.org' }, 'another mail domain'],
     ['foreign-3', { format: 'iss_sub', iss: world.transmitter.issuer, sub: 'uid-ours' }, 'another issuer'],
     // A Kelvin sign, which is a k in lower case.

@@ -148,9 +148,9 @@ describe('a pushed event', () => {
       [
         'held-issuer',
         { format: 'iss_sub', iss: 'https://other.example', sub: 'uid-keep-robot' },
-        'another issuer',
+        'a different issuer',
       ],
-      ['held-domain', email('keep-robot@elsewhere.example'), 'another mail domain'],
+      ['held-domain', email('keep-robot@elsewhere.example'), 'a different mail domain'],
       [
         'held-group',
         { format: 'complex', group: { format: 'opaque', id: 'g' } },

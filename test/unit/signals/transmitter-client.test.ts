@@ -92,7 +92,7 @@ test('a stream of another issuer is not taken for ours, nor deleted', async () =
   const { stream, connect, find } = await managed();
   await connect();
   stream.answerStreamsAs('https://other.example.com');
-  for (const each of [connect, find]) await expect(each()).rejects.toThrow('is of another issuer');
+  for (const each of [connect, find]) await expect(each()).rejects.toThrow('belongs to a different issuer');
   expect(stream.deleted).toBe(0);
 });
 

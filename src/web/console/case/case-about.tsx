@@ -44,8 +44,8 @@ export function About({
       </p>
       {isOpen && (
         <p className="hint">
-          A case ends when its lockdown is lifted: the users stay deactivated or get access back, as you
-          choose. Then it is closed, and stays in the list of incidents.
+          A case ends when its lockdown is lifted. You choose whether the users stay deactivated or get access
+          back. The case is then closed, and stays in the list of incidents.
         </p>
       )}
     </>
@@ -60,14 +60,14 @@ export function UsersNow({ read }: { readonly read: CaseRead }): ReactNode {
   const active = users.filter(({ isActive }) => isActive === true).map(({ name }) => name);
   return (
     <>
-      <ul aria-label="The users now">
+      <ul aria-label="Current state of the users">
         {users.map(({ name, isActive, stays }) => (
           <li key={name}>
             <strong>{name}</strong>{' '}
             {isActive === null ? (
               <>
                 <Label color="orange">not checked now</Label>
-                {stays && ' The lift left this user deactivated, by the audit log.'}
+                {stays && ' According to the audit log, the lift left this user deactivated.'}
               </>
             ) : (
               <>
@@ -82,8 +82,8 @@ export function UsersNow({ read }: { readonly read: CaseRead }): ReactNode {
       </ul>
       {active.length > 0 && measures.deactivate && measures.resetPasswords !== true && (
         <p>
-          The lockdown did not reset the password of {active.join(', ')}: unless it was changed since, it
-          works.
+          The lockdown did not reset the password of {active.join(', ')}: it works unless it was changed
+          since.
         </p>
       )}
     </>
@@ -96,7 +96,7 @@ export function LastChecked({ last }: { readonly last: NonNullable<CaseRead['unr
   return (
     <>
       Last checked <When at={last.at} />:{' '}
-      {last.holds === null ? 'in part, or not checked in full' : last.holds ? 'in effect' : 'not in effect'}.
+      {last.holds === null ? 'in part, or not fully checked' : last.holds ? 'in effect' : 'not in effect'}.
     </>
   );
 }

@@ -38,7 +38,7 @@ export function CaseItems({
   return (
     <>
       {last === undefined ? (
-        <p>Investigate first: a cleaning ends what an investigation found.</p>
+        <p>Run an investigation first: a cleanup removes what an investigation found.</p>
       ) : (
         <Loaded query={found}>
           {(data) => <Found key={last.name} read={read} chosen={chosen} found={data} name={last.name} />}
@@ -52,7 +52,7 @@ export function CaseItems({
 const GROUPS = [
   ['', 'All kinds'],
   ['ways_in', 'Ways in'],
-  ['code_later', 'Ways to run code later'],
+  ['code_later', 'Code that can run later'],
   ['ran', 'What ran'],
   ['other', 'Other changes'],
 ] as const;
@@ -96,7 +96,7 @@ function Found(props: FoundProps): ReactNode {
       {total > items.length && (
         <Message
           variant="warning"
-          title={`The page has the first ${numberText(items.length)} of ${numberText(total)} items. Use the command for the others.`}
+          title={`This page shows the first ${numberText(items.length)} of ${numberText(total)} items. Use the command for the rest.`}
         />
       )}
       <p>
@@ -202,7 +202,7 @@ function ItemList({
         <p>{shown === 'remains' ? nothingText(items) : 'No items.'}</p>
       ) : (
         <PlainTable
-          label="Items of the investigation"
+          label="Investigation items"
           rows={rows}
           most={MOST_ROWS}
           keyOf={({ id }) => id}
@@ -257,10 +257,10 @@ function What({ item, onOpen }: { readonly item: Item; readonly onOpen: (item: I
           variant="link"
           isInline
           className="hint"
-          aria-label={`Manual only: show how, for ${item.summary}`}
+          aria-label={`Manual only: show instructions for ${item.summary}`}
           onClick={() => onOpen(item)}
         >
-          Manual only: show how
+          Manual only: show instructions
         </Button>
       )}
     </div>

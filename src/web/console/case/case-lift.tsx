@@ -52,7 +52,7 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
           <Radio
             id="lift-gives"
             name="lift-access"
-            label={incident.measures.deactivate ? 'gets access again' : 'gets the roles back'}
+            label={incident.measures.deactivate ? 'gets access back' : 'gets the roles back'}
             isChecked={!keeps}
             onChange={() => setKeeps(false)}
           />
@@ -63,7 +63,7 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
         <Checkbox
           id="lift-others"
           label={`Also close the lockdown of ${namesOf(others.flatMap(({ names }) => names))}`}
-          description="Its users stay as it left them."
+          description="Its users stay as that lockdown left them."
           isChecked={!isAlone}
           onChange={(_event, isChecked) => setAlone(!isChecked)}
         />
@@ -72,8 +72,7 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
       <FoldedAccount account={account} onChange={setAccount} name="lift" />
       <details>
         <summary>What closing does</summary>
-        Closing lifts the lockdown. {setBackText(read)} Revoked tokens do not come back. The plan is shown
-        first.
+        Closing lifts the lockdown. {setBackText(read)} Revoked tokens are not restored. The plan comes first.
       </details>
       <Failure error={begin.error} />
       <div className="buttons">
@@ -126,7 +125,7 @@ function heldUsers(incident: CaseRead['incident']): string | null {
   const [name] = names;
   if (names.length === 1) return `The user ${name}`;
   return names.length === 0 || names.length > MOST_NAMED
-    ? 'Each user of the lockdown'
+    ? 'Each user in the lockdown'
     : `Each of the users ${names.join(', ')}`;
 }
 
@@ -138,17 +137,15 @@ function tookRoles({ values, measures }: CaseRead['incident']): boolean {
 }
 
 function staysText(incident: CaseRead['incident']): string {
-  if (!incident.measures.deactivate) return 'stays without the roles that were taken';
-  return tookRoles(incident)
-    ? 'stays deactivated, and without the roles that were taken'
-    : 'stays deactivated';
+  if (!incident.measures.deactivate) return 'does not get the removed roles back';
+  return tookRoles(incident) ? 'stays deactivated, without the removed roles' : 'stays deactivated';
 }
 
 /** What a lift sets back. Where the controller was not asked, that is not known. */
 function setBackText({ incident, unread }: CaseRead): string {
   const { values, notSeen } = incident;
   const isRead = unread === null && notSeen === null;
-  if (isRead && values.length === 0) return 'The lockdown changed no setting that is to be restored.';
+  if (isRead && values.length === 0) return 'The lockdown changed no settings that need to be restored.';
   const hasSettings = !isRead || values.some(({ what }) => what === 'setting');
   const parts = [
     ...(hasSettings ? ['settings'] : []),
@@ -168,12 +165,12 @@ function ActiveAgain({
   return (
     <Message variant="warning" title="The lift activates the deactivated users again.">
       {measures.resetPasswords !== true &&
-        'The old password works again: the lockdown did not reset it. Only a password that was changed since is a new one. '}
+        'The old password works again because the lockdown did not reset it. It is only new if it was changed since. '}
       {until === undefined ? (
-        'Sessions from before may be accepted again: the plan says until when, where it is known.'
+        'Earlier sessions may be accepted again. The plan shows until when, if that is known.'
       ) : (
         <>
-          Sessions from before may be accepted again until <When at={until} />.
+          Earlier sessions may be accepted again until <When at={until} />.
         </>
       )}
     </Message>
@@ -205,9 +202,9 @@ export function GiveBackForm({ read, place }: CaseProps): ReactNode {
         Restore access…
       </Button>
       <span>
-        The plan is shown first.
+        The plan comes first.
         {measures.resetPasswords !== true &&
-          ' The lockdown did not reset the password: restore access once there is a new one.'}
+          ' The lockdown did not reset the password. Set a new one before you restore access.'}
       </span>
       <Failure error={begin.error} />
     </div>
@@ -224,7 +221,7 @@ export function PartOf({
 }): ReactNode {
   return (
     <p>
-      What was done belongs to the case{' '}
+      The actions belong to the case{' '}
       <Link className="incident-id" to={query('/case', { place, incident })}>
         {incident}
       </Link>
@@ -243,24 +240,24 @@ function StillThere({ read, place }: CaseProps): ReactNode {
       {left !== null && (
         <Message
           variant="danger"
-          title={`${countText(left.items.length, 'item was', 'items were')} left by a cleaning, because that cannot be undone and was not confirmed`}
+          title={`${countText(left.items.length, 'item was', 'items were')} left by a cleanup because that cannot be undone and was not confirmed`}
         >
           <ul>
             {left.items.map(({ item, summary }) => (
               <li key={item}>{summary}</li>
             ))}
           </ul>
-          Clean them first: <a href="#cleaning">pick them</a> and confirm the second question.
+          Clean them first: <a href="#cleaning">pick them</a> and confirm the second prompt.
         </Message>
       )}
       {last === undefined && theft.of !== undefined && <PartOf place={place} incident={theft.of} />}
       {last === undefined && theft.of === undefined && (
-        <Message variant="warning" title="Not investigated: what the intruder created is not known." />
+        <Message variant="warning" title="Not investigated: it is not known what the intruder created." />
       )}
       {last?.isOutdated && (
         <Message
           variant="warning"
-          title="The last investigation is older than the last cleaning: investigate again first."
+          title="The last investigation is older than the last cleanup. Investigate again first."
         />
       )}
       {last !== undefined && open.length > 0 && (

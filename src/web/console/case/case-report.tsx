@@ -45,7 +45,7 @@ export function SavedText({
   return (
     <>
       <p role="status">
-        {isBusy && 'Making the report…'}
+        {isBusy && 'Creating the report…'}
         {!isBusy && made !== null && (
           <>
             Saved as <strong>{made}</strong>, usually in “Downloads”.
@@ -105,7 +105,7 @@ export function ReportButtons({
             Last made <When at={report.at} />
             {report.isOutdated && ', before the last change: download it again'}
           </summary>
-          A copy is on the machine of the console: <code>{report.path}</code>
+          A copy is stored on the console's machine: <code>{report.path}</code>
         </details>
       )}
     </>

@@ -62,7 +62,7 @@ function lockdownOf({ incident, finish, users }: CaseRead): Known {
   const stage = {
     id: 'lockdown',
     title: 'Lockdown',
-    act: finish === null ? 'look at the ways in that are not closed' : 'finish the lockdown',
+    act: finish === null ? 'check the access paths that are not closed' : 'finish the lockdown',
   } as const;
   if (state === 'lifted') {
     const held = (users ?? []).flatMap(({ name, isActive, stays }) =>
@@ -80,7 +80,7 @@ function lockdownOf({ incident, finish, users }: CaseRead): Known {
     ? { ...stage, text: 'in effect', variant: 'success', isDone: true }
     : {
         ...stage,
-        text: `in effect; ${countText(unchecked, 'way', 'ways')} in not checked`,
+        text: `in effect; ${countText(unchecked, 'access path')} not checked`,
         variant: 'warning',
         isDone: true,
       };
@@ -99,7 +99,7 @@ function investigationOf(read: CaseRead): Known {
   if (last.isOutdated)
     return {
       ...stage,
-      text: 'older than the last cleaning',
+      text: 'older than the last cleanup',
       act: 'investigate again',
       variant: 'warning',
       isDone: false,

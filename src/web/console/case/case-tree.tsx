@@ -101,8 +101,8 @@ export function ChainTree({ found, active, onChoose }: TreeProps): ReactNode {
       </div>
       {notDrawn > 0 && (
         <p>
-          {countText(notDrawn, 'more item is', 'more items are')} in the list below only: no one is recorded
-          as the author, or there are too many to draw.
+          {countText(notDrawn, 'more item is', 'more items are')} only in the list below: no author was
+          recorded, or there are too many to draw.
         </p>
       )}
     </>

@@ -68,7 +68,7 @@ export function Case(): ReactNode {
               {read.error !== null && (
                 <PageSection>
                   <Message isLiveRegion variant="warning" title={`Not checked now: ${read.error.message}`}>
-                    Shown is what was read <When at={data.at} />.
+                    The data shown was read <When at={data.at} />.
                   </Message>
                 </PageSection>
               )}
@@ -119,7 +119,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
         {!isOpen && <UsersNow read={read} />}
         {unread !== null && isOpen && (
           <Message isLiveRegion variant="warning" title={`Not checked now: ${unread.problem.message}`}>
-            The page shows what the audit log and the saved investigations have.{' '}
+            This page shows data from the audit log and the saved investigations.{' '}
             <LastChecked last={unread.last} />
           </Message>
         )}
@@ -131,7 +131,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
         )}
       </PageSection>
       <PageSection className="case-steps">
-        <ProgressStepper aria-label="What is done and what is next">
+        <ProgressStepper aria-label="Completed and next steps">
           {stages.map(({ id, title, text, variant, isNext }) => (
             <ProgressStep
               key={id}
@@ -165,7 +165,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
         <Folded label="Runbook">
           <RunbookSteps place={place} incident={incident} />
         </Folded>
-        <Folded label="What responders did">
+        <Folded label="Responder actions">
           <PlainTable
             label="Runs of this case in the audit log"
             rows={read.runs}
@@ -258,7 +258,7 @@ function FinishButton({ read, place }: { readonly read: CaseRead; readonly place
       >
         Finish the lockdown…
       </Button>
-      <span>The same lockdown again, with the same measures. The plan is shown first.</span>
+      <span>Repeats the lockdown with the same measures. The plan comes first.</span>
       <Failure error={begin.error} />
     </div>
   );
@@ -276,7 +276,7 @@ function ExtendForm({ read, place }: { readonly read: CaseRead; readonly place: 
     <div className="actions">
       <span>
         {until === null ? (
-          'It stays until it is lifted by hand.'
+          'It stays in place until it is lifted manually.'
         ) : (
           <>
             It is due to be lifted <When at={until} />.

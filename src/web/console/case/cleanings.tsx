@@ -45,7 +45,7 @@ export function Cleanings({
           { title: 'When', show: ({ at }) => <When at={at} /> },
           { title: 'What', show: ({ sentence }) => sentence },
           {
-            title: 'How it ended',
+            title: 'Result',
             show: ({ state }) => (
               <Label color={END_COLORS[state] ?? 'grey'}>{state === 'partly' ? 'in part' : state}</Label>
             ),

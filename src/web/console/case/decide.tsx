@@ -144,7 +144,7 @@ export function Decide(props: {
         >
           {acts.length === 0 ? 'Choose an action' : `${sentence(acts.join(', '))}…`}
         </Button>
-        {isTried && isMissing && <span role="alert">Fill in the marked fields.</span>}
+        {isTried && isMissing && <span role="alert">Fill in the highlighted fields.</span>}
         {acts.length > 0 && open > 0 && <span>{countText(open, 'item')} not decided</span>}
         {endable.length > 1 && (
           <Button variant="link" isInline onClick={() => onChoose(endable, 'end')}>

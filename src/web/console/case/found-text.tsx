@@ -17,7 +17,7 @@ export function Limits({
   return (
     <details className="evidence">
       <summary>
-        What is not known, for the record
+        Unknowns, for the record
         {unattributedCount > 0 &&
           `: ${countText(unattributedCount, 'entry', 'entries')} about access without an actor, and more`}
       </summary>
@@ -73,7 +73,7 @@ export function OwnersWork({
     <details className="evidence">
       <summary>The owner's own work: {countText(count, 'item')} from before the stolen token</summary>
       <p>
-        The token was made <When at={madeAt} />. {count > 0 && 'No cleaning takes these items. '}
+        The token was created <When at={madeAt} />. {count > 0 && 'These items cannot be cleaned. '}
         {!isWhole && 'Results truncated.'}
       </p>
       {items.length > 0 && (

@@ -39,7 +39,7 @@ export function EffectLabel({
       )}{' '}
       {(holds === null || unchecked > 0) && (
         <Label color="orange">
-          {unchecked === 0 ? 'not checked' : `${countText(unchecked, 'way', 'ways')} in not checked`}
+          {unchecked === 0 ? 'not checked' : `${countText(unchecked, 'access path')} not checked`}
         </Label>
       )}
     </span>
@@ -81,7 +81,7 @@ export function PathsTable({
       {state !== 'lifted' && notSeen !== null && <p>Not checked: {notSeen}.</p>}
       {state !== 'lifted' && accessPaths.length > 0 && (
         <PlainTable
-          label={`Ways in of ${id}`}
+          label={`Access paths of ${id}`}
           rows={accessPaths.toSorted((one, other) => ORDER.indexOf(one.state) - ORDER.indexOf(other.state))}
           keyOf={({ name, how }) => `${name}: ${how}`}
           columns={[
@@ -123,12 +123,11 @@ function RecordedPaths({
   return (
     <>
       <p>
-        As the lockdown found it when it ended, <When at={at} />, by the audit log. It is lifted: nothing of
-        this is checked now. What was revoked stays revoked. What the lift restored, if anything, can be used
-        again.
+        As found when the lockdown ended, <When at={at} />, according to the audit log. It is lifted, so this
+        is no longer checked. Revoked tokens stay revoked. Anything that the lift restored can be used again.
       </p>
       <PlainTable
-        label={`Ways in of ${id}, as the lockdown left them`}
+        label={`Access paths of ${id}, as the lockdown left them`}
         rows={accessPaths}
         keyOf={({ path }) => path}
         columns={[

@@ -84,9 +84,9 @@ export function Incidents(): ReactNode {
           <Panel label="New lockdown" title="Lock down">
             <Choice
               className="runbook"
-              aria-label="Context of the lockdown"
+              aria-label="Lockdown context"
               value=""
-              options={[['', 'Choose a context'], ...places]}
+              options={[['', 'Select a context'], ...places]}
               onChange={(next) => change({ place: next, only: null })}
             />
           </Panel>
@@ -172,12 +172,12 @@ function Runbooks(): ReactNode {
   const read = useRead<Ended>(name === '' ? null : query('/api/runbooks', { name }));
   return (
     <Panel label="Runbooks" title="Runbooks">
-      <p>What to do, step by step. The page of a case fills in its names and ticks the steps off.</p>
+      <p>Step-by-step instructions. A case page fills in the names and tracks the completed steps.</p>
       <Choice
         className="runbook"
         aria-label="Runbook"
         value={name}
-        options={[['', 'Choose a runbook'], ...(names.data?.json.runbooks ?? [])]}
+        options={[['', 'Select a runbook'], ...(names.data?.json.runbooks ?? [])]}
         onChange={setName}
       />
       {name !== '' && <Loaded query={read}>{(ended) => <Report ended={ended} label="Runbook" />}</Loaded>}

@@ -48,7 +48,9 @@ function InvestigateAgain({ read, place }: CaseProps): ReactNode {
         : {};
   return (
     <>
-      <p>It is older than the last cleaning: what remains is not known. It reads only.</p>
+      <p>
+        It is older than the last cleanup, so it is not known what remains. An investigation changes nothing.
+      </p>
       <Button variant="primary" onClick={() => investigate.mutate({ since: new Date(last.since), asked })}>
         Investigate again
       </Button>
@@ -133,7 +135,7 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
             <Message
               isLiveRegion
               variant="danger"
-              title="Not started: enter a user, and when the incident started."
+              title="Not started: enter a user and the start of the incident."
             />
           )}
           <div className="buttons">
@@ -182,7 +184,7 @@ function SinceField(props: {
       <FormHelperText>
         <HelperText>
           <HelperTextItem>
-            {children}In your time zone. What was done before it is neither listed nor cleaned.
+            {children}In your time zone. Earlier actions are neither listed nor cleaned.
           </HelperTextItem>
         </HelperText>
       </FormHelperText>
@@ -199,7 +201,7 @@ function Given(props: {
   readonly isMade: boolean;
 }): ReactNode {
   const { since, token, isFirst, isMade } = props;
-  if (!isFirst) return 'Investigate again, also with another token or time';
+  if (!isFirst) return 'Investigate again with a different token or time';
   return (
     <>
       Since <When at={Number.isNaN(Date.parse(since)) ? null : new Date(since).toISOString()} none="?" />,
@@ -241,8 +243,8 @@ function subjectOf({
 /** What a time is that no one typed here. */
 const BEGINNINGS: Readonly<Record<Beginning['is'], string>> = {
   said: '',
-  token: 'When the stolen token was made. ',
-  'day before': '1 day before the lockdown, as nothing was given. ',
+  token: 'The creation time of the stolen token. ',
+  'day before': '1 day before the lockdown, because nothing was entered. ',
 };
 
 /** Where to begin: as the last investigation did, or as it is known from the lockdown. */
@@ -276,7 +278,7 @@ export function Made({
               <When at={since} /> to <When at={until} />
               {oldest !== null && Date.parse(oldest) > Date.parse(since) && (
                 <div className="hint">
-                  The activity stream begins <When at={oldest} />: what was done before is not known.
+                  The activity stream starts <When at={oldest} />: earlier actions are not known.
                 </div>
               )}
             </>

@@ -44,8 +44,8 @@ export function InvestigationPage(): ReactNode {
         ) : (
           <>
             <p>
-              <PlaceNote chosen={chosen} /> An investigation reads only. It says what an account did, and what
-              of it is still there.
+              <PlaceNote chosen={chosen} /> An investigation changes nothing. It shows what an account did,
+              and what remains of it.
             </p>
             {whom === '' ? (
               <ChooseUser place={chosen.place} />
@@ -154,7 +154,7 @@ function BeginForm(props: {
         if (isReady && !isBusy) investigate.mutate();
       }}
     >
-      <FormGroup label="From when on, in your time zone" fieldId="since" isRequired>
+      <FormGroup label="Start, in your time zone" fieldId="since" isRequired>
         <TextInput
           id="since"
           type="datetime-local"
@@ -191,7 +191,7 @@ function Found({ found, place }: { readonly found: InvestigationRead; readonly p
   const { items, subject } = found;
   const users = subject.kind === 'user' ? [subject.name] : subject.kind === 'token' ? [subject.user] : [];
   return (
-    <Panel label="What was found" title="What was found">
+    <Panel label="Findings" title="Findings">
       <p>
         <FoundText found={found} />
       </p>
@@ -203,7 +203,7 @@ function Found({ found, place }: { readonly found: InvestigationRead; readonly p
       />
       <h3>Items</h3>
       <PlainTable
-        label="Items of the investigation"
+        label="Investigation items"
         rows={items.slice(0, MOST_ROWS)}
         keyOf={({ id }) => id}
         columns={[
@@ -230,7 +230,7 @@ function Found({ found, place }: { readonly found: InvestigationRead; readonly p
       <OwnersWork found={found} />
       <Limits found={found} />
       <p className="next">
-        To end what remains, lock down first:{' '}
+        To remove what remains, lock down first:{' '}
         {users.map((user) => (
           <Link key={user} to={query('/incidents', { place, user })}>
             lock down {user}

@@ -45,7 +45,7 @@ export function SeenAgain({ item: { fate, label } }: { readonly item: Item }): R
 
 /** Tells the stolen token from what was done with it. */
 export function StolenLabel({ item }: { readonly item: Pick<Item, 'isStolen'> }): ReactNode {
-  return item.isStolen && <Label color="purple">the stolen token, made here</Label>;
+  return item.isStolen && <Label color="purple">the stolen token, created here</Label>;
 }
 
 /** To an object at its controller, with what opens there. */
@@ -53,7 +53,7 @@ function ObjectLink({ page: { href, opens } }: { readonly page: NonNullable<Item
   return (
     <>
       <a href={href} target="_blank" rel="noreferrer">
-        {opens === 'web' ? 'Open its page in the web interface' : 'Open what the REST API says of it'}
+        {opens === 'web' ? 'Open its page in the web interface' : 'Open it in the REST API'}
       </a>{' '}
       {opens === 'web'
         ? '(a new tab; you log in there yourself).'
@@ -75,8 +75,8 @@ function ItemDetails({ item }: { readonly item: Item }): ReactNode {
       </Fact>
       {item.isStolen && (
         <Fact term="Stolen">
-          The incident did not start before this token was created. Making it is not counted as an act of the
-          intruder.
+          The incident did not start before this token was created. Its creation does not count as an action
+          of the intruder.
         </Fact>
       )}
       <Fact term="Risk">{risk === null ? 'no rule finds anything' : <Severity severity={risk} />}</Fact>
@@ -84,12 +84,12 @@ function ItemDetails({ item }: { readonly item: Item }): ReactNode {
       {remedy !== null && (
         <Fact term={REMEDIES[remedy.kind]}>
           {remedy.kind === 'manual' ? remedy.text : <CommandLine command={remedy.text} />}
-          {remedy.isUntried && 'Not tried on a controller.'}
+          {remedy.isUntried && 'Not tested on a controller.'}
         </Fact>
       )}
       {notCleanable !== null && item.remains && (
         <Fact term="By hand">
-          A cleaning does not end it{remedy?.text === notCleanable ? '.' : `: ${notCleanable}`}
+          A cleanup cannot remove it{remedy?.text === notCleanable ? '.' : `: ${notCleanable}`}
         </Fact>
       )}
       {page !== null && (
@@ -141,4 +141,8 @@ export const ITEM_COLUMNS = {
 };
 
 /** How the item is ended by a responder; nothing of it was done by the intruder. */
-const REMEDIES = { command: 'To end it, run', call: 'To end it, send', manual: 'To end it' } as const;
+const REMEDIES = {
+  command: 'To remove it, run',
+  call: 'To remove it, send',
+  manual: 'To remove it',
+} as const;

@@ -38,7 +38,7 @@ const ENDINGS: Readonly<Record<NonNullable<Item['ending']>['act'], string>> = {
 function endingText({ kind, ending }: Item): string {
   if (ending === null) return '';
   const verb = ending.act === 'disable' && kind === 'user' ? 'Deactivate' : ENDINGS[ending.act];
-  return ending.isForGood ? `${verb} for good` : verb;
+  return ending.isForGood ? `${verb} permanently` : verb;
 }
 
 /** What can become of an item now; nothing of one that was decided about. */
@@ -91,7 +91,7 @@ export function UndoMark({ item, read, chosen, onUndo }: MarkProps): ReactNode {
       <Button
         variant="link"
         isInline
-        aria-label={`Undo the mark of: ${item.summary}`}
+        aria-label={`Remove the mark from: ${item.summary}`}
         isDisabled={undo.isPending}
         onClick={() => {
           onUndo();

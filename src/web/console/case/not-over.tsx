@@ -101,7 +101,7 @@ function Warning(props: {
     <Message
       isLiveRegion
       variant="warning"
-      title={isRead ? 'Not known yet: what else the attacker did' : 'The attacker may still have access'}
+      title={isRead ? "Not yet known: the attacker's other actions" : 'The attacker may still have access'}
     >
       {!isRead && (
         <p>
@@ -129,7 +129,7 @@ function Warning(props: {
       {others.map(({ user, lockedIn }) => (
         <p key={user}>
           {lockedIn === null ? (
-            `${user}: made before ${beginning?.is === 'token' ? 'the stolen token' : 'the incident'}.`
+            `${user}: created before ${beginning?.is === 'token' ? 'the stolen token' : 'the incident'}.`
           ) : (
             <>
               {user}: locked down, <Link to={query('/case', { place, incident: lockedIn })}>{lockedIn}</Link>.
@@ -251,8 +251,8 @@ function whose(scope: Scope): string {
     case 'applications':
       return `the access through ${new Intl.ListFormat('en').format(scope.names)}`;
     case 'identity_provider':
-      return 'the access of the users of one identity provider';
+      return 'the access of the users from one identity provider';
     case 'all':
-      return 'the ways in that it lists';
+      return 'the access paths that it lists';
   }
 }

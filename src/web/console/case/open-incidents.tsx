@@ -46,8 +46,8 @@ export function OpenCases({ rows, shown }: ListProps): ReactNode {
     const isWhole = shown.every(({ list }) => list.value?.unread === null);
     const where = only?.place ?? `these ${numberText(shown.length)} controllers`;
     if (isWhole) return <p>{`No lockdown is open in ${where}.`}</p>;
-    if (only?.list.value != null) return <p>{`The audit log has no open lockdown of ${where}.`}</p>;
-    return shown.length > 1 && <p>No open lockdown in what was read.</p>;
+    if (only?.list.value != null) return <p>{`The audit log contains no open lockdown in ${where}.`}</p>;
+    return shown.length > 1 && <p>No open lockdown was found in what was read.</p>;
   }
   return (
     <PlainTable
@@ -110,7 +110,7 @@ export function Unread({
           variant="warning"
           title={`${place} is not checked now: ${value.unread.message}`}
         >
-          Its incidents below are those of the audit log. Whether they are in effect is not known.
+          Its incidents below are from the audit log. Whether they are in effect is not known.
         </Message>
       )}
       {value?.stream != null && <Message variant="warning" title={value.stream} />}

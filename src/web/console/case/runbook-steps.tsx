@@ -46,7 +46,7 @@ export function RunbookSteps({
     <section aria-label={`Runbook for ${id}`}>
       <Choice
         className="runbook"
-        aria-label={`Choose the runbook for ${id}`}
+        aria-label={`Select the runbook for ${id}`}
         value={runbook ?? ''}
         options={[
           ...(runbook === null ? [['', 'Follow a runbook'] as const] : []),

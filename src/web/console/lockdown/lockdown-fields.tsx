@@ -88,15 +88,15 @@ function SinceField(props: {
             <HelperTextItem variant={isBefore ? 'warning' : 'default'}>
               {isBefore ? (
                 <>
-                  Counted from <When at={made} />, when the token was made. If more than the token was stolen,
-                  choose the user without it.
+                  Counted from <When at={made} />, when the token was created. If more than the token was
+                  stolen, select the user without the token.
                 </>
               ) : isYoung ? (
                 <>
-                  Else from <When at={made} />, when the token was made.
+                  Else from <When at={made} />, when the token was created.
                 </>
               ) : (
-                'Else from one day before the lockdown: what was done earlier is not listed.'
+                'Otherwise from one day before the lockdown. Earlier actions are not listed.'
               )}
             </HelperTextItem>
           </HelperText>
@@ -113,7 +113,7 @@ export function RescueField(props: {
 }): ReactNode {
   const { value, onChange } = props;
   return (
-    <FormGroup label="New file for a rescue token, on the machine of the console" fieldId="rescue-token">
+    <FormGroup label="New file for a rescue token, on the console's machine" fieldId="rescue-token">
       <TextInput
         id="rescue-token"
         value={value}
@@ -124,8 +124,8 @@ export function RescueField(props: {
       <FormHelperText>
         <HelperText>
           <HelperTextItem>
-            This context logs in with a password, which stops working. A token with scope write is created in
-            this file first, and used for the lockdown.
+            This context uses a password, which stops working. A token with scope write is created in this
+            file first and used for the lockdown.
           </HelperTextItem>
         </HelperText>
       </FormHelperText>

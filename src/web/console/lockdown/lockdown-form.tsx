@@ -143,7 +143,7 @@ function LoadedForm(props: LoadedProps): ReactNode {
         <GuardFields rule={context.approval} guards={guards} onChange={(guards) => set({ guards })} />
       </div>
       <div className="plan stacked">
-        {!isWhole && refusal === null && <p>Name a user or an application to see the plan.</p>}
+        {!isWhole && refusal === null && <p>Enter a user or an application to see the plan.</p>}
         <PlanView place={place} planned={planned} isShort={theft !== undefined}>
           {theft === undefined && (
             <InvestigateFirst place={place} names={scope === 'user' ? namesIn(names) : []} />
@@ -188,7 +188,7 @@ function Measures({
 }): ReactNode {
   const [chosen, setOpen] = useState<boolean | null>(null);
   const isOpen = chosen ?? isWide;
-  const also = taken?.length === 0 ? 'ends tokens and sessions only' : taken?.join('; ');
+  const also = taken?.length === 0 ? 'only ends tokens and sessions' : taken?.join('; ');
   const closed = also === undefined ? 'Change the measures' : `Measures: ${also}. Change…`;
   return (
     <ExpandableSection
@@ -243,7 +243,7 @@ function BeginButton(props: {
   const { refusal, isReady, isPending, onBegin } = props;
   const { readOnly } = useFacts();
   if (readOnly)
-    return <p className="hint">This console is read only: it shows the plan, and locks no one down.</p>;
+    return <p className="hint">This console is read-only: it can show the plan, but not run the lockdown.</p>;
   return (
     <div>
       <Button
@@ -276,7 +276,7 @@ function InvestigateFirst({
   return (
     <p>
       Not sure yet? <Link to={query('/investigation', { place, user: name })}>Investigate {name} first</Link>.
-      An investigation reads only.
+      An investigation changes nothing.
     </p>
   );
 }

@@ -31,7 +31,7 @@ export function PlanView({
       {isFetching && <Spinner size="md" aria-label="Planning" />}
       <Failure error={error} />
       {plan?.continues === true && (
-        <Message variant="info" title={`${plan.incident} is open for it already.`}>
+        <Message variant="info" title={`${plan.incident} is already open for it.`}>
           <Link to={query('/case', { place, incident: plan.incident })}>Continue with the case</Link>, or lock
           down again.
         </Message>
@@ -73,6 +73,6 @@ function shortText(ended: Ended): string {
   const unchecked = paths.filter(({ state }) => state === 'not_checked').length;
   return [
     folds[0]?.replace(/^./, (first) => first.toLowerCase()) ?? 'several steps',
-    ...(unchecked > 0 ? [`${countText(unchecked, 'way')} in not checked`] : []),
+    ...(unchecked > 0 ? [`${countText(unchecked, 'access path')} not checked`] : []),
   ].join('; ');
 }

@@ -29,12 +29,13 @@ export function TheftRefused(props: {
         )}
         {theft.scope === 'user' && (
           <li>
-            <Link to={query('/investigation', { place, user })}>Find out what {user} did</Link>: reads only.
+            <Link to={query('/investigation', { place, user })}>Find out what {user} did</Link>: changes
+            nothing.
           </li>
         )}
         {PLAIN_WORD.test(user) && (
           <li>
-            For someone who may:
+            For someone with permission:
             <CommandLine command={`tokenctl incident lockdown --${theft.scope} ${user}`} />
           </li>
         )}
@@ -46,7 +47,7 @@ export function TheftRefused(props: {
 /** Says before anything is typed that the account may not do it. */
 export function RightsMessage({ refusal }: { readonly refusal: Problem }): ReactNode {
   return (
-    <Message variant="warning" title={`This account may not lock down. ${refusal.message}`}>
+    <Message variant="warning" title={`This account is not allowed to lock down. ${refusal.message}`}>
       {refusal.hint}
     </Message>
   );

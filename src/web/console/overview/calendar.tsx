@@ -33,7 +33,7 @@ export function Calendar({ picture }: { readonly picture: CalendarPicture }): Re
             <Stretch key={stretch.from} picture={picture} stretch={stretch} />
           ))}
         </div>
-        <figcaption>Days of UTC.{rest !== '' && ` Others: ${rest}.`}</figcaption>
+        <figcaption>Days are in UTC.{rest !== '' && ` Others: ${rest}.`}</figcaption>
       </figure>
     </details>
   );

@@ -31,7 +31,7 @@ export function ControllerCard({
       )}
       {waits !== null && (
         <p>
-          <Spinner size="md" aria-label={`Reading ${place}`} /> No answer for {unbroken(`${waits} s`)}.
+          <Spinner size="md" aria-label={`Reading ${place}`} /> No response for {unbroken(`${waits} s`)}.
         </p>
       )}
       {value !== null && <ControllerFacts value={value} state={state} isAlone={isAlone} />}
@@ -187,7 +187,7 @@ export function IncidentsText({ read }: { readonly read: ControllerRead }): Reac
       )}
       {unchecked > 0 && (
         <LinkedLabel to={to} color="orange">
-          {numberText(unchecked)} not checked in full
+          {numberText(unchecked)} not fully checked
         </LinkedLabel>
       )}
     </span>
@@ -228,7 +228,10 @@ export function Findings({
 
 /** What an audit did not look at. */
 function missingText(rules: number, isIncomplete: boolean): string {
-  return [rules > 0 && `${countText(rules, 'rule')} not checked`, isIncomplete && 'not all tokens read']
+  return [
+    rules > 0 && `${countText(rules, 'rule')} not checked`,
+    isIncomplete && 'not all tokens have been read',
+  ]
     .filter(Boolean)
     .join(', ');
 }

@@ -37,7 +37,7 @@ export function Overview(): ReactNode {
               className="pf-v6-c-button pf-m-danger pf-m-secondary"
               to={query('/theft', { place: only ?? undefined })}
             >
-              A token was stolen: start here
+              Respond to a stolen token
             </Link>
             <ReadAgain />
           </div>
@@ -148,7 +148,7 @@ function Summary({
             isBad={needing.some(({ needs }) => needs.some(({ isGrave }) => isGrave))}
           >
             of {numberText(states.length)}
-            {pending > 0 && `; ${numberText(pending)} not read in full yet`}
+            {pending > 0 && `; ${numberText(pending)} not fully read yet`}
           </Tile>
         )}
         <Tile
@@ -164,7 +164,7 @@ function Summary({
         >
           {[
             broken > 0 && `${numberText(broken)} not in effect`,
-            unsure > 0 && `${numberText(unsure)} not checked in full`,
+            unsure > 0 && `${numberText(unsure)} not fully checked`,
             states.length > 1 && coverage(told),
           ]
             .filter(Boolean)
@@ -178,7 +178,7 @@ function Summary({
           {week > 0 && `${numberText(week)} within a week`}
           {counted.length < states.length &&
             states.length > 1 &&
-            `${week > 0 ? '; ' : ''}counted at ${numberText(counted.length)} of ${numberText(states.length)}`}
+            `${week > 0 ? '; ' : ''}counted on ${numberText(counted.length)} of ${numberText(states.length)}`}
         </Tile>
         <SweepTile states={states} />
       </dl>
@@ -307,7 +307,7 @@ function Waiting({ told }: { readonly told: readonly ControllerRead[] }): ReactN
   return (
     <p role="status" className="waiting">
       Still reading {numberText(waiting.length)} of {numberText(told.length)}: {named.join(', ')}
-      {more > 0 && ` and ${numberText(more)} more`}. The numbers above are without what is missing.
+      {more > 0 && ` and ${numberText(more)} more`}. The numbers above exclude these.
     </p>
   );
 }

@@ -49,8 +49,8 @@ export function TokenField({
             [
               OTHER,
               moreTokens > 0
-                ? `Another one: ${numberText(moreTokens)} more, by number`
-                : 'Another one, by number',
+                ? `Another token: ${numberText(moreTokens)} more, by ID`
+                : 'Another token, by ID',
             ],
           ]}
           onChange={(value) => {
@@ -61,15 +61,15 @@ export function TokenField({
         <FormHelperText>
           <HelperText>
             <HelperTextItem>
-              The incident did not start before this token was created: what its owner did between the time
-              below and then is listed apart, as the owner’s own work; of what came later all is listed,
+              The incident did not start before this token was created. The owner's actions between the time
+              below and then are listed separately, as the owner’s own work. All later actions are listed,
               because the entries name users, not tokens.
             </HelperTextItem>
           </HelperText>
         </FormHelperText>
       </FormGroup>
       {isTyped && (
-        <FormGroup label="Number of the stolen token" fieldId="investigate-token-number">
+        <FormGroup label="ID of the stolen token" fieldId="investigate-token-number">
           <TextInput
             id="investigate-token-number"
             inputMode="numeric"
@@ -83,13 +83,11 @@ export function TokenField({
           <FormHelperText>
             <HelperText isLiveRegion>
               {token === '' || isTokenNumber(token) ? (
-                <HelperTextItem>
-                  Its number, as the page of the tokens shows it. Empty: not known.
-                </HelperTextItem>
+                <HelperTextItem>The ID, as shown on the tokens page. Empty if not known.</HelperTextItem>
               ) : (
                 <HelperTextItem variant="error">
-                  “{token}” is no number. Enter the number of the token, such as 181, not its name; or choose
-                  the token above.
+                  “{token}” is not an ID. Enter the token's ID, such as 181, not its name, or select the token
+                  above.
                 </HelperTextItem>
               )}
             </HelperText>

@@ -34,7 +34,7 @@ export function TheftSearch({
   return (
     <PageSection className="stacked">
       <label htmlFor="theft-search">
-        <strong>Whose token, or which?</strong> Person, or description
+        <strong>User or token</strong> User name or description
       </label>
       <TextInput
         id="theft-search"
@@ -56,7 +56,7 @@ export function TheftSearch({
           onPick={onPick}
         />
       ) : typed.trim().length > MAX_TEXT ? (
-        <p role="status">Too long for a name or a description: at most {MAX_TEXT} characters.</p>
+        <p role="status">Too long for a name or a description. Maximum: {MAX_TEXT} characters.</p>
       ) : (
         text !== '' && <Found place={place} text={text} onPick={onPick} onName={setTyped} />
       )}
@@ -118,7 +118,7 @@ function Found(props: {
           {isReading && `Reading tokens: ${countText(sumOf(readings), 'token')} so far. `}
           {isReading && !isShown && (
             <Button variant="link" isInline onClick={() => setEarly(text)}>
-              Show what is read
+              Show results so far
             </Button>
           )}
         </p>
@@ -170,7 +170,7 @@ function FoundTable(props: {
   const { rows, isOfSeveral, onPick } = props;
   return (
     <PlainTable<Row | Account>
-      label="What was found"
+      label="Findings"
       rows={rows}
       keyOf={(row) => ('id' in row ? `${row.place} ${row.id}` : `${row.place} ${row.account}`)}
       columns={[
@@ -288,7 +288,7 @@ function PickButton({
       <Button
         variant="secondary"
         size="sm"
-        aria-label={`Choose ${row.account}${at}, token not known`}
+        aria-label={`Select ${row.account}${at}, token not known`}
         onClick={() => onPick({ ...none, user: row.account })}
       >
         Choose
@@ -304,7 +304,7 @@ function PickButton({
     <Button
       variant="secondary"
       size="sm"
-      aria-label={`Choose token ${id} of ${owner}${at}: ${tokenName(row)}`}
+      aria-label={`Select token ${id} of ${owner}${at}: ${tokenName(row)}`}
       onClick={() => onPick(user === null ? { ...picked, application: owner } : { ...picked, user: owner })}
     >
       Choose

@@ -23,7 +23,7 @@ export function TheftPage(): ReactNode {
   const place = search.get('place');
   return (
     <>
-      <PageHeading title={of === undefined ? 'A token was stolen' : `Stop ${name}, of the case ${of}`} />
+      <PageHeading title={of === undefined ? 'A token was stolen' : `Stop ${name}, in the case ${of}`} />
       {name === '' ? (
         <TheftSearch place={place} onPick={(picked) => change({ ...picked })} />
       ) : (
@@ -86,7 +86,7 @@ function Picked(props: {
       )}
       {of !== undefined && (
         <p>
-          An incident of its own, which can end with the case. What {name} did is cleaned in{' '}
+          A separate incident, which can end with the case. What {name} did is cleaned in{' '}
           <Link className="incident-id" to={query('/case', { place: asked, incident: of })}>
             {of}
           </Link>

@@ -48,7 +48,7 @@ export function Histogram(props: {
   return (
     <section className="bars" aria-label={title}>
       <ChartTitle title={title} unit={unit} />
-      <ul title="Drag, or Shift and arrow keys, to choose a range" onPointerLeave={end}>
+      <ul title="Drag, or use Shift and the arrow keys, to select a range" onPointerLeave={end}>
         {bars.map(({ label, count }, index) => (
           <li key={label}>
             <button

@@ -182,7 +182,7 @@ function Meant({
       <p>
         {numberText(total)} {total === 1 ? 'token matches' : 'tokens match'}
         {isReading && ' so far; more are being read'}
-        {place === null ? '' : `, in all contexts. The plan is about those in ${place}`}.
+        {place === null ? '' : `, in all contexts. The plan is for those in ${place}`}.
       </p>
     );
   }

@@ -230,7 +230,7 @@ export function NoTokens({
   if (names.length > 0) {
     return (
       <p>
-        No token that was read matches the filters.{' '}
+        No loaded token matches the filters.{' '}
         <Button
           variant="link"
           isInline
@@ -244,8 +244,8 @@ export function NoTokens({
   return (
     <p>
       {isWhole
-        ? 'There is no token. New ones are listed after a refresh.'
-        : 'No token was read. What is missing is named above.'}
+        ? 'The list is empty. New tokens are listed after a refresh.'
+        : 'No token was read. See above for what is missing.'}
     </p>
   );
 }

@@ -156,7 +156,7 @@ export function Rows(props: {
         <Popover
           isVisible
           withFocusTrap={false}
-          aria-label="The whole text"
+          aria-label="Full text"
           triggerRef={() => cut}
           shouldClose={() => setCut(null)}
           bodyContent={cut.title}
@@ -198,7 +198,7 @@ function TraceDialog({
   return (
     <Modal isOpen variant="large" onClose={onClose} aria-labelledby="trace-title">
       <ModalHeader title={`Token ${id} at ${place}`} labelId="trace-title" />
-      <ModalBody tabIndex={0} aria-label="The history of the token">
+      <ModalBody tabIndex={0} aria-label="Token history">
         <Loaded query={read}>{(ended) => <Report ended={historyOf(ended, row)} label="History" />}</Loaded>
         <OwnCommand words={`tokens trace ${id}`} place={place} />
       </ModalBody>

@@ -52,7 +52,7 @@ export function ValueSearch(props: {
     <Message
       isLiveRegion
       variant="info"
-      title="This looks like the value of a token: it is not searched for as text."
+      title="This looks like a token value, so it is not searched for as text."
     >
       <div className="buttons">
         {targets.flatMap(({ place: where, via }) =>
@@ -80,7 +80,7 @@ export function ValueSearch(props: {
       {targets.map(({ place: where, via }) =>
         via === 'rest' ? (
           <div key={where} className="found-owner">
-            {where} has no database context: run this, and paste the value there.
+            {where} has no database context. Run this command, and paste the value there.
             <OwnCommand words="tokens find --leaked -" place={where} />
           </div>
         ) : (

@@ -205,7 +205,7 @@ function OwnerSources({ filter }: { readonly filter: Readonly<Record<string, str
   if (owner === null) return null;
   return (
     <section aria-label={`Directories about ${owner.user}`} className="readings">
-      {error !== null && <p>Not checked: what a directory said of {owner.user}.</p>}
+      {error !== null && <p>Not checked: what a directory reported about {owner.user}.</p>}
       {(isPlaceholderData ? [] : (data?.lines ?? [])).map((line) => (
         <p key={line}>{line}</p>
       ))}
@@ -314,7 +314,7 @@ function Readings({ data }: { readonly data: TokenPage }): ReactNode {
           as of <When at={oldest} />.{' '}
           {data.total > 0 && data.lastUse === null && (
             <span className="hint">
-              The REST API only filters by the last use: a database context shows it.
+              The REST API can only filter by last use. A database context shows it.
             </span>
           )}
         </p>
@@ -323,7 +323,7 @@ function Readings({ data }: { readonly data: TokenPage }): ReactNode {
         <p role="status">
           Still reading {reading.slice(0, MOST_NAMED).map(progressText).join(', ')}
           {reading.length > MOST_NAMED && ` and ${numberText(reading.length - MOST_NAMED)} more contexts`}.
-          What is missing there is not in this list.
+          Its items are not in this list.
         </p>
       )}
       <NotInList readings={readings} />
@@ -334,7 +334,7 @@ function Readings({ data }: { readonly data: TokenPage }): ReactNode {
           .filter(({ state }) => state === 'cut')
           .map(
             ({ place, tokens: held }) =>
-              `${place}: only the first ${numberText(held)} tokens are loaded. Use the commands for the others.`,
+              `${place}: only the first ${numberText(held)} tokens are loaded. Use the commands for the rest.`,
           )}
       />
       <OneMessage

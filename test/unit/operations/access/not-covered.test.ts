@@ -68,7 +68,9 @@ describe('what a revocation over REST leaves open', () => {
     const gateway = await remedies('gateway');
     expect(gateway).toContain('`aap-gateway-manage revoke_oauth2_tokens --all`');
     // It has no command that ends a session before its time.
-    expect(gateway).toMatch(/requires a recent release.*clearsessions` only removes expired sessions/);
+    expect(gateway).toMatch(
+      /requires a recent gateway release.*clearsessions` only removes expired sessions/,
+    );
     // Its web interface logs local accounts in with Basic authentication.
     expect(gateway).toContain('local accounts cannot log in');
     expect(gateway).not.toMatch(/(?<!gateway-)awx-manage/);
@@ -79,7 +81,7 @@ describe('what a revocation over REST leaves open', () => {
     const paths = await leftBy(factsOf(BOB), refused);
     expect(paths.at(-1)).toMatchObject({
       path: 'basic_authentication',
-      how: expect.stringContaining('may not read'),
+      how: expect.stringContaining('is not allowed to read'),
     });
   });
 

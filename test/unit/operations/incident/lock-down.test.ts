@@ -216,7 +216,9 @@ describe('a lockdown of everything', () => {
     async (purpose, what) => {
       await using at = await incidentFixture('database');
       at.target.self = { ...at.target.self, missingRights: [{ purpose, grant: 'GRANT …' }] };
-      await expect(at.lockDown()).rejects.toMatchObject(refused('permission_refused', `it may not ${what}`));
+      await expect(at.lockDown()).rejects.toMatchObject(
+        refused('permission_refused', `it is not allowed to ${what}`),
+      );
       expect(await at.entries()).toEqual([]);
     },
   );

@@ -14,12 +14,12 @@ test('refresh tokens, codes and sessions are absent, and revoking them along is 
     expect(() => partOf(target, part)).toThrow(
       expect.objectContaining({
         code: 'unsupported',
-        hint: expect.stringMatching(/^Use a database context: /),
+        hint: expect.stringMatching(/^Use a database context\. /),
       }),
     );
   }
   const { code, hint } = await errorOf(collected(target.revoke([1], { withRefreshTokens: true })));
-  expect([code, hint]).toEqual(['unsupported', expect.stringMatching(/^Use a database context: /)]);
+  expect([code, hint]).toEqual(['unsupported', expect.stringMatching(/^Use a database context\. /)]);
   expect(fake.requests).toEqual([]);
   expect(fake.tokens.size).toBe(1);
   await target.close();
