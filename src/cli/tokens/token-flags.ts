@@ -20,7 +20,7 @@ export const listFlags = {
       'Sort by id, user, application, scope, created, expires, last_used or description. Add :desc to reverse the order.',
     helpValue: 'COLUMN',
   }),
-  limit: count({ summary: 'List at most this many events.', helpValue: 'N' }),
+  limit: count({ summary: 'List at most this many tokens.', helpValue: 'N' }),
   columns: string({
     summary: 'Show these columns in the table or CSV, separated by commas.',
     helpValue: 'NAMES',
