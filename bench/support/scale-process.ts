@@ -33,6 +33,8 @@ export interface Told {
   readonly waits: readonly number[];
   /** When the last one ended, in simulated seconds after two o'clock. */
   readonly seconds: number;
+  /** How often the ledger did not answer. */
+  readonly errors: number;
   /** The processor time that it took, in seconds. */
   readonly processor: number;
   /** The most memory that was resident, in MB. */
@@ -51,7 +53,7 @@ interface Options {
 const options = JSON.parse(process.env['SCALE'] ?? '{"speed":1}') as Options;
 const { speed } = options;
 const waits: number[] = [];
-let last = 0;
+let [last, errors] = [0, 0];
 
 /** Simulated time, which begins when the parent says. */
 class Clock implements SchedulerClock {
@@ -86,6 +88,7 @@ if (process.send !== undefined && process.env['SCALE'] !== undefined) {
   const told: Told = {
     waits,
     seconds: last,
+    errors,
     processor: (user + system) / 1e6,
     memory: process.resourceUsage().maxRSS / 1024,
   };
@@ -96,8 +99,8 @@ async function schedule(clock: Clock, store: Awaited<ReturnType<typeof openPostg
   const scheduler = new Scheduler({
     ...{ store, clock, holder: `scheduler-${options.number}`, lease: 60_000, poll: 5_000 },
     ...{ maxLosses: 3, keepDays: 400, limits: { atOnce: options.atOnce, perContext: 4 } },
-    listener: ({ kind, ...event }) => {
-      if (kind === 'error') console.error(event);
+    listener({ kind }) {
+      if (kind === 'error') errors += 1;
     },
   });
   const jobs = Array.from({ length: options.controllers }, (_, number) => `c-${number}`).flatMap((context) =>

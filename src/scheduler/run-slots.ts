@@ -26,7 +26,8 @@ export class RunSlots {
   readonly #limits: RunLimits;
   readonly #running = new Map<string, number>();
   #taken = 0;
-  #waiting: Waiting[] = [];
+  /** The most overdue first: thousands wait where a fleet's jobs are due at the same time. */
+  readonly #waiting: Waiting[] = [];
 
   constructor(limits: RunLimits) {
     this.#limits = limits;
@@ -38,11 +39,13 @@ export class RunSlots {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const waiting: Waiting = { ...wanted, grant: () => resolve(true) };
     const leave = () => {
-      this.#waiting = this.#waiting.filter((each) => each !== waiting);
+      const place = this.#waiting.indexOf(waiting);
+      if (place >= 0) this.#waiting.splice(place, 1);
       resolve(false);
     };
     signal.addEventListener('abort', leave, { once: true });
-    this.#waiting.push(waiting);
+    const later = this.#waiting.findLastIndex(({ due }) => due.getTime() <= wanted.due.getTime());
+    this.#waiting.splice(later + 1, 0, waiting);
     this.#grant();
     const granted = await promise;
     signal.removeEventListener('abort', leave);
@@ -50,11 +53,10 @@ export class RunSlots {
   }
 
   #grant(): void {
-    this.#waiting.sort((one, other) => one.due.getTime() - other.due.getTime());
-    for (const waiting of [...this.#waiting]) {
-      if (this.#taken >= this.#limits.atOnce) return;
-      if (!this.#hasRoom(waiting)) continue;
-      this.#waiting = this.#waiting.filter((each) => each !== waiting);
+    while (this.#taken < this.#limits.atOnce) {
+      const place = this.#waiting.findIndex((each) => this.#hasRoom(each));
+      const [waiting] = place < 0 ? [] : this.#waiting.splice(place, 1);
+      if (waiting === undefined) return;
       this.#count(waiting, 1);
       waiting.grant();
     }
