@@ -11,17 +11,26 @@ export default defineConfig({
   title: 'tokenctl',
   description: 'Revoke, rotate and audit the OAuth2 tokens of automation controllers',
   srcDir: 'pages',
-  rewrites: { 'docs/README.md': 'docs/index.md' },
-  // Folders, and files that are no pages. A test of the project checks all links.
-  ignoreDeadLinks: [/\/index$/, /README$/],
+  // A flag is not broken at its hyphens; tables have many columns.
+  head: [['style', {}, '.flag { white-space: nowrap } .vp-doc :is(td, th) { padding: 6px 10px !important }']],
   markdown: {
+    // As GitHub names them: the links between the pages are written for that.
+    anchor: {
+      slugify: (heading) =>
+        heading
+          .toLowerCase()
+          .replace(/[^\p{L}\p{N}_ -]/gu, '')
+          .replaceAll(' ', '-'),
+    },
     // Pages are text: what looks like HTML or a template is shown as it is.
     html: false,
     config(md) {
       const { rules } = md.renderer;
       const { fence } = rules;
-      rules.code_inline = (tokens, index) =>
-        `<code v-pre>${md.utils.escapeHtml(tokens[index].content)}</code>`;
+      rules.code_inline = (tokens, index) => {
+        const text = md.utils.escapeHtml(tokens[index].content);
+        return `<code v-pre>${text.replaceAll(/--[\w-]+/g, '<span class="flag">$&</span>')}</code>`;
+      };
       rules.code_block = (tokens, index, ...others) => {
         tokens[index].info = 'sh';
         return fence(tokens, index, ...others);
