@@ -109,7 +109,11 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   systemctl disable --now ${UNITS_TO_DISABLE.join(' ')}
 fi
 `,
-  postrm: `if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi\n`,
+  postrm: `if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
+if [ "$1" = purge ] && [ -n "$(find /etc/tokenctl /var/lib/tokenctl -type f 2>/dev/null | head -n 1)" ]; then
+  echo 'Kept in /etc/tokenctl and /var/lib/tokenctl: configuration, credentials that still work, audit log.'
+fi
+`,
 };
 
 function copy(from: string, to: string): void {

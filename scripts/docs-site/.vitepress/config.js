@@ -71,7 +71,7 @@ export default defineConfig({
         ['Behind a proxy', 'guides/proxy'],
         ['Scheduled sweeps', 'runbooks/scheduled-sweeps'],
         ['Jobs', 'jobs'],
-        ['Upgrades and backups', 'upgrades'],
+        ['Upgrades, removal, backups', 'upgrades'],
         ['Kubernetes', 'kubernetes'],
         ['Monitoring', 'monitoring'],
       ]),
