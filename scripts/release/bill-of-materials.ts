@@ -16,7 +16,7 @@ interface Dependency {
 }
 
 interface BillOfMaterials {
-  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly metadata: { readonly component: Component };
   readonly components: readonly Component[];
   readonly dependencies: readonly Dependency[];
 }
@@ -37,6 +37,8 @@ export function billOfMaterials(): string {
   const { serialNumber: _, ...all } = JSON.parse(output) as BillOfMaterials & {
     readonly serialNumber: string;
   };
+  // npm names the program by the folder of the checkout.
+  const component = { ...all.metadata.component, name: 'tokenctl' };
   const timestamp = new Date(Number(process.env['SOURCE_DATE_EPOCH']) * 1000).toISOString();
   const installed = [...installedEntries()].map(
     ([path, { version }]) =>
@@ -64,7 +66,7 @@ export function billOfMaterials(): string {
     purl: `pkg:generic/node@${NODE.version}`,
     licenses: [{ license: { id: 'MIT' } }],
   };
-  return `${JSON.stringify({ ...all, metadata: { ...all.metadata, timestamp }, components: [...components, node], dependencies }, null, 2)}\n`;
+  return `${JSON.stringify({ ...all, metadata: { ...all.metadata, timestamp, component }, components: [...components, node], dependencies }, null, 2)}\n`;
 }
 
 /** `NAME VERSION` of each package in the program and the web interface, as the build lists them with their licences. */
