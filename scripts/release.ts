@@ -15,6 +15,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -53,6 +54,14 @@ function writePrefix(folder: string, processor: Processor): void {
 function writeImage(folder: string): void {
   writeProgram(join(folder, 'opt/tokenctl'));
   mkdirSync(join(folder, 'etc/tokenctl'), { recursive: true });
+  // TOKENCTL_CONFIG names it: without one, the variables of the controller are enough.
+  writeFileSync(
+    join(folder, 'etc/tokenctl/tokenctl.yaml'),
+    '# Mount a configuration in place of this one.\n',
+  );
+  // For a shell in the container, as CI systems start one.
+  mkdirSync(join(folder, 'usr/local/bin'), { recursive: true });
+  symlinkSync('/opt/tokenctl/bin/tokenctl.js', join(folder, 'usr/local/bin/tokenctl'));
   mkdirSync(join(folder, 'state'));
   chmodSync(join(folder, 'state'), 0o770);
 }

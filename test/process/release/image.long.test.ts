@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -67,6 +68,15 @@ describe.skipIf(!canIsolate)('the image', () => {
       encoding: 'utf8',
     });
     expect(made).toMatchObject({ status: 0, stderr: '' });
+    const plain = { image, folder: join(temporaryFolder(), 'root') };
+    mkdirSync(plain.folder);
+    const given = {
+      CONTROLLER_HOST: url(),
+      CONTROLLER_USERNAME: ADMIN.username,
+      CONTROLLER_PASSWORD: ADMIN.password,
+    };
+    const [code] = await once(start(plain, ['tokens', 'list'], given), 'exit');
+    expect(code, 'with variables alone').toBe(0);
     writeFileSync(
       join(image, 'etc/tokenctl/tokenctl.yaml'),
       `currentContext: test
