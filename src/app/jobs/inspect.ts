@@ -48,7 +48,7 @@ export function schedulerText({ running, lastSeen }: SchedulerSighting): string 
     lastSeen === null
       ? 'No scheduler was seen'
       : `The scheduler has not been running since ${timeText(lastSeen)}`;
-  return `${seen}, so no job runs on schedule. To start it: tokenctl jobs start`;
+  return `${seen}, so no job runs on schedule. To start it: systemctl enable --now tokenctl-jobs (with the Debian or RPM package), or tokenctl jobs start`;
 }
 
 /** What `context check` says of the scheduler: nothing where one runs, or where the configuration has no jobs. */
