@@ -4,13 +4,13 @@ import { logOver } from './open-audit-log.ts';
 /**
  * A log that caches the entries of some operations, and later reads only newer entries. Entries never change,
  * and without a cache a job that runs every minute would read the whole log every minute.
- * @param selection The operations. All their entries are kept in memory, so there must be few.
+ * @param selection The operations. All their entries are kept in memory, so there must be few. Whoever asks for some of them gets these.
  */
 export function cachedAuditLog(log: AuditLog, selection: EntrySelection): AuditLog {
   const remembered = new EntryCache(log, selection);
   return logOver(log, {
     entries: (from, only) =>
-      (from ?? 1) === 1 && isSame(only, selection) ? remembered.all() : log.entries(from, only),
+      (from ?? 1) === 1 && isPart(only, selection) ? remembered.of(only) : log.entries(from, only),
   });
 }
 
@@ -22,17 +22,23 @@ class EntryCache {
   #upTo = 0;
   /** The read in progress. Reads run one after the other, so that no entry is cached twice. */
   #turn: Promise<void> = Promise.resolve();
+  /** The read that has not begun, which all who ask until then share. */
+  #next: Promise<void> | null = null;
 
   constructor(log: AuditLog, selection: EntrySelection) {
     this.#log = log;
     this.#selection = selection;
   }
 
-  async *all(): AsyncIterable<Entry> {
-    const turn = this.#turn.then(() => this.#catchUp());
+  async *of({ operations }: EntrySelection): AsyncIterable<Entry> {
+    this.#next ??= this.#turn.then(() => {
+      this.#next = null;
+      return this.#catchUp();
+    });
+    const turn = this.#next;
     this.#turn = turn.catch(() => undefined);
     await turn;
-    yield* [...this.#entries];
+    yield* this.#entries.filter(({ operation }) => operations.includes(operation));
   }
 
   async #catchUp(): Promise<void> {
@@ -47,9 +53,6 @@ class EntryCache {
   }
 }
 
-function isSame(only: EntrySelection | undefined, { operations }: EntrySelection): boolean {
-  return (
-    only?.operations.length === operations.length &&
-    operations.every((each) => only.operations.includes(each))
-  );
+function isPart(only: EntrySelection | undefined, { operations }: EntrySelection): only is EntrySelection {
+  return only?.operations.every((each) => operations.includes(each)) === true;
 }

@@ -40,6 +40,8 @@ interface EndpointOptions {
 
 /** An identity of the longest length, escaped, and the other parameters. */
 const BODY_LIMIT = 64 * 1024;
+/** Strangers who go on without a pause are slowed down, in milliseconds: what they send costs as much as what is valid. */
+const SLOWED_MS = 250;
 const FORM = 'application/x-www-form-urlencoded';
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
@@ -53,7 +55,7 @@ const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
 export async function serveTokens(options: EndpointOptions, address: ListenAddress) {
   const { log, service, isReady } = options;
   const { app, refused } = newListener({
-    ...{ bodyLimit: BODY_LIMIT, types: [FORM], log, isReady },
+    ...{ bodyLimit: BODY_LIMIT, types: [FORM], log, isReady, slowedMs: SLOWED_MS },
     refuse: (reply, status, text) =>
       refuse(
         reply,
@@ -88,8 +90,9 @@ export async function serveTokens(options: EndpointOptions, address: ListenAddre
       answer(request, reply, metrics.revocation(), async () => {
         const token = single(parametersOf(request), 'token');
         if (token === undefined) throw new BrokerRefusal('invalid_request', 'The form needs one token');
+        if (refused.blocks(request)) throw new BrokerRefusal('invalid_request', 'Too many requests');
         // RFC 7009, section 2.2: a token that is not known needs no error.
-        await service.revoke(new Secret(token));
+        if (!(await service.revoke(new Secret(token)))) refused.count(request);
         return {};
       }),
   });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { tryListening } from '@tokenctl/common/network/try-listening.ts';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
@@ -30,6 +31,8 @@ interface ListenerOptions {
   readonly refuse: (reply: FastifyReply, status: number, description: string) => FastifyReply;
   /** Whether the program can do its work at present. */
   readonly isReady: () => Promise<boolean>;
+  /** For how long a request waits whose network had too many refused, in milliseconds; 0 by default. */
+  readonly slowedMs?: number;
 }
 
 /** How long an answer of /readyz is given again, in milliseconds: whoever reaches the port may ask. */
@@ -42,7 +45,7 @@ export function newListener(options: ListenerOptions): {
   readonly app: FastifyInstance;
   readonly refused: RefusedRequests;
 } {
-  const { bodyLimit, types, log, refuse, isReady } = options;
+  const { bodyLimit, types, log, refuse, isReady, slowedMs = 0 } = options;
   const app = fastify({
     bodyLimit,
     ...serverLimits,
@@ -52,6 +55,11 @@ export function newListener(options: ListenerOptions): {
   });
   limitRequests(app, refuse);
   const refused = new RefusedRequests();
+  // Before its body is read, and before it counts among those that are answered: it costs others nothing meanwhile.
+  if (slowedMs > 0)
+    app.addHook('onRequest', async (request) => {
+      if (request.method === 'POST' && refused.blocks(request)) await sleep(slowedMs);
+    });
   // What is not signed is verified even where a network is blocked: valid requests may come from behind the same proxy. Of the
   // others, nothing is logged then, and no more said.
   app.addHook('onResponse', async (request, reply) => {

@@ -52,10 +52,7 @@ export async function serveBroker({ flags, environment, version, notify }: Start
   const store = await openStore(settings, environment);
   const plain = await openAuditLog(configuration, { environment, clock: machineClock, runs: AT_ONCE });
   const guarded = await withConfiguredSink(plain, configuration.auditLog, { environment, version });
-  const auditLog = [incidentOperations, stopOperations].reduce(
-    (log, operations) => cachedAuditLog(log, { operations }),
-    guarded,
-  );
+  const auditLog = cachedAuditLog(guarded, { operations: [...incidentOperations, ...stopOperations] });
   const desk = new BrokerDesk({ configuration, environment, auditLog, store, log, rules, atOnce: AT_ONCE });
   const stopping = new AbortController();
   const stop = () => stopping.abort();
