@@ -30,13 +30,15 @@ export async function startOpenIdProvider(options: {
   readonly clients: readonly KnownClient[];
   readonly accounts: Accounts;
   readonly path?: string;
+  /** Gives clients tokens of their own as well (RFC 6749, section 4.4): JWTs for the resource that they name (RFC 9068). */
+  readonly machines?: boolean;
 }): Promise<OpenIdProvider> {
-  const { clients, path = '' } = options;
+  const { clients, path = '', machines = false } = options;
   const accounts = { ...options.accounts };
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   let provider: Provider | undefined;
   const server = await listenOnLoopback((url) => {
-    const made = providerOf(`${url}${path}`, { clients, accounts, path, privateKey });
+    const made = providerOf(`${url}${path}`, { clients, accounts, path, privateKey, machines });
     provider = made;
     const callback = made.callback();
     return async (request, response) => {
@@ -77,16 +79,22 @@ export async function startOpenIdProvider(options: {
 
 function providerOf(
   issuer: string,
-  options: { clients: readonly KnownClient[]; accounts: Accounts; path: string; privateKey: KeyObject },
+  options: {
+    clients: readonly KnownClient[];
+    accounts: Accounts;
+    path: string;
+    privateKey: KeyObject;
+    machines: boolean;
+  },
 ): Provider {
-  const { clients, accounts, path, privateKey } = options;
+  const { clients, accounts, path, privateKey, machines } = options;
   const provider: Provider = new Provider(issuer, {
     clients: clients.map((client) => ({
       client_id: client.clientId,
       client_secret: client.clientSecret,
       redirect_uris: client.redirectUris,
       token_endpoint_auth_method: 'client_secret_post',
-      grant_types: ['authorization_code'],
+      grant_types: ['authorization_code', ...(machines ? ['client_credentials'] : [])],
       response_types: ['code'],
       ...(client.logout !== undefined && {
         backchannel_logout_uri: client.logout.uri,
@@ -116,7 +124,20 @@ function providerOf(
       Interaction: 300,
       Session: 300,
     },
-    features: { devInteractions: { enabled: false }, backchannelLogout: { enabled: true } },
+    features: {
+      devInteractions: { enabled: false },
+      backchannelLogout: { enabled: true },
+      ...(machines && {
+        clientCredentials: { enabled: true },
+        resourceIndicators: {
+          enabled: true,
+          getResourceServerInfo: (_context: unknown, audience: string) => ({
+            ...{ scope: '', audience, accessTokenFormat: 'jwt', accessTokenTTL: 300 },
+            jwt: { sign: { alg: 'RS256' } },
+          }),
+        },
+      }),
+    },
     loadExistingGrant: async (context: {
       oidc: { client: { clientId: string }; session: { accountId: string } };
     }) => {
