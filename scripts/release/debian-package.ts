@@ -18,6 +18,8 @@ import { root } from './published-package.ts';
 const PROGRAM = 'usr/lib/tokenctl';
 const UNITS = [
   'tokenctl-jobs.service',
+  'tokenctl-broker.service',
+  'tokenctl-broker.socket',
   'tokenctl-signals.service',
   'tokenctl-signals.socket',
   'tokenctl-sweep.service',
@@ -98,7 +100,7 @@ if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 
 /** Restarts what runs, with the new files. A unit that does not start again says so itself: the package is installed. */
 export const RESTART_RUNNING = `if [ -d /run/systemd/system ]; then
-  systemctl try-restart tokenctl-jobs.service tokenctl-signals.service || true
+  systemctl try-restart tokenctl-broker.service tokenctl-jobs.service tokenctl-signals.service || true
 fi
 `;
 

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { RESTART_RUNNING } from '../../../scripts/release/debian-package.ts';
 import { shellFiles } from '../../../scripts/release/shell-files.ts';
+import { brokerSchema } from '../../../src/config/broker.ts';
 import { signalsSchema } from '../../../src/config/signals.ts';
 import { temporaryFolder } from '../cli/program.ts';
 
@@ -13,15 +14,15 @@ const textOf = (file: string) => readFileSync(join(deploy, file), 'utf8');
 
 test('units and crontab start the program where the Debian package installs it', () => {
   const commands = [
-    ...['jobs', 'signals', 'sweep'].map((name) => `systemd/tokenctl-${name}.service`),
+    ...['broker', 'jobs', 'signals', 'sweep'].map((name) => `systemd/tokenctl-${name}.service`),
     'crontab',
   ].flatMap((file) => [...textOf(file).matchAll(/(?:ExecStart=|\* +)(\/\S+)/g)].map(([, path]) => path));
-  expect(commands).toHaveLength(7);
+  expect(commands).toHaveLength(8);
   expect(new Set(commands)).toEqual(new Set(['/usr/bin/tokenctl']));
 });
 
 test('an upgrade restarts each unit that keeps running', () => {
-  const running = ['jobs', 'signals', 'sweep'].filter((name) =>
+  const running = ['broker', 'jobs', 'signals', 'sweep'].filter((name) =>
     textOf(`systemd/tokenctl-${name}.service`).includes('Restart='),
   );
   expect([...RESTART_RUNNING.matchAll(/tokenctl-(\w+)\.service/g)].map(([, name]) => name)).toEqual(running);
@@ -29,7 +30,7 @@ test('an upgrade restarts each unit that keeps running', () => {
 });
 
 test('the units are one user, to whom the state folder that they share belongs', () => {
-  const identities = ['tokenctl-jobs', 'tokenctl-signals', 'tokenctl-sweep'].map((unit) =>
+  const identities = ['tokenctl-jobs', 'tokenctl-broker', 'tokenctl-signals', 'tokenctl-sweep'].map((unit) =>
     textOf(`systemd/${unit}.service`)
       .split('\n')
       .filter((line) => /^(User|DynamicUser|StateDirectory)=/.test(line)),
@@ -37,18 +38,23 @@ test('the units are one user, to whom the state folder that they share belongs',
   expect(identities[0]).toEqual(['User=tokenctl', 'DynamicUser=yes', 'StateDirectory=tokenctl']);
   expect(identities[1]).toEqual(identities[0]);
   expect(identities[2]).toEqual(identities[0]);
+  expect(identities[3]).toEqual(identities[0]);
 });
 
-test('the receiver has every restriction of the scheduler, and listens where it does by itself', () => {
+test('receiver and broker have every restriction of the scheduler, and listen where they do by themselves', () => {
   const restrictions = (unit: string) =>
     textOf(`systemd/${unit}.service`)
       .split('\n')
       .filter((line) =>
         /^(NoNew|Protect|Private|Restrict|Lock|Cap|Ambient|SystemCall|UMask|LoadCred)/.test(line),
       );
-  expect(restrictions('tokenctl-signals')).toEqual(restrictions('tokenctl-jobs'));
-  const { port, address } = signalsSchema.parse({});
-  expect(textOf('systemd/tokenctl-signals.socket')).toContain(`ListenStream=${address}:${port}\n`);
+  for (const [name, { port, address }] of [
+    ['signals', signalsSchema.parse({})],
+    ['broker', brokerSchema.parse({ audience: 'https://broker.example.org', issuers: {} })],
+  ] as const) {
+    expect(restrictions(`tokenctl-${name}`)).toEqual(restrictions('tokenctl-jobs'));
+    expect(textOf(`systemd/tokenctl-${name}.socket`)).toContain(`ListenStream=${address}:${port}\n`);
+  }
 });
 
 test.each([
