@@ -22,6 +22,8 @@ export interface BrokerWorld extends AsyncDisposable {
   readonly issuer: Transmitter;
   readonly folder: string;
   readonly config: string;
+  /** The database of the service. */
+  readonly databaseUrl: Secret;
   /** A broker in a process of its own. */
   serve(): Promise<{ readonly url: string; readonly process: Running }>;
   /** What a run of the pipeline gets of its issuer; with `undefined`, a claim is left out. */
@@ -51,8 +53,8 @@ export async function exchange(
   return { status: response.status, headers: response.headers, answer, token: answer['access_token'] ?? '' };
 }
 
-/** Starts one. Its rules give `robot` tokens in the database, and `admin` over REST. */
-export async function brokerWorld(more = ''): Promise<BrokerWorld> {
+/** Starts one. Its rules give `robot` tokens in the database, and `admin` over REST, of which so many may live. */
+export async function brokerWorld({ live = 1 } = {}): Promise<BrokerWorld> {
   const databaseUrl = await serviceDatabase();
   const service = await startTestService({
     database: { url: new Secret(databaseUrl) },
@@ -107,13 +109,14 @@ broker:
       context: rest
       scope: read
       lifetime: 5m
-      live: 1
-${more}`,
+      live: ${live}
+      hourly: 10000
+`,
   );
   const env = { HOME: folder, XDG_STATE_HOME: join(folder, 'state') };
   const started: Running[] = [];
   return {
-    ...{ service, issuer, folder, config, identity },
+    ...{ service, issuer, folder, config, identity, databaseUrl: new Secret(databaseUrl) },
     async serve() {
       const process = startTokenctl(['broker', 'serve', '--config', config], { env });
       started.push(process);
