@@ -191,6 +191,10 @@ function answerFailure(
     return refuse(reply, status, code, error.message);
   }
   if (!(error instanceof KeysUnavailable) && !(error instanceof TokenctlError)) throw error;
+  if (error instanceof TokenctlError && UNABLE.has(error.code)) {
+    log.error({ path, reason: error.message }, 'not possible');
+    return refuse(reply, 400, 'invalid_target', 'The controller makes no token for this rule');
+  }
   // Anybody can name a key that does not exist.
   if (error instanceof KeysUnavailable) refused.count(request);
   log.error({ path, reason: error.message }, 'not done');
@@ -198,6 +202,15 @@ function answerFailure(
   const why = isAnonymous ? error.message : 'The controller or the audit log does not respond';
   return unavailable(reply, 503, why);
 }
+
+/** What is so until somebody changes the controller or the configuration. */
+const UNABLE: ReadonlySet<string> = new Set([
+  'permission_refused',
+  'unsupported',
+  'not_found',
+  'usage',
+  'configuration',
+]);
 
 function unavailable(reply: FastifyReply, status: number, description: string): FastifyReply {
   return refuse(reply, status, 'temporarily_unavailable', description);

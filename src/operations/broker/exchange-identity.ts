@@ -50,7 +50,8 @@ export async function exchangeIdentity(exchange: IdentityExchange): Promise<Limi
     if (error instanceof TokenctlError && isUndone(error)) await store.withdraw(identity.id);
     throw error;
   });
-  await store.made(identity.id, fingerprintOf(made.value));
+  // Without that, it counts as living until its time, also if it is given back before.
+  await store.made(identity.id, fingerprintOf(made.value)).catch(() => undefined);
   try {
     await requireNotStopped(exchange);
   } catch (error) {
