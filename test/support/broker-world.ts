@@ -60,7 +60,9 @@ export async function brokerWorld({ live = 1 } = {}): Promise<BrokerWorld> {
     database: { url: new Secret(databaseUrl) },
     secretKey: SECRET_KEY,
   });
-  await service.database.execute("INSERT INTO auth_user (username, password) VALUES ('robot', '!')");
+  await service.database.execute(
+    "INSERT INTO auth_user (username, password, is_superuser) VALUES ('robot', '!', true)",
+  );
   const issuer: Transmitter = await startTransmitter(async ({ url, headers }, base) => {
     if (url === '/.well-known/openid-configuration')
       return { status: 200, body: { issuer: base, jwks_uri: `${base}/jwks` } };

@@ -146,6 +146,31 @@ test('a program runs with a token for the identity of its run, and gives it back
   expect([other.code, other.stderr]).toEqual([4, expect.stringContaining('claim aud')]);
 });
 
+test('a pipeline launches a job with a limit, and ends: nothing is left, and the trace names the run', async () => {
+  const script = `const { CONTROLLER_HOST: host, AAP_TOKEN: token } = process.env;
+    const send = async (method, path, body) => (await fetch(host + path, { method, body: body && JSON.stringify(body),
+      headers: { authorization: 'Bearer ' + token, 'content-type': 'application/json' } })).json();
+    const { results: [template] } = await send('GET', '/api/v2/job_templates/');
+    await send('PATCH', template.url, { ask_limit_on_launch: true });
+    console.log(JSON.stringify(await send('POST', template.url + 'launch/', { limit: 'localhost' })));`;
+  const program = [process.execPath, '--input-type=module', '-e', script];
+  const before = world.entries().length;
+  const { code, stdout, stderr } = await startTokenctl(['exec', '--via', url, '--', ...program], {
+    env: { HOME: world.folder, TOKENCTL_IDENTITY: await world.identity({ run_id: '815', actor: 'kim' }) },
+  }).ended;
+  expect(code, stderr).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ type: 'job', limit: 'localhost' });
+  const made = world
+    .entries()
+    .slice(before)
+    .find(({ kind, data }) => kind === 'outcome' && data['token']);
+  const trace = await world.run('tokens', 'trace', String(made?.data['token']), '--json');
+  expect(JSON.parse(trace.stdout)).toMatchObject({
+    token: null,
+    origin: { rule: 'deploy', issuer: 'ci', claims: { run_id: '815', actor: 'kim' } },
+  });
+});
+
 test('what was used stays used after a restart, and what a killed one left ends', async () => {
   const identity = await world.identity();
   const { token } = await exchange(url, identity);
