@@ -88,5 +88,3 @@ export const brokerSchema = z.lazy(() =>
 
 /** The `broker` section, defaults filled in. */
 export type BrokerSettings = z.output<typeof brokerSchema>;
-
-export type IssuerSettings = BrokerSettings['issuers'][string];

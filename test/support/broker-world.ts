@@ -36,8 +36,8 @@ export interface BrokerWorld extends AsyncDisposable {
   living(): Promise<readonly string[]>;
 }
 
-export const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
-export const JWT_TYPE = 'urn:ietf:params:oauth:token-type:jwt';
+const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const JWT_TYPE = 'urn:ietf:params:oauth:token-type:jwt';
 
 /** Asks a broker for a token, as curl does. */
 export async function exchange(

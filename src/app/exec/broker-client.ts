@@ -23,7 +23,7 @@ export interface RunIdentity {
 }
 
 /** The variable in which GitLab and others are told to put the identity of a job. */
-export const IDENTITY_VARIABLE = 'TOKENCTL_IDENTITY';
+const IDENTITY_VARIABLE = 'TOKENCTL_IDENTITY';
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 64 * 1024;
 
