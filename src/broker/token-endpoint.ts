@@ -131,11 +131,14 @@ function parametersOf(request: FastifyRequest): URLSearchParams {
   throw new BrokerRefusal('invalid_request', `The content type has to be ${FORM}`);
 }
 
-/** RFC 6749, section 3.2: a parameter is sent once at most, and one without a value counts as left out. */
+/**
+ * RFC 6749, section 3.2: a parameter is sent once at most, and one without a value counts as left out. None of them has a space at its
+ * end, but what a shell hands to curl has a line feed.
+ */
 function single(parameters: URLSearchParams, name: string): string | undefined {
-  const [value, ...others] = parameters.getAll(name);
+  const [value = '', ...others] = parameters.getAll(name);
   if (others.length > 0) throw new BrokerRefusal('invalid_request', `The parameter ${name} is given twice`);
-  return value === '' ? undefined : value;
+  return value.trim() || undefined;
 }
 
 /** The status and the code of RFC 6749, section 5.2, and RFC 8693, section 2.2.2. */
