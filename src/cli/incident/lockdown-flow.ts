@@ -2,7 +2,9 @@ import { join } from 'node:path';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { snapshotFiles } from '../../app/snapshot-file.ts';
+import { restContextsOf } from '../../config/contexts.ts';
 import { stateFolder } from '../../config/paths.ts';
+import { namedDatabases } from '../../config/schema.ts';
 import { type AccessPath, pathNames, uncheckedPaths } from '../../domain/access.ts';
 import type { LockdownScope } from '../../domain/incident/incident.ts';
 import { amountsOf } from '../../domain/plan.ts';
@@ -241,6 +243,7 @@ async function lockdownEnding(
       lines(
         keptText(kept),
         await untilText(runtime, report),
+        stoppedRulesText(runtime, scope, description),
         nextText(scope, { incident, context: description.context }),
         runOutsideConsole(run),
         rescue,
@@ -286,6 +289,26 @@ async function untilText(runtime: Runtime, { incident, until }: Pick<LockdownRep
     // The plan said so.
     inConsole: '',
   };
+}
+
+/** The rules of the broker that are known to be of these users here. Those over REST are of the account of their context. */
+function stoppedRulesText(
+  { configuration }: Runtime,
+  scope: LockdownScope,
+  { context }: Pick<TargetDescription, 'context'>,
+): string | null {
+  if (configuration.invalid.has('broker') || configuration.broker === undefined) return null;
+  const [base = ''] = context.split('/');
+  const linked = Object.hasOwn(configuration.contexts, base) ? configuration.contexts[base] : undefined;
+  const databases = linked === undefined ? [] : namedDatabases(linked).map(([, name]) => name);
+  const here = new Set([context, base, ...databases, ...restContextsOf(configuration, context)]);
+  const stopped = Object.entries(configuration.broker.rules).filter(
+    ([, rule]) =>
+      here.has(rule.context) &&
+      (scope.kind === 'all' || (scope.kind === 'users' && scope.names.includes(rule.user ?? ''))),
+  );
+  if (stopped.length === 0) return null;
+  return `Rules of the broker that give no tokens while it is open: ${stopped.map(([name]) => name).join(', ')}.`;
 }
 
 /** The way on: what was done is not known yet. The console has a button for it. */
