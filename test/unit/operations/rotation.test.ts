@@ -16,6 +16,7 @@ import { dryRun } from '../../../src/targets/dry-run.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { databaseFixture, failingFrom, fixture } from '../../support/fixture.ts';
 import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
+import { user } from '../../support/memory-target.ts';
 import { token } from '../../support/tokens.ts';
 import { unusedFiles, unusedServices } from '../../support/unused-files.ts';
 
@@ -448,5 +449,12 @@ it('makes no token for an account that is locked down, until that is lifted', as
   });
   expect([at.living(), at.store.value]).toEqual([[], null]);
   await made.lift(incident);
+  const { people } = made.target;
+  const alice = people.findIndex(({ username }) => username === 'alice');
+  people[alice] = user(2, 'alice', { externalAccount: 'ldap' });
+  const scope = { kind: 'identity_provider', provider: 'ldap' } as const;
+  const { incident: ofProvider } = await made.lockDown({ scope, measures: NO_MEASURE });
+  await expect(at.run({}, given)).rejects.toMatchObject({ code: 'not_approved' });
+  await made.lift(ofProvider);
   expect(await at.run({}, given)).toMatchObject({ summary: { rotated: 1 } });
 });
