@@ -92,15 +92,17 @@ async function admit(
   { id, rule, lifetimeMs, rememberMs, live, hourly }: IdentityUse,
   { now }: StateTables,
 ): Promise<Admission> {
-  const known = await sql`SELECT 1 AS known FROM tokenctl_broker.identity WHERE id = ${id}`.rows(queryable);
-  if (known.length > 0) return 'used';
   const counts = await sql`SELECT
+      (SELECT CAST(count(*) AS integer) FROM tokenctl_broker.identity WHERE id = ${id}) AS known,
       (SELECT CAST(count(*) AS integer) FROM tokenctl_broker.identity
         WHERE rule = ${rule} AND live_until > ${now}) AS living,
       (SELECT CAST(count(*) AS integer) FROM tokenctl_broker.identity
-        WHERE rule = ${rule} AND used > ${now} - ${HOUR_MS}) AS made`.first<{ living: number; made: number }>(
-    queryable,
-  );
+        WHERE rule = ${rule} AND used > ${now} - ${HOUR_MS}) AS made`.first<{
+    known: number;
+    living: number;
+    made: number;
+  }>(queryable);
+  if ((counts?.known ?? 0) > 0) return 'used';
   if ((counts?.living ?? 0) >= live) return 'live';
   if ((counts?.made ?? 0) >= hourly) return 'hourly';
   await sql`INSERT INTO tokenctl_broker.identity (id, rule, used, live_until, kept_until)

@@ -51,9 +51,9 @@ export async function exchangeIdentity(exchange: IdentityExchange): Promise<Limi
     throw error;
   });
   // Without that, it counts as living until its time, also if it is given back before.
-  await store.made(identity.id, fingerprintOf(made.value)).catch(() => undefined);
+  const noted = store.made(identity.id, fingerprintOf(made.value)).catch(() => undefined);
   try {
-    await requireNotStopped(exchange);
+    await Promise.all([requireNotStopped(exchange), noted]);
   } catch (error) {
     const lease = requireLease(await readLeases(change.log, change.description), made.lease ?? '');
     await endLeases({ ...change, reason: 'a lockdown began meanwhile' }, [lease]);

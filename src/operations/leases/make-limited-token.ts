@@ -38,7 +38,8 @@ export async function makeLimitedToken(
   },
 ): Promise<LimitedToken> {
   const { request, seconds, why, consumer, origin, ...change } = options;
-  await requireWithinLifetime(change.target, seconds);
+  // A broker asks when it starts, and not for each token.
+  if (why !== 'broker') await requireWithinLifetime(change.target, seconds);
   const isRole = change.description.credential === 'database_role';
   // The end of a lease of a program can be moved, that of the service cannot.
   const isStored = isRole || (why === 'create' && storesEnds(change.description));
