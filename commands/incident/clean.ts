@@ -20,7 +20,7 @@ settings. It deactivates or disables users, schedules and hosts instead of delet
 context whose databaseContext is this one or in --rest-context. Without a REST context, the plan lists these \
 items with the reason.
 
---undo restores removed roles and links, enables what was disabled, and restores fields that nobody has \
+--undo restores removed roles and links, enables what was disabled, and restores fields that have not \
 changed since the cleanup. Deletions, cancellations and changes to secrets cannot be undone. Both plans say \
 so.`,
   exitCodes: 'Exit code 5: some items remain.',

@@ -165,7 +165,7 @@ function serveMetrics(app: FastifyInstance, service: ServiceContext): void {
     });
     done();
   });
-  const summary = 'What the service counts about itself, for Prometheus';
+  const summary = 'Metrics of the service, for Prometheus';
   const controllerPath = '/api/v2/metrics/';
   for (const url of ['/metrics', controllerPath]) {
     app.route({

@@ -196,7 +196,7 @@ function requireFormat(request: FastifyRequest): void {
 
 function requireScope(request: FastifyRequest, caller: Caller): void {
   if (!isSafe(request.method) && !caller.mayWrite) {
-    throw forbidden('This token has the scope read and cannot make changes.');
+    throw forbidden('This token has scope read and cannot make changes.');
   }
 }
 

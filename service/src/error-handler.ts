@@ -37,7 +37,7 @@ export function failureOf(error: RequestError, request: FastifyRequest): Request
     return new RequestFailure(503, { detail: 'The database is unavailable. Try again later.' });
   }
   request.log.error({ err: error }, 'internal error');
-  return new RequestFailure(500, { detail: `A server error has occurred. Its id is ${request.id}.` });
+  return new RequestFailure(500, { detail: `A server error has occurred. Its ID is ${request.id}.` });
 }
 
 /** SQLSTATE disk_full, of the database itself or as the cause of its unavailability. */
@@ -57,7 +57,7 @@ function frameworkFailure(error: FastifyError, request: FastifyRequest): Request
       break;
   }
   if (error instanceof SyntaxError || (error.statusCode ?? 500) < 500) {
-    return new RequestFailure(error.statusCode ?? 400, { detail: 'The request could not be understood.' });
+    return new RequestFailure(error.statusCode ?? 400, { detail: 'The request could not be parsed.' });
   }
   return null;
 }
@@ -76,7 +76,7 @@ function sqlFailure(error: FastifyError): RequestFailure | null {
     });
   }
   if (state === '57014') {
-    return new RequestFailure(503, { detail: 'The database took too long to answer this request.' });
+    return new RequestFailure(503, { detail: 'The database took too long to process this request.' });
   }
   return null;
 }

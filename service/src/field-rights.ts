@@ -34,7 +34,7 @@ function superusersOnly(refusal: () => RequestFailure): FieldRule {
 /** Superusers, but no one takes the own access away. */
 function superusersOfOthers(isLost: (to: unknown) => boolean): FieldRule {
   return {
-    who: 'superusers, but no one takes it from themselves',
+    who: 'superusers, but they cannot remove it from themselves',
     refuses: (change) => {
       const { caller, user, to } = change;
       if (isOther(change)) return forbidden();
@@ -53,7 +53,7 @@ export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldR
     is_system_auditor: superusersOnly(forbidden),
     is_active: superusersOfOthers(() => true),
     password: {
-      who: 'everyone, for local accounts; that of another user only with all of the roles of that user',
+      who: "everyone, for local accounts; another user's password only with all of that user's roles",
       refuses: ({ caller, user, hasForeignRoles = false }) => {
         if (user === undefined) return null;
         if (externalAccount(user) !== null) {
@@ -62,7 +62,7 @@ export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldR
         // Whoever sets a password can log in with it, and then has the roles of the user.
         return caller.is_superuser || caller.id === user.id || !hasForeignRoles
           ? null
-          : forbidden('This user has roles that you cannot give. Only a superuser can set the password.');
+          : forbidden('This user has roles that you cannot assign. Only a superuser can set the password.');
       },
     },
   },
@@ -80,7 +80,7 @@ export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldR
   },
   o_auth2_application: {
     skip_authorization: {
-      who: 'superusers; others only turn it off',
+      who: 'superusers; others can only turn it off',
       // Without the consent page, a link is enough to get a code of everyone who follows it.
       refuses: (change) =>
         change.to === true && isOther(change)
@@ -90,7 +90,7 @@ export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldR
   },
   o_auth2_access_token: {
     scope: {
-      who: 'everyone, but only to a narrower one',
+      who: 'everyone, but only to a narrower scope',
       // The value may be in the hands of another, who would get the wider scope.
       refuses: ({ from, to }) =>
         mayWrite(to) && !mayWrite(from)

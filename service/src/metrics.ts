@@ -63,13 +63,13 @@ function addGauges(registry: Registry, { database, jobs, version }: MetricsSourc
   const registers = [registry];
   new Gauge({
     name: 'tokenctl_info',
-    help: 'Always 1; the labels have the version and the database.',
+    help: 'Always 1. The labels contain the version and the database.',
     labelNames: ['version', 'database'],
     registers,
   }).set({ version, database: database.kind }, 1);
   new Gauge({
     name: 'tokenctl_jobs',
-    help: 'Jobs of this process by state.',
+    help: 'Jobs in this process, by state.',
     labelNames: ['state'],
     registers,
     collect() {

@@ -17,7 +17,7 @@ export function publicOrigin(text: string): string {
   const isPlain = url !== null && url.href === `${url.origin}/` && url.hostname !== '';
   if (isPlain && isProtected(url)) return url.origin;
   throw new TokenctlError('usage', `Invalid public URL ${JSON.stringify(text)}`, {
-    hint: 'Give the address that browsers use, such as https://automation.example.org, without a path.',
+    hint: 'Use the address that browsers use, such as https://automation.example.org, without a path.',
   });
 }
 
@@ -47,7 +47,7 @@ export function setIssuer(app: FastifyInstance, publicUrl: string | null): void 
     throw new RequestFailure(421, {
       detail:
         publicUrl === null
-          ? 'This name is not configured. Start the service with --public-url to serve any name but localhost.'
+          ? 'This name is not configured. Start the service with --public-url to use a name other than localhost.'
           : `This name is not configured. The service's address is ${publicUrl} (--public-url).`,
     });
   });

@@ -61,7 +61,7 @@ export function readJson(app: FastifyInstance): void {
       return done(badRequest('JSON parse error.'));
     }
     if (ESCAPED_SURROGATE.test(body) && !isWellFormed(value)) {
-      return done(badRequest('JSON parse error: a text has half of a character (a lone surrogate).'));
+      return done(badRequest('JSON parse error: a string contains half of a character (a lone surrogate).'));
     }
     done(null, value);
   });

@@ -104,7 +104,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
         .then(close)
         .catch((error: unknown) => failures.push(error));
     }
-    for (const error of failures) log.error({ err: error }, 'closing a part of the service failed');
+    for (const error of failures) log.error({ err: error }, 'closing a component of the service failed');
     if (failures.length > 0) throw failures[0];
   };
   try {
@@ -278,7 +278,7 @@ type ListenAddress = Pick<ServiceOptions, 'host' | 'port' | 'tls' | 'behindProxy
 function requireEncryption({ host, tls, behindProxy }: ListenAddress): void {
   if (isLoopback(host) || tls !== undefined || behindProxy) return;
   throw new TokenctlError('usage', `Listening on ${host} would send passwords and tokens unencrypted`, {
-    hint: 'Give --tls-cert and --tls-key, or --behind-proxy if a proxy terminates TLS.',
+    hint: 'Use --tls-cert and --tls-key, or --behind-proxy if a proxy terminates TLS.',
   });
 }
 
@@ -287,7 +287,7 @@ function requirePublicUrl({ host, publicUrl }: ServiceOptions): void {
   if (publicUrl !== undefined) publicOrigin(publicUrl);
   else if (!isLoopback(host)) {
     throw new TokenctlError('usage', `Listening on ${host} requires the service's public URL`, {
-      hint: 'Give --public-url with the address that browsers use, such as https://automation.example.org.',
+      hint: 'Use --public-url with the address that browsers use, such as https://automation.example.org.',
     });
   }
 }

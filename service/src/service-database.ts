@@ -209,6 +209,6 @@ async function openExisting(place: Place): Promise<Database> {
 
 function noService(what: string): TokenctlError {
   return new TokenctlError('not_found', `${what} is not a database of the service`, {
-    hint: 'Give the same --data, --database or --database-file as for the service.',
+    hint: 'Use the same --data, --database or --database-file as for the service.',
   });
 }

@@ -6,7 +6,7 @@ const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** A host's variables with about 1,000 characters. */
 const KILOBYTE = Array.from({ length: 100 }, (_, n) => `key${n}: 1`).join('\n');
-const TOO_LONG = 'The variables of this inventory are too long to be read at once';
+const TOO_LONG = 'The variables of this inventory are too long to read in one request';
 
 /** What reads the variables of all hosts, and how it refuses them. */
 const READERS = {
@@ -17,7 +17,7 @@ const READERS = {
       for (const text of texts) last = await stored.read(text);
       return JSON.stringify(last);
     },
-    refusal: { status: 400, body: { detail: `${TOO_LONG}: ask for one host with ?host=NAME.` } },
+    refusal: { status: 400, body: { detail: `${TOO_LONG}: request one host with ?host=NAME.` } },
   },
   'a job': {
     read: (texts: readonly string[]) =>

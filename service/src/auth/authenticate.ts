@@ -47,7 +47,7 @@ export async function authenticate(
   const { authorization } = request.headers;
   const { query } = parseTarget(request.url);
   if (query !== '' && new URLSearchParams(query).has('access_token')) {
-    throw badRequest('A token in the query string is not accepted: send it in the Authorization header.');
+    throw badRequest('Tokens in the query string are not accepted. Use the Authorization header.');
   }
   const bearer = await findBearer(service, authorization);
   if (bearer !== null) {

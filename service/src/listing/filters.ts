@@ -60,7 +60,7 @@ export interface Filters {
  */
 export function compileFilters(set: FieldSet, query: URLSearchParams): Filters {
   if (set.type === 'host' && query.has('host_filter'))
-    throw badRequest('host_filter: this service does not filter hosts by expressions.');
+    throw badRequest('host_filter: this service does not support filter expressions for hosts.');
   const filters = readFilters(set, query);
   const alternatives = filters.filter(({ alternative }) => alternative);
   const required = filters.filter(({ alternative }) => !alternative);
@@ -92,7 +92,7 @@ function readFilters(set: FieldSet, query: URLSearchParams): readonly Filter[] {
     throw badRequest(`More than ${MAX_EXPRESSIONS} regular expressions.`);
   }
   if (searchedLength(filters) > MAX_SEARCHED)
-    throw badRequest(`More than ${MAX_SEARCHED} characters to search for.`);
+    throw badRequest(`The search text exceeds ${MAX_SEARCHED} characters.`);
   return filters;
 }
 
@@ -231,12 +231,11 @@ export function compileOrder(set: FieldSet, query: URLSearchParams): Sql {
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
-  if (names.length > MAX_ORDER_FIELDS) throw badRequest(`More than ${MAX_ORDER_FIELDS} fields to order by.`);
+  if (names.length > MAX_ORDER_FIELDS) throw badRequest(`More than ${MAX_ORDER_FIELDS} fields in order_by.`);
   const terms = (names.length > 0 ? names : set.order).map((name) => {
     const descending = name.startsWith('-');
     const { field, rest, many } = resolve(set, (descending ? name.slice(1) : name).split('__'), name);
-    if (rest.length > 0 || many !== undefined)
-      throw badRequest(`${name}: there is no such field to order by.`);
+    if (rest.length > 0 || many !== undefined) throw badRequest(`${name}: no such field to order by.`);
     return descending ? sql`${sortKey(field)} DESC` : sortKey(field);
   });
   // The id last: with ties, rows could move between pages.
@@ -295,7 +294,7 @@ function resolve(set: Relation, path: readonly string[], name: string, many?: Ma
   const isMany = related?.many !== undefined && !Object.hasOwn(set.fields, head);
   const field = isMany ? related.fields['id'] : own(set.fields, head);
   if (field?.secret) throw forbidden(`Filtering by ${name} is not allowed.`);
-  if (field?.column === undefined) throw badRequest(`${name}: there is no such field.`);
+  if (field?.column === undefined) throw badRequest(`${name}: no such field.`);
   return { field, rest: path.slice(1), many: isMany ? through : many };
 }
 
@@ -306,7 +305,7 @@ function searched({ fields, searchFields }: Relation): readonly Field[] {
 /** The lookups of each term: it must occur in one of the fields. */
 function searchWords(fields: readonly Field[], given: readonly string[]): readonly (readonly Lookup[])[] {
   const terms = given.map((term) => term.trim()).filter((term) => term !== '');
-  if (terms.length > MAX_WORDS) throw badRequest(`More than ${MAX_WORDS} words to search for.`);
+  if (terms.length > MAX_WORDS) throw badRequest(`More than ${MAX_WORDS} search terms.`);
   return terms.map((value) =>
     fields.map((field) => readLookup({ field, name: 'search', lookup: 'icontains', value })),
   );

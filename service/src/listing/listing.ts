@@ -243,7 +243,7 @@ export async function requireMatch(
   const { database } = exchange.service;
   const query = new URLSearchParams(parseTarget(exchange.request.url).query);
   compileOrder(rows.fields, query);
-  if (query.has('role_level')) throw badRequest('role_level: only lists have it.');
+  if (query.has('role_level')) throw badRequest('role_level: only supported for lists.');
   const entries = filterEntries(query);
   if (entries.length === 0) return;
   const filters = compileFilters(rows.fields, new URLSearchParams(entries.map(([...entry]) => entry)));

@@ -85,7 +85,7 @@ export function readLookup(request: LookupRequest): Lookup {
 
 function listed(request: LookupRequest): readonly unknown[] {
   const parts = request.value.split(',').filter((part) => part !== '');
-  if (parts.length === 0) throw badRequest(`${request.name}: an empty list.`);
+  if (parts.length === 0) throw badRequest(`${request.name}: empty list.`);
   if (parts.length > MAX_VALUES) throw badRequest(`${request.name}: more than ${MAX_VALUES} values.`);
   return parts.map((part) => typed(request, part));
 }

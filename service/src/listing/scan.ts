@@ -131,7 +131,7 @@ async function pause(took: number, begun: number, signal: AbortSignal): Promise<
   signal.throwIfAborted();
   if (performance.now() - begun < MAX_SCAN_MS) return;
   throw new RequestFailure(503, {
-    detail: `The filters took longer than ${MAX_SCAN_MS / 1000} seconds. Use fewer or more specific ones.`,
+    detail: `The filters took longer than ${MAX_SCAN_MS / 1000} seconds. Use fewer or more specific filters.`,
   });
 }
 

@@ -31,8 +31,8 @@ import {
 } from './oauth-request.ts';
 
 const AUTHORIZATION = {
-  response_type: { description: 'code; token where the implicit grant is allowed.', required: true },
-  client_id: { description: 'The client id of the application.', required: true },
+  response_type: { description: 'code, or token where the implicit grant is allowed.', required: true },
+  client_id: { description: "The application's client ID.", required: true },
   redirect_uri: {
     description: 'A registered redirect URI, compared exactly. Optional if only one is registered.',
   },
@@ -44,14 +44,15 @@ const AUTHORIZATION = {
 
 const AUTHORIZE: RouteDescription = {
   summary: 'Authorize an application (RFC 6749, section 3.1)',
-  description: 'A page for a logged-in user. GET asks for consent, POST answers the application.',
+  description:
+    'A page for a logged-in user. GET asks for consent; POST sends the response to the application.',
   produces: 'text/html',
   query: AUTHORIZATION,
   form: AUTHORIZATION,
   answers: {
-    200: 'The page that asks for consent.',
-    302: 'Redirect to the application with the answer, or to the login page.',
-    400: 'A page that explains what is wrong with the request.',
+    200: 'The consent page.',
+    302: 'Redirects to the application with the response, or to the login page.',
+    400: 'A page that explains the problem with the request.',
   },
 };
 
@@ -114,7 +115,7 @@ async function handleRequest(
     const asked = readAuthorizationRequest(service, sent, address);
     const user = session.owner;
     if (!canSeeApplications(user, address.client.organization_id)) {
-      throw new OAuthError('access_denied', 'This user has no role in the organization of the application.');
+      throw new OAuthError('access_denied', "This user has no role in the application's organization.");
     }
     const answer = await decide({ service, user, sessionKey: session.session_key, address, asked });
     return answer === null ? reply : answerClient(request, reply, { address, answer });

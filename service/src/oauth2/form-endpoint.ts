@@ -7,9 +7,10 @@ import type { ClientRecord } from '../store/applications.ts';
 import { OAuthError, type Parameters } from './oauth-request.ts';
 
 const CLIENT = {
-  client_id: { description: 'The client id, unless HTTP Basic authentication carries it.' },
+  client_id: { description: 'The client ID, unless it is sent with HTTP Basic authentication.' },
   client_secret: {
-    description: 'The client secret, unless HTTP Basic authentication carries it. Public clients have none.',
+    description:
+      'The client secret, unless it is sent with HTTP Basic authentication. Public clients have none.',
   },
 };
 const TOKEN_OF_CLIENT = {

@@ -106,7 +106,7 @@ async function passwordGrant({ service, request, settings, client, parameters, n
 /** Users have tokens only for the applications that they see. */
 function requireApplication(isSeen: boolean): void {
   if (!isSeen)
-    throw new OAuthError('invalid_grant', 'This user has no role in the organization of the application.');
+    throw new OAuthError('invalid_grant', "This user has no role in the application's organization.");
 }
 
 function wrongCredentials(): OAuthError {

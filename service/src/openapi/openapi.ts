@@ -50,8 +50,8 @@ function openApi(routes: readonly Route[], { version, sessionCookieName }: Descr
       title: 'Automation service',
       version,
       description:
-        `An automation service with the REST API of a controller 24.6.1, as far as authentication and tokens ` +
-        'go. OPTIONS of each address answers the same metadata in the controller’s form.',
+        `An automation service with the REST API of controller 24.6.1, as far as authentication and tokens ` +
+        'go. OPTIONS on each address returns the same metadata in the controller’s format.',
     },
     security: [{ bearer: [] }, { basic: [] }, { session: [] }],
     paths: Object.fromEntries([...paths].sort(([one], [other]) => (one < other ? -1 : 1))),
@@ -91,7 +91,7 @@ function operationId(method: string, path: string): string {
 
 const detail = {
   type: 'object',
-  description: 'A sentence under `detail`, or messages by field.',
+  description: 'A sentence in `detail`, or messages by field.',
   properties: { detail: { type: 'string' } },
 };
 
@@ -104,7 +104,7 @@ const refusal = (description: string, headers: object = {}) => ({
 const RESPONSES = {
   Invalid: refusal('The request is malformed, or a value in it is not allowed.'),
   Unauthenticated: refusal('Missing or invalid credentials.'),
-  Forbidden: refusal('The caller lacks the permission, or its token has the scope read.'),
+  Forbidden: refusal('The caller lacks the permission, or its token has scope read.'),
   NotFound: refusal('Not found.'),
   TooMany: refusal('Too many attempts. Retry after the seconds in Retry-After.', {
     headers: { 'Retry-After': { schema: { type: 'integer' } } },
@@ -118,6 +118,6 @@ const schemes = (sessionCookieName: string) => ({
     type: 'apiKey',
     in: 'cookie',
     name: sessionCookieName,
-    description: `From /api/login/; its name is in X-API-Session-Cookie-Name. What changes anything takes X-CSRFToken as well.`,
+    description: `From /api/login/; its name is in X-API-Session-Cookie-Name. Changes also require X-CSRFToken.`,
   },
 });

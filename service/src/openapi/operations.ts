@@ -16,18 +16,18 @@ const text = (name: string, description: string) => ({
 const LIST_PARAMETERS = [
   { name: 'page', in: 'query', schema: { type: 'integer', minimum: 1, default: 1 } },
   { name: 'page_size', in: 'query', schema: { type: 'integer', minimum: 1, maximum: 200, default: 25 } },
-  text('order_by', 'Field names, separated by commas; a minus sign before one sorts downwards.'),
+  text('order_by', 'Field names, separated by commas. A minus sign before a name reverses the order.'),
   text('search', 'Words that must all occur in one of the searched fields.'),
   text(
     'role_level',
-    'A role such as admin_role: lists the objects on which you have it, where they have roles.',
+    'A role such as admin_role: lists the objects on which you have it, if they have roles.',
   ),
-  text('count_disabled', 'Leaves the count and the links out.'),
+  text('count_disabled', 'Omits the count and the links.'),
 ];
 
 const LOOKUPS =
-  'Further lookups after two underscores: exact, iexact, contains, icontains, startswith, istartswith, ' +
-  'endswith, iendswith, regex, iregex, lt, lte, gt, gte, in, isnull; not__, or__ and chain__ before.';
+  'More lookups, after two underscores: exact, iexact, contains, icontains, startswith, istartswith, ' +
+  'endswith, iendswith, regex, iregex, lt, lte, gt, gte, in, isnull; prefixes not__, or__ and chain__.';
 
 /** Whether GET answers a page of a list. */
 function isList({ path, fields }: Endpoint): boolean {
@@ -57,7 +57,7 @@ function requestBody({ fields }: Endpoint, method: Method): Schema | null {
 }
 
 function success({ fields }: Endpoint, method: Method, listed: boolean): Record<string, unknown> {
-  if (method === 'DELETE') return { 204: { description: 'Done, without a body.' } };
+  if (method === 'DELETE') return { 204: { description: 'Done. No body.' } };
   const resource: Schema =
     fields === undefined ? { type: 'object' } : { $ref: `#/components/schemas/${fields.type}` };
   const schema = listed ? pageSchema(resource) : resource;
@@ -180,7 +180,7 @@ function pageSchema(resource: Schema): Schema {
   return {
     type: 'object',
     properties: {
-      count: { type: 'integer', description: 'Left out with count_disabled.' },
+      count: { type: 'integer', description: 'Omitted with count_disabled.' },
       next: link,
       previous: link,
       results: { type: 'array', items: resource },

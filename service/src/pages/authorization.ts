@@ -26,11 +26,11 @@ export function sendConsent(reply: FastifyReply, question: ConsentQuestion): Fas
     status: 200,
     title: `Allow ${application} to use your account?`,
     formAction,
-    main: `<p>You are logged in as <strong>${textHtml(username)}</strong>. The application <strong>${textHtml(
-      application,
-    )}</strong> asks to do this in your name:</p>
+    main: `<p>You are logged in as <strong>${textHtml(username)}</strong>. The application \
+<strong>${textHtml(application)}</strong> wants to do this as you:</p>
 <ul>${powers(scope)}</ul>
-<p>You will be sent to <strong>${addressHtml(redirectUri)}</strong>. If you did not start this yourself, cancel.</p>
+<p>You will be sent to <strong>${addressHtml(redirectUri)}</strong>. If you did not start this yourself, \
+cancel.</p>
 <form method="post" action="${endpoint}">
 ${hidden.join('\n')}
 <button type="submit" name="allow" value="Authorize">Allow</button>
@@ -42,8 +42,8 @@ ${hidden.join('\n')}
 function powers(scope: string): string {
   const words = scope.split(' ');
   const said = [
-    'See everything that you may see',
-    ...(words.includes('write') ? ['Change everything that you may change, and launch jobs'] : []),
+    'See everything that you can see',
+    ...(words.includes('write') ? ['Change everything that you can change, and launch jobs'] : []),
   ];
   return said.map((power) => `<li>${power}</li>`).join('');
 }
@@ -54,9 +54,9 @@ export function sendAuthorizationError(reply: FastifyReply, problem: string): Fa
     status: 400,
     title: 'This application cannot be given access',
     main: `<p role="alert">${textHtml(problem)}</p>
-<p>An application sent you here to ask for access to your account, and its request is wrong. Nothing was
-granted, and you were not sent on. If this happens again, contact the application's administrator.</p>
-<p><a href="/">To the start page</a></p>`,
+<p>An application sent you here to ask for access to your account, but its request is invalid. Nothing was
+granted, and you were not redirected. If this happens again, contact the application's administrator.</p>
+<p><a href="/">Go to the start page</a></p>`,
   });
 }
 
@@ -64,8 +64,8 @@ granted, and you were not sent on. If this happens again, contact the applicatio
 export function sendForgeryError(reply: FastifyReply, problem: string): FastifyReply {
   return sendPage(reply, {
     status: 403,
-    title: 'This answer was refused',
-    main: `<p role="alert">It could have been sent by another site in your name: ${textHtml(problem)}</p>
-<p>Nothing was granted. Go back to the application and start again. Cookies must be allowed for it.</p>`,
+    title: 'Your answer was rejected',
+    main: `<p role="alert">Another site could have sent it on your behalf: ${textHtml(problem)}</p>
+<p>Nothing was granted. Go back to the application and start again. Your browser must allow cookies.</p>`,
   });
 }

@@ -199,9 +199,9 @@ ${providers}`,
 function forbiddenPage(reply: FastifyReply, problem: string): FastifyReply {
   return sendPage(reply, {
     status: 403,
-    title: 'This request was refused',
-    main: `<p role="alert">It could have been sent by another site in your name: ${textHtml(problem)}</p>
-<p>Open <a href="/api/login/">the login page</a> and try again. Cookies must be allowed for it.</p>`,
+    title: 'This request was rejected',
+    main: `<p role="alert">Another site could have sent it on your behalf: ${textHtml(problem)}</p>
+<p>Open <a href="/api/login/">the login page</a> and try again. Your browser must allow cookies.</p>`,
   });
 }
 
@@ -261,7 +261,7 @@ const LOGIN: RouteDescription = {
     username: { description: 'The name of a local user.', required: true },
     password: { description: 'The password.', required: true },
     next: { description: 'Where to go afterwards: a path of this service.' },
-    csrfmiddlewaretoken: { description: 'The value of the CSRF cookie, unless X-CSRFToken holds it.' },
+    csrfmiddlewaretoken: { description: 'The value of the CSRF cookie, unless X-CSRFToken contains it.' },
   },
   answers: {
     200: 'The login page.',
@@ -281,7 +281,7 @@ const LOGOUT: RouteDescription = {
     next: { description: 'Where to go afterwards: a path of this service.' },
   },
   answers: {
-    200: 'Logged out of a session that an identity provider started, where it goes on.',
+    200: "Logged out of a session that an identity provider started. The provider's session may continue.",
     302: 'Logged out.',
     403: 'The CSRF token is missing or wrong.',
   },
@@ -290,16 +290,16 @@ const LOGOUT: RouteDescription = {
 const OPTIONS: RouteDescription = {
   summary: 'The methods',
   anonymous: true,
-  answers: { 200: 'The header Allow names them.' },
+  answers: { 200: 'The Allow header lists them.' },
 };
 
 const STYLE_SHEET: RouteDescription = {
-  summary: 'The style sheet of the pages',
+  summary: 'Style sheet of the pages',
   produces: 'text/css',
   anonymous: true,
 };
 const PROFILE: RouteDescription = {
-  summary: 'Who is logged in',
+  summary: 'The logged-in user',
   produces: 'text/html',
   answers: { 200: 'The page.', 302: 'To the login.' },
 };
@@ -321,7 +321,7 @@ export function serveProfile(app: FastifyInstance, service: ServiceContext): voi
     return sendPage(reply, {
       status: 200,
       title: `You are logged in as ${owner.username}`,
-      main: `<p><a href="/">To the start page</a></p>
+      main: `<p><a href="/">Go to the start page</a></p>
 <dl><dt>Role</dt><dd>${role}</dd><dt>API</dt><dd><a href="/api/v2/">/api/v2/</a></dd>
 <dt>Your tokens</dt><dd><a href="${tokens}">${addressHtml(tokens)}</a></dd></dl>
 <form method="post" action="/api/logout/">

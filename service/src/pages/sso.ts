@@ -13,12 +13,12 @@ const REASONS: Readonly<Record<SsoReason, readonly [status: number, said: string
     'This service is not set up for logins through this provider.',
     'Choose another way to log in.',
   ],
-  misconfigured: [500, 'Logins through this provider are not set up correctly.', ADMINISTRATOR],
-  unreachable: [502, 'The provider is unavailable or timed out.', 'Try again in a little while.'],
+  misconfigured: [500, 'Logins through this provider are not configured correctly.', ADMINISTRATOR],
+  unreachable: [502, 'The provider is unavailable or timed out.', 'Try again in a few minutes.'],
   no_such_login: [
     403,
     'This login was started in another browser, timed out, or was already used.',
-    `${AGAIN} Cookies must be allowed for it.`,
+    `${AGAIN} Your browser must allow cookies.`,
   ],
   refused_by_provider: [
     403,
@@ -27,13 +27,13 @@ const REASONS: Readonly<Record<SsoReason, readonly [status: number, said: string
   ],
   unverified: [
     403,
-    'The answer of the provider could not be verified, and was refused.',
+    "The provider's response could not be verified and was rejected.",
     `${AGAIN} If this happens again, contact your administrator.`,
   ],
   not_allowed: [
     403,
-    'Your account at the provider may not log in here.',
-    'Log in with another account of the provider, or contact your administrator.',
+    'Your account at the provider is not allowed to log in here.',
+    'Log in with another account, or contact your administrator.',
   ],
   no_new_users: [403, 'You have no account here, and logging in does not create one.', ADMINISTRATOR],
   deactivated: [403, 'Your account here is deactivated.', ADMINISTRATOR],
@@ -61,7 +61,7 @@ export function sendSsoError(reply: FastifyReply, reason: unknown, id: unknown):
 /** The page for a request of a login that was refused before the provider's part in it, such as by a limit. */
 export function sendSsoFailure(reply: FastifyReply, { status, headers, body }: RequestFailure): FastifyReply {
   const { detail } = body;
-  const said = typeof detail === 'string' ? detail : 'The request could not be understood.';
+  const said = typeof detail === 'string' ? detail : 'The request could not be parsed.';
   return sendLoginProblem(reply.headers(headers), { status, main: `<p role="alert">${textHtml(said)}</p>` });
 }
 
@@ -72,7 +72,7 @@ function sendLoginProblem(
   return sendPage(reply, {
     status,
     title: 'You are not logged in',
-    main: `${main}\n<p><a class="button" href="/api/login/">To the login page</a></p>`,
+    main: `${main}\n<p><a class="button" href="/api/login/">Go to the login page</a></p>`,
   });
 }
 
@@ -92,10 +92,10 @@ export function sendLoggedOut(reply: FastifyReply, { provider, isConfirmed }: Lo
   const label = textHtml(provider.label);
   const remaining =
     isConfirmed === undefined
-      ? `Your session at ${label} goes on: a user of this browser can log in again without a password.`
+      ? `Your session at ${label} continues: a user of this browser can log in again without a password.`
       : isConfirmed
         ? `${label} confirmed the logout.`
-        : `${label} did not confirm the logout: your session there may go on.`;
+        : `${label} did not confirm the logout, so your session there may continue.`;
   const button =
     provider.url === null
       ? ''
@@ -104,6 +104,6 @@ export function sendLoggedOut(reply: FastifyReply, { provider, isConfirmed }: Lo
     status: 200,
     title: 'You are logged out',
     main: `<p>You are logged out of this service. ${remaining}</p>
-${button}<p><a href="/api/login/">To the login page</a></p>`,
+${button}<p><a href="/api/login/">Go to the login page</a></p>`,
   });
 }

@@ -76,8 +76,8 @@ function isVisit({ method, headers }: FastifyRequest): boolean {
 /** The page of an unknown address for clients without a session; others see it within the web interface. */
 function sendNotFound(reply: FastifyReply): FastifyReply {
   const main =
-    '<p>There is no page with this address.</p>' +
-    '<p><a href="/">To the web interface</a>. The API starts at <a href="/api/">/api/</a>.</p>';
+    '<p>There is no page at this address.</p>' +
+    '<p><a href="/">Go to the web interface</a>. The API starts at <a href="/api/">/api/</a>.</p>';
   return sendPage(reply, { status: 404, title: 'Page not found', main });
 }
 

@@ -106,20 +106,20 @@ export async function chooseIsolation(options: {
 }): Promise<Isolation> {
   const { access: allowed, searchPath, hidden, log } = options;
   if (allowed.asService) {
-    log.warn('playbooks run as the user of this service and reach what it reaches (--jobs-as-service)');
+    log.warn(
+      'playbooks run as the user of this service and can reach everything it can reach (--jobs-as-service)',
+    );
     return { kind: 'none' };
   }
   const bubblewrap = await findProgram('bwrap', searchPath);
   const problem = bubblewrap === null ? 'bubblewrap is not installed' : await trySandbox(bubblewrap);
   if (bubblewrap === null || problem !== null) {
-    const reason = `This service runs no playbooks, since it cannot keep them from itself: ${problem}. Install bubblewrap on a machine that allows user namespaces, or start the service with --jobs-as-service.`;
+    const reason = `This service runs no playbooks because it cannot isolate them: ${problem}. Install bubblewrap on a machine that allows user namespaces, or start the service with --jobs-as-service.`;
     log.warn(reason);
     return { kind: 'off', reason };
   }
   const { network } = allowed;
-  log.info(
-    `playbooks run in a sandbox ${network ? 'with the network of this machine' : 'without a network'}`,
-  );
+  log.info(`playbooks run in a sandbox ${network ? "with this machine's network" : 'without a network'}`);
   return { kind: 'sandbox', bubblewrap, network, hidden };
 }
 
@@ -273,7 +273,7 @@ async function readableProject(files: string, project: string): Promise<string> 
 }
 
 const NOT_INSTALLED =
-  'ansible-playbook is not installed on this machine, or not in the PATH of the service. Install ansible-core ' +
+  'ansible-playbook is not installed on this machine, or is not in the PATH of the service. Install ansible-core ' +
   '(https://docs.ansible.com) and launch again.';
 
 /** The folders of an Ansible outside `/usr`: a virtual environment, and that of its Python. */
@@ -285,7 +285,7 @@ async function ansibleFolders(searchPath: string): Promise<string[]> {
   const settings = await readFile(join(folder, 'pyvenv.cfg'), 'utf8').catch(() => null);
   if (settings === null) {
     throw new JobProblem(
-      `Jobs cannot read ${found}. Install Ansible below /usr, or in a virtual environment, and launch again.`,
+      `Jobs cannot read ${found}. Install Ansible below /usr or in a virtual environment, and launch again.`,
     );
   }
   const python = /^home\s*=\s*(\S.*)$/m.exec(settings)?.[1]?.trim();

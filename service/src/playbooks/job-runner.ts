@@ -39,7 +39,7 @@ export const MAX_RUN_SECONDS = 6 * 3_600;
 const HEARTBEAT_MS = 1_000;
 const SWEEP_MS = 5_000;
 const LOST_AFTER_SECONDS = 15;
-const LOST = 'The service that ran this job ended before the job did.';
+const LOST = 'The service that ran this job stopped before the job ended.';
 
 /**
  * Runs the jobs that are launched at this process: four at a time, the others wait in order. The state of a
@@ -179,7 +179,7 @@ export class JobRunner {
   #fault(id: number, error: unknown): { readonly status: JobStatus; readonly explanation: string } {
     if (error instanceof JobProblem) return { status: 'error', explanation: error.message };
     this.#options.log.error({ err: error, job: id }, 'job failed with an internal error');
-    return { status: 'error', explanation: 'Internal error. See the log of the service.' };
+    return { status: 'error', explanation: "Internal error. See the service's log." };
   }
 
   async #play(id: number, job: RunnableJob, stop: AbortSignal): Promise<PlaybookEnd> {
@@ -212,7 +212,7 @@ export class JobRunner {
     try {
       await endJob(database, { id, runner: this.id, status, explanation, at: now() });
     } catch (error) {
-      log.error({ err: error, job: id }, 'writing the end of a job failed');
+      log.error({ err: error, job: id }, 'recording the end of a job failed');
     }
   }
 }
@@ -220,14 +220,14 @@ export class JobRunner {
 /** Why a running job is stopped. */
 type StopReason = 'canceled' | 'stopped' | 'timeout' | 'too long';
 
-const STOPPED = 'The service was stopped while this job waited or ran.';
+const STOPPED = 'The service was stopped while this job was waiting or running.';
 
 const ENDED_EARLY: Readonly<Record<StopReason, readonly [JobStatus, explanation: string]>> = {
   canceled: ['canceled', ''],
   stopped: ['canceled', STOPPED],
   // The controller's words.
   timeout: ['failed', 'Job terminated due to timeout'],
-  'too long': ['failed', 'The job ran for longer than six hours.'],
+  'too long': ['failed', 'The job ran for more than six hours.'],
 };
 
 /**
@@ -244,7 +244,10 @@ function outcomeOf(
   }
   if (end?.code === 0) return { status: 'successful', explanation: '' };
   const signal = end?.signal ?? null;
-  return { status: 'failed', explanation: signal === null ? '' : `ansible-playbook was ended by ${signal}.` };
+  return {
+    status: 'failed',
+    explanation: signal === null ? '' : `ansible-playbook was killed by ${signal}.`,
+  };
 }
 
 const CHUNK_SIZE = 32_768;

@@ -86,7 +86,7 @@ function isGroupName(name: string): boolean {
 
 function invalidName(kind: 'host' | 'group', name: string): JobProblem {
   return new JobProblem(
-    `Ansible could read the name of the ${kind} ${JSON.stringify(name)} as another. Rename the ${kind}.`,
+    `Ansible could interpret the name of the ${kind} ${JSON.stringify(name)} as another name. Rename the ${kind}.`,
   );
 }
 
@@ -95,7 +95,7 @@ function allowedVariables(owner: string, read: Variables | string, access: JobAc
   if (typeof read === 'string') throw new JobProblem(`The variables of ${owner} are invalid. ${read}`);
   if (read['ansible_connection'] === 'local' && !access.localConnection) {
     throw new JobProblem(
-      `The variables of ${owner} have ansible_connection: local, which the operator of this service did not allow (--jobs-local-connection).`,
+      `The variables of ${owner} contain ansible_connection: local, which the operator of this service did not allow (--jobs-local-connection).`,
     );
   }
   return read;

@@ -150,6 +150,6 @@ export function argumentProblem(text: string): string | null {
  * of the service's machine.
  */
 export function limitProblem(limit: string): string | null {
-  if (limit.includes('@')) return 'A limit cannot be read from a file: @ is not allowed.';
+  if (limit.includes('@')) return 'A limit cannot be read from a file, so @ is not allowed.';
   return argumentProblem(limit);
 }

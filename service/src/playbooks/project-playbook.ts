@@ -23,15 +23,15 @@ export async function findPlaybook(
   job: { readonly project_path: string | null; readonly playbook: string },
 ): Promise<{ readonly folder: string; readonly playbook: string }> {
   if (job.project_path === null || job.project_path === '') {
-    throw new JobProblem('The project of this job has no folder.');
+    throw new JobProblem('The project of this job has no directory.');
   }
   const problem = playbookProblem(job.playbook);
   if (problem !== null) throw new JobProblem(problem);
   const root = await existing(projects, 'the projects folder');
-  const folder = await existing(join(root, job.project_path), `the project folder ${job.project_path}`);
+  const folder = await existing(join(root, job.project_path), `the project directory ${job.project_path}`);
   const playbook = await existing(join(folder, job.playbook), `the playbook ${job.playbook}`);
   if (!folder.startsWith(root + sep) || !playbook.startsWith(folder + sep)) {
-    throw new JobProblem(`The playbook ${job.playbook} is outside its project folder.`);
+    throw new JobProblem(`The playbook ${job.playbook} is outside its project directory.`);
   }
   return { folder, playbook };
 }

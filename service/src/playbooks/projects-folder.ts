@@ -50,9 +50,9 @@ export async function openProjects(given: {
     await mkdir(path, { recursive: true, mode: 0o700 });
     await placeDemoProject(path);
   } catch (cause) {
-    throw new TokenctlError('configuration', `Cannot write to the projects folder ${path}`, {
+    throw new TokenctlError('configuration', `Cannot write to the projects directory ${path}`, {
       cause,
-      hint: 'Check its permissions, or choose another folder.',
+      hint: 'Check its permissions, or choose another directory.',
     });
   }
   return {

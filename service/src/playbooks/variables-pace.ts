@@ -18,7 +18,7 @@ export class VariablesPace {
   /** Waits until a text may be read. Returns why it may not, instead: all texts together are too long. */
   async next({ length }: string): Promise<string | null> {
     this.#left -= length;
-    if (this.#left < 0) return 'The variables of this inventory are too long to be read at once';
+    if (this.#left < 0) return 'The variables of this inventory are too long to read in one request';
     this.#slice += length;
     if (this.#slice >= SLICE) {
       this.#slice = 0;
@@ -41,7 +41,7 @@ export class StoredVariables {
   /** Throws RequestFailure 400 if all that was read is too long. */
   async read(text: string): Promise<Variables> {
     const problem = await this.#pace.next(text);
-    if (problem !== null) throw badRequest(`${problem}: ask for one host with ?host=NAME.`);
+    if (problem !== null) throw badRequest(`${problem}: request one host with ?host=NAME.`);
     return storedVariables(text);
   }
 }

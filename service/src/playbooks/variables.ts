@@ -36,7 +36,7 @@ function readJson(text: string): Read | null {
 
 function readYaml(text: string): Read | string {
   if (text.length > MAX_YAML_LENGTH)
-    return `YAML of more than ${MAX_YAML_LENGTH} characters: write it as JSON.`;
+    return `YAML with more than ${MAX_YAML_LENGTH} characters is not supported. Use JSON.`;
   try {
     // The library compares each key of a mapping with all others: `yamlProblem` does it in linear time.
     const document = parseDocument(text, {
@@ -46,7 +46,7 @@ function readYaml(text: string): Read | string {
       logLevel: 'error',
     });
     if (document.errors.length > 0) return CANNOT_PARSE;
-    if (document.warnings.length > 0) return 'Tags of YAML such as !vault are not supported.';
+    if (document.warnings.length > 0) return 'YAML tags such as !vault are not supported.';
     return yamlProblem(document) ?? { value: document.toJS({ maxAliasCount: 10 }) };
   } catch {
     return CANNOT_PARSE;
@@ -68,9 +68,9 @@ function yamlProblem(document: Parameters<typeof visit>[0]): string | null {
     Map(_key, { items }) {
       const keys = new Set<string>();
       for (const { key } of items.filter(isPair)) {
-        if (isAlias(key) || !isScalar(key)) problem = 'Keys must be texts.';
+        if (isAlias(key) || !isScalar(key)) problem = 'Keys must be strings.';
         else if (keys.has(String(key.value)) && key.value !== MERGE)
-          problem = `The key ${String(key.value)} is there twice.`;
+          problem = `The key ${String(key.value)} occurs twice.`;
         else keys.add(String(key.value));
       }
       return problem === null ? undefined : visit.BREAK;
@@ -88,7 +88,8 @@ function valuesProblem(root: unknown): string | null {
   let left = MAX_VALUES;
   const problemOf = (value: unknown, depth: number): string | null => {
     left -= 1;
-    if (left < 0 || depth > MAX_DEPTH) return `At most ${MAX_VALUES} values, ${MAX_DEPTH} levels deep.`;
+    if (left < 0 || depth > MAX_DEPTH)
+      return `At most ${MAX_VALUES} values and ${MAX_DEPTH} levels of nesting are allowed.`;
     const isLeaf = typeof value !== 'object' || value === null;
     if (isLeaf) return typeof value === 'number' && !Number.isFinite(value) ? NOT_JSON : null;
     if (!Array.isArray(value) && !isMapping(value)) return NOT_JSON;
@@ -199,7 +200,7 @@ function nameProblem(variables: Variables): string | null {
   if (name === null) return null;
   const allowed = Object.keys(CONNECTION).join(', ');
   const shown = JSON.stringify(name).slice(1, -1);
-  return `This service does not pass on ${shown}: of the variables with a meaning for Ansible only ${allowed}, with plain values.`;
+  return `This service does not pass on ${shown}: of the variables with a special meaning in Ansible, only ${allowed} are passed on, with plain values.`;
 }
 
 /** Why variables of an inventory, a group or a host are refused, or null: they are invalid, or some may not be passed on. */

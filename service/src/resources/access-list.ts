@@ -45,7 +45,7 @@ export function serveAccessLists(app: FastifyInstance, service: ServiceContext):
     serveEndpoint(app, service, {
       path: `${path}:id/access_list/`,
       name: `Access to the ${name}`,
-      description: `The users with access to this ${name}, among those that you may see, and their roles.`,
+      description: `The users with access to this ${name}, among those you can see, and their roles.`,
       fields: userFields,
       handlers: { GET: get },
     });

@@ -40,33 +40,29 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
     });
   serve(
     'activity_stream/',
-    'Who changed what. Users other than superusers and auditors see the entries about resources that they can see.',
+    'Who changed what. Users other than superusers and auditors see entries about resources that they can see.',
     (exchange) => listActivity(exchange, undefined, EVERY_ROW),
   );
-  serve('activity_stream/:id(^\\d+$)/', 'One entry of the activity stream.', show);
-  serve('tokens/:id(^\\d+$)/activity_stream/', 'What happened to this token.', async (exchange) =>
+  serve('activity_stream/:id(^\\d+$)/', 'One activity stream entry.', show);
+  serve('tokens/:id(^\\d+$)/activity_stream/', 'The history of this token.', async (exchange) =>
     listActivity(exchange, entriesAbout('o_auth2_access_token', await seenTokenId(exchange))),
   );
   const inOrganizations: readonly Kind[] = [INVENTORY, HOST, GROUP, CREDENTIAL, PROJECT, JOB_TEMPLATE, TEAM];
   for (const kind of [applicationKind(service) as Kind, ORGANIZATION, ...inOrganizations]) {
     const path = `${kind.path.replace('/api/v2/', '')}:id/activity_stream/`;
-    serve(path, `What happened to this ${kind.label.toLowerCase()}.`, async (exchange) =>
+    serve(path, `The history of this ${kind.label.toLowerCase()}.`, async (exchange) =>
       listActivity(exchange, entriesAbout(kind.type, (await seenResource(exchange, kind)).id)),
     );
   }
-  serve(
-    'users/:id/activity_stream/',
-    'What this user did, and what was done to the account.',
-    async (exchange) => {
-      const { id } = await seenUser(exchange);
-      const about = entriesAbout('user', id);
-      return listActivity(
-        exchange,
-        sql`SELECT s.id FROM main_activitystream s WHERE s.actor_id = ${id} UNION ALL ${about}`,
-        sql`s.actor_id = ${id} OR s.id IN (${about})`,
-      );
-    },
-  );
+  serve('users/:id/activity_stream/', 'What this user did, and changes to the account.', async (exchange) => {
+    const { id } = await seenUser(exchange);
+    const about = entriesAbout('user', id);
+    return listActivity(
+      exchange,
+      sql`SELECT s.id FROM main_activitystream s WHERE s.actor_id = ${id} UNION ALL ${about}`,
+      sql`s.actor_id = ${id} OR s.id IN (${about})`,
+    );
+  });
 }
 
 /**
@@ -162,7 +158,7 @@ export const activityFields: FieldSet = {
         ['disassociate', 'Entity was Disassociated with another Entity'],
       ],
     },
-    changes: { type: 'object', helpText: 'New and changed values; secrets are masked.' },
+    changes: { type: 'object', helpText: 'New and changed values. Secrets are masked.' },
     object1: { helpText: 'Type of the changed resource.' },
     object2: { helpText: 'Type of the associated resource.' },
     object_association: { type: 'field', helpText: 'How the two are associated.', column: null },

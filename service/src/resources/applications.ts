@@ -49,7 +49,7 @@ function fields(grantTypes: readonly (readonly [string, string])[]): FieldSet {
         type: 'o_auth2_application',
         name: 'OAuth2 application',
         alias: 'x',
-        summary: 'Its organization and tokens, and what you may do with it.',
+        summary: 'Its organization and tokens, and your permissions on it.',
       }),
       ...declared('x', {
         modified: {
@@ -73,7 +73,7 @@ function fields(grantTypes: readonly (readonly [string, string])[]): FieldSet {
         },
         client_type: {
           type: 'choice',
-          helpText: 'Public if the application cannot keep a secret, as in a browser or on a phone.',
+          helpText: 'Public if the application cannot keep a secret, for example in a browser or on a phone.',
           writable: 'change',
           required: true,
           choices: CLIENT_TYPES,
@@ -117,7 +117,7 @@ const APPLICATION: Kind<ApplicationRecord> = {
   plural: 'Applications',
   about: {
     list: 'The OAuth2 applications of your organizations.',
-    one: 'One OAuth2 application, by id or by NAME++ORGANIZATION. DELETE revokes its tokens.',
+    one: 'One OAuth2 application, by ID or by NAME++ORGANIZATION. DELETE revokes its tokens.',
   },
   storage: APPLICATIONS,
   fields: fields(GRANT_TYPES),
@@ -170,7 +170,7 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
   serveEndpoint(app, service, {
     path: '/api/v2/applications/:id/tokens/',
     name: 'Tokens of an application',
-    description: 'The tokens of this application that you may see. POST creates one for yourself.',
+    description: 'The tokens of this application that you can see. POST creates one for yourself.',
     fields: tokenFields,
     handlers: {
       GET: async (exchange) => {

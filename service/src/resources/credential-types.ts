@@ -30,7 +30,7 @@ const { created, modified, ...leading } = leadingFields({
   type: 'credential_type',
   name: 'credential type',
   alias: 'x',
-  summary: 'What you may do with it: nothing.',
+  summary: 'Your permissions on it: none.',
 });
 
 const credentialTypeFields: FieldSet = {
@@ -40,9 +40,13 @@ const credentialTypeFields: FieldSet = {
     ...declared('x', {
       name: { helpText: 'Name of this type.' },
       kind: { helpText: 'What the credentials of this type are for.' },
-      namespace: { helpText: 'Name of this type for programs.' },
+      namespace: { helpText: 'Name of this type for use in programs.' },
       managed: { type: 'boolean', helpText: 'Whether it is part of the service and cannot be changed.' },
-      inputs: { type: 'object', helpText: 'Always empty: credentials hold no secrets here.', column: null },
+      inputs: {
+        type: 'object',
+        helpText: 'Always empty: credentials contain no secrets here.',
+        column: null,
+      },
       injectors: { type: 'object', helpText: 'Always empty.', column: null },
     }),
   },
@@ -74,7 +78,7 @@ export function serveCredentialTypes(app: FastifyInstance, service: ServiceConte
   serveEndpoint(app, service, {
     path: '/api/v2/credential_types/',
     name: 'Credential types',
-    description: 'The types of credentials. This service has one, and no custom types.',
+    description: 'The credential types. This service has one type and no custom types.',
     fields: credentialTypeFields,
     handlers: {
       GET: (exchange) =>
@@ -90,7 +94,7 @@ export function serveCredentialTypes(app: FastifyInstance, service: ServiceConte
   serveEndpoint(app, service, {
     path: '/api/v2/credential_types/:id(^\\d+$)/',
     name: 'Credential type',
-    description: 'One type of credentials. It is part of the service and cannot be changed.',
+    description: 'One credential type. It is part of the service and cannot be changed.',
     fields: credentialTypeFields,
     handlers: {
       GET: async ({ service, params }) => {

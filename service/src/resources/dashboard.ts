@@ -24,7 +24,8 @@ export function serveDashboard(app: FastifyInstance, service: ServiceContext): v
   serveEndpoint(app, service, {
     path: '/api/v2/dashboard/',
     name: 'Dashboard',
-    description: 'How many resources of each kind you can see, with tokens by expiry and jobs by status.',
+    description:
+      'The number of resources of each kind that you can see, with tokens by expiry and jobs by status.',
     handlers: { GET: show },
   });
   serveEndpoint(app, service, {

@@ -45,8 +45,8 @@ export const GROUP: Kind<GroupRecord> = {
   label: 'Group',
   plural: 'Groups',
   about: {
-    list: 'The groups of the inventories that you may see.',
-    one: 'One group, by id or by NAME++INVENTORY++ORGANIZATION. DELETE also deletes the groups and hosts that are in no other group. To keep them, take the group out of groups/ of its inventory.',
+    list: 'The groups of the inventories that you can see.',
+    one: 'One group, by ID or by NAME++INVENTORY++ORGANIZATION. DELETE also deletes groups and hosts that belong to no other group. To keep them, remove the group from groups/ of its inventory.',
   },
   storage: GROUPS,
   ...BY_INVENTORY,
@@ -97,7 +97,7 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     path: `${HOST.path}:id/groups/`,
     name: 'Groups of a host',
     description:
-      'The groups that hold this host directly. POST {"id": N} adds the host to a group, or with "disassociate": true removes it. POST without an id creates a group with it.',
+      'The groups that contain this host directly. POST {"id": N} adds the host to a group, or with "disassociate": true removes it. POST without an ID creates a group that contains it.',
     fields: GROUP.fields,
     attaches: true,
     allows: (exchange) => mayChangeSeen(exchange, HOST),
@@ -111,7 +111,7 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
   });
   listOnly(app, service, `${HOST.path}:id/all_groups/`, {
     name: 'All groups of a host',
-    description: 'The groups that hold this host, directly or through other groups.',
+    description: 'The groups that contain this host, directly or through other groups.',
     list: async (exchange) => {
       const { id, inventory } = await seenResource(exchange, HOST);
       return listKind(exchange, GROUP, { among: groupsOfHost(id, 'all') }, inSeen(inventory));
@@ -129,7 +129,7 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     },
   });
   listOnly(app, service, `${GROUP.path}:id/potential_children/`, {
-    name: 'Groups that a group can have',
+    name: 'Groups that can be added to a group',
     description: 'The groups of the inventory that are neither above nor below this group.',
     list: async (exchange) => {
       const { id } = await seenResource(exchange, GROUP);
@@ -142,7 +142,7 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
   });
   listOnly(app, service, `${INVENTORY.path}:id/root_groups/`, {
     name: 'Root groups of an inventory',
-    description: 'The groups of this inventory that are in no other group.',
+    description: 'The groups of this inventory that belong to no other group.',
     list: async (exchange) => {
       const { id } = await seenResource(exchange, INVENTORY);
       const roots = sql`x.inventory_id = ${id}
@@ -176,7 +176,7 @@ function serveMembers(app: FastifyInstance, service: ServiceContext, relation: G
   serveEndpoint(app, service, {
     path: `${GROUP.path}:id/${relation}/`,
     name: relation === 'hosts' ? 'Hosts of a group' : 'Groups in a group',
-    description: `The ${some} that this group holds directly. POST {"id": N} adds one of its inventory, or with "disassociate": true removes it. POST without an id creates one.`,
+    description: `The ${some} that this group contains directly. POST {"id": N} adds one from its inventory, or with "disassociate": true removes it. POST without an ID creates one.`,
     fields: kind.fields,
     attaches: true,
     allows: (exchange) => mayChangeSeen(exchange, GROUP),
@@ -266,7 +266,7 @@ async function requireOfInventory<R extends ResourceRecord>(
   const found = await findResource<R>(transaction, kind.storage, member);
   // What the caller may not see is as missing.
   if (found === null || !kind.mayChange(caller.user, held, found)) {
-    throw badRequest(`No ${kind.type} has the id ${member}.`);
+    throw badRequest(`No ${kind.type} has the ID ${member}.`);
   }
   if (found.inventory !== inventory) {
     throw badRequest('Cannot associate two items from different inventories.');
@@ -317,7 +317,7 @@ function serveOfInventory<R extends ResourceRecord>(
     path: `${INVENTORY.path}:id/${some}/`,
     name: `${kind.plural} of an inventory`,
     description: `The ${some} of this inventory. POST adds one; POST {"id": N, "disassociate": true} deletes one${
-      table === 'main_group' ? ', and keeps the groups and hosts in it' : ''
+      table === 'main_group' ? ', but keeps the groups and hosts in it' : ''
     }.`,
     fields: kind.fields,
     attaches: true,

@@ -20,7 +20,7 @@ export function serveInventoryScript(app: FastifyInstance, service: ServiceConte
     path: `${INVENTORY.path}:id/script/`,
     name: 'Inventory script',
     description:
-      'The inventory as a dynamic inventory of Ansible: the enabled hosts, or with "all" every host; with "hostvars" their variables, with "towervars" also whether they are enabled and their ids. With "host" the variables of that host.',
+      'The inventory as an Ansible dynamic inventory: the enabled hosts, or with "all" every host; with "hostvars" also their variables; with "towervars" also their IDs and whether they are enabled. With "host", the variables of that host.',
     handlers: { GET: showScript },
   });
   serveVariables(app, service, INVENTORY);

@@ -53,7 +53,7 @@ export function serveMemberships(app: FastifyInstance, service: ServiceContext):
     serveEndpoint(app, service, {
       path: `/api/v2/users/:id/${path}/`,
       name,
-      description: 'The organizations in which this user has the role, among those that you may see.',
+      description: 'The organizations in which this user has the role, among those you can see.',
       fields: ORGANIZATION.fields,
       handlers: { GET: (exchange) => listHeld(exchange, roles) },
     });
@@ -101,7 +101,7 @@ export async function assign(exchange: Exchange, held: Held): Promise<unknown> {
     if (disassociate) throw invalid({ msg: '"id" is required to disassociate.' });
     return createHolder(exchange, held);
   }
-  if ((await findUser(service.database, userId)) === null) throw badRequest(`No user has the id ${userId}.`);
+  if ((await findUser(service.database, userId)) === null) throw badRequest(`No user has the ID ${userId}.`);
   if (held.resource_type === 'organization' && !administersOrganization(caller.user, held.organization_id)) {
     throw forbidden();
   }

@@ -47,7 +47,7 @@ export function serveKind<R extends ResourceRow>(
   serveEndpoint(app, service, {
     path: `${path}:id/`,
     name: label,
-    description: about?.one ?? `One of the ${some}, by id or by its named URL.`,
+    description: about?.one ?? `One of the ${some}, by ID or by its named URL.`,
     fields,
     ...objectRoles,
     allows: (exchange) => mayChangeSeen(exchange, kind),

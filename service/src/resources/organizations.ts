@@ -37,7 +37,7 @@ export const ORGANIZATION: Kind<OrganizationRecord> = {
   plural: 'Organizations',
   about: {
     list: 'The organizations in which you have a role.',
-    one: 'One organization, by id or by name. DELETE also deletes its teams, its applications and their tokens.',
+    one: 'One organization, by ID or by name. DELETE also deletes its teams, its applications and their tokens.',
   },
   storage: ORGANIZATIONS,
   fields: fields(
@@ -46,7 +46,7 @@ export const ORGANIZATION: Kind<OrganizationRecord> = {
       ...declared('x', {
         max_hosts: {
           type: 'integer',
-          helpText: 'Maximum number of hosts; 0 for no limit.',
+          helpText: 'Maximum number of hosts. 0 means no limit.',
           writable: 'change',
           defaultValue: 0,
         },

@@ -13,7 +13,7 @@ export function pathId(text: string | undefined): number {
 export function idIn({ id }: Readonly<Record<string, unknown>>, noun: string): number | null {
   if (id === undefined || id === null || id === '' || id === 0 || id === false) return null;
   if (typeof id !== 'number' || !Number.isInteger(id)) throw invalid({ msg: '"id" must be an integer.' });
-  if (id < 1 || id > MAX_INTEGER) throw badRequest(`No ${noun} has the id ${id}.`);
+  if (id < 1 || id > MAX_INTEGER) throw badRequest(`No ${noun} has the ID ${id}.`);
   return id;
 }
 

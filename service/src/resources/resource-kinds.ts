@@ -38,7 +38,7 @@ export function serveNamedResources(app: FastifyInstance, service: ServiceContex
   serveEndpoint(app, service, {
     path: `${PROJECT.path}:id/playbooks/`,
     name: 'Playbooks of a project',
-    description: 'The paths of the playbooks in the folder of this project.',
+    description: "The paths of the playbooks in this project's directory.",
     handlers: {
       GET: async (exchange) => {
         const { local_path = '' } = await seenResource(exchange, PROJECT);
@@ -134,9 +134,9 @@ export const INVENTORY: Kind<ResourceRecord> = {
       }),
       ...constantFields({
         ...NO_SOURCES,
-        total_inventory_sources: [0, 'Number of inventory sources: this service has none.'],
+        total_inventory_sources: [0, 'Number of inventory sources. This service has none.'],
         inventory_sources_with_failures: [0, 'Number of inventory sources that failed.'],
-        pending_deletion: [false, 'Inventories are deleted at once.'],
+        pending_deletion: [false, 'Inventories are deleted immediately.'],
       }),
     },
     {
@@ -181,7 +181,7 @@ export const HOST: Kind<ResourceRecord> = {
       ...fixedFields({ instance_id: ['', 'have inventory sources'] }),
       ...constantFields({
         ...NO_SOURCES,
-        ansible_facts_modified: [null, 'When facts were stored: this service stores none.', 'datetime'],
+        ansible_facts_modified: [null, 'When facts were stored. This service stores none.', 'datetime'],
       }),
     },
     {
@@ -269,13 +269,13 @@ export const CREDENTIAL: Kind<ResourceRecord> = {
       ...fixedFields({ inputs: [{}, 'store the secrets of credentials'] }),
       ...constantFields({
         kind: [MACHINE_TYPE.kind, 'The kind of the credential type.'],
-        managed: [false, 'Whether the service made it.'],
+        managed: [false, 'Whether it was created by the service.'],
         cloud: [false, 'Whether it is for a cloud.'],
         kubernetes: [false, 'Whether it is for Kubernetes.'],
       }),
       ...hiddenFixedFields({
-        user: [null, 'have credentials of users: give an organization'],
-        team: [null, 'have credentials of teams: give an organization'],
+        user: [null, 'have user credentials: select an organization'],
+        team: [null, 'have team credentials: select an organization'],
       }),
     },
     { organization: namedRelation('o'), credential_type: TYPE_OF_CREDENTIAL },
@@ -290,7 +290,7 @@ export const CREDENTIAL: Kind<ResourceRecord> = {
 };
 
 const FETCH =
-  'fetch projects: put the playbooks into a folder of the projects folder, and give it as local_path';
+  'fetch projects: put the playbooks into a directory below the projects directory, and set local_path to it';
 
 /** Projects: each is a folder with playbooks on the service's machine, as the controller's manual ones. */
 export const PROJECT: Kind<ResourceRecord> = {
@@ -303,13 +303,13 @@ export const PROJECT: Kind<ResourceRecord> = {
   fields: fields('project', {
     ...declared('x', {
       local_path: {
-        helpText: 'The folder with the playbooks, in the projects folder of the service.',
+        helpText: "The directory with the playbooks, below the service's projects directory.",
         writable: 'change',
         maxLength: 255,
       },
       status: {
         type: 'choice',
-        helpText: 'Whether the folder exists.',
+        helpText: 'Whether the directory exists.',
         choices: [
           ['ok', 'OK'],
           ['missing', 'Missing'],

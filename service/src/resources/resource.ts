@@ -54,7 +54,7 @@ export function fields(
   relations: FieldSet['relations'] = { organization: namedRelation('o') },
   about: { readonly name?: string; readonly summary?: string } = {},
 ): FieldSet {
-  const { name = type, summary = `Related resources, and what you may do with the ${name}.` } = about;
+  const { name = type, summary = `Related resources, and your permissions on the ${name}.` } = about;
   return {
     type,
     fields: {

@@ -39,7 +39,7 @@ export function serveRoles(app: FastifyInstance, service: ServiceContext): void 
   serveEndpoint(app, service, {
     path: '/api/v2/roles/',
     name: 'Roles',
-    description: 'The roles of organizations, teams and other objects that you may see.',
+    description: 'The roles of organizations, teams and other objects that you can see.',
     fields: roleFields,
     handlers: { GET: (exchange) => listRoles(exchange) },
   });
@@ -70,7 +70,7 @@ export function serveRoles(app: FastifyInstance, service: ServiceContext): void 
     path: '/api/v2/users/:id/roles/',
     name: 'Roles of a user',
     description:
-      'The roles of this user, among those that you may see. POST {"id": N} grants a role; with "disassociate": true it withdraws the role.',
+      'The roles of this user, among those you can see. POST {"id": N} grants a role; with "disassociate": true it withdraws the role.',
     fields: roleFields,
     attaches: true,
     handlers: { GET: rolesOfUser, POST: changeRoleOfUser },
@@ -109,7 +109,7 @@ function serveTeamRoles(app: FastifyInstance, service: ServiceContext): void {
         const role = await seenRole(exchange);
         const id = requiredId(exchange, 'team');
         const team = await findTeam(exchange.service.database, id);
-        if (team === null) throw badRequest(`No team has the id ${id}.`);
+        if (team === null) throw badRequest(`No team has the ID ${id}.`);
         return changeRoleOfTeam(exchange, role, team);
       },
     },
@@ -118,7 +118,7 @@ function serveTeamRoles(app: FastifyInstance, service: ServiceContext): void {
     path: '/api/v2/teams/:id/roles/',
     name: 'Roles of a team',
     description:
-      'The roles that the members of this team have by it. POST {"id": N} grants a role; with "disassociate": true it withdraws the role.',
+      'The roles that the members of this team get from it. POST {"id": N} grants a role; with "disassociate": true it withdraws the role.',
     fields: roleFields,
     attaches: true,
     handlers: {
@@ -149,7 +149,7 @@ function requiredId({ request }: Exchange, noun: string): number {
 async function namedRole(exchange: Exchange): Promise<RoleRecord> {
   const id = requiredId(exchange, 'role');
   const role = await findRole(exchange.service.database, id);
-  if (role === null) throw badRequest(`No role has the id ${id}.`);
+  if (role === null) throw badRequest(`No role has the ID ${id}.`);
   return role;
 }
 
@@ -213,7 +213,7 @@ function roleLeadingFields(): FieldSet['fields'] {
     type: 'role',
     name: 'role',
     alias: 'x',
-    summary: 'What it is a role of.',
+    summary: 'The object of this role.',
   });
   return fields;
 }

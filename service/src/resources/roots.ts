@@ -30,7 +30,7 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
   });
   servePublic(app, {
     path: '/api/v2/',
-    summary: 'The collections of the API',
+    summary: 'The API collections',
     get: () => Promise.resolve(addresses()),
   });
   servePublic(app, {
@@ -40,7 +40,7 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
   });
   servePublic(app, {
     path: '/api/v2/auth/',
-    summary: 'The identity providers to log in with',
+    summary: 'The identity providers available for login',
     get: async (request) => {
       const base = request.issuer;
       const providers = await loginProviders(service);
@@ -60,7 +60,7 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
     path: '/api/v2/config/',
     name: 'Configuration',
     description:
-      'Version and time zone of the service, the lifetime of new tokens, and the folders that no project uses yet.',
+      'Version and time zone of the service, the lifetime of new tokens, and the directories that no project uses yet.',
     handlers: {
       GET: async ({ caller }) => ({
         time_zone: 'UTC',
@@ -80,7 +80,7 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
       path: `/api/v2/${name}/`,
       name: `${name[0]?.toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`,
       description:
-        'This service has none. The collection is here for clients that ask every controller for it.',
+        'This service has none. The collection exists for clients that request it from every controller.',
       handlers: { GET: () => Promise.resolve({ count: 0, next: null, previous: null, results: [] }) },
     });
   }

@@ -32,13 +32,13 @@ export function serveSettings(app: FastifyInstance, service: ServiceContext): vo
   serveEndpoint(app, service, {
     path: '/api/v2/settings/',
     name: 'Setting categories',
-    description: 'The setting categories that you may see.',
+    description: 'The settings categories that you can see.',
     handlers: { GET: (exchange) => listCategories(exchange) },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/settings/:category(^[a-z0-9-]+$)/',
     name: 'Settings',
-    description: 'One category of settings. DELETE resets all of them to the defaults.',
+    description: 'One settings category. DELETE resets all of them to the defaults.',
     handlers: {
       GET: read,
       PUT: (exchange) => change(exchange, true),

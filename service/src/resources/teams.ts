@@ -22,7 +22,7 @@ export const TEAM: Kind<TeamRecord> = {
   plural: 'Teams',
   about: {
     list: 'Your teams, and the teams of your organizations.',
-    one: 'One team, by id or by NAME++ORGANIZATION.',
+    one: 'One team, by ID or by NAME++ORGANIZATION.',
   },
   storage: TEAMS,
   fields: fields(
@@ -40,7 +40,9 @@ export const TEAM: Kind<TeamRecord> = {
       }),
     },
     { organization: namedRelation('o'), created_by: userRelation('c'), modified_by: userRelation('m') },
-    { summary: 'Its organization, its roles, who created and last changed it, and what you may do with it.' },
+    {
+      summary: 'Its organization, its roles, who created it and last changed it, and your permissions on it.',
+    },
   ),
   namedBy: ['name', 'organization_name'],
   nameTaken: { __all__: ['Team with this Organization and Name already exists.'] },
@@ -62,7 +64,7 @@ export function serveTeams(app: FastifyInstance, service: ServiceContext): void 
     path: '/api/v2/teams/:id/users/',
     name: 'Members of a team',
     description:
-      'POST {"id": N} makes a user a member; with "disassociate": true it removes the member. POST of a user without an id creates the user as a member.',
+      'POST {"id": N} makes a user a member; with "disassociate": true it removes the member. POST of a user without an ID creates the user as a member.',
     fields: userFields,
     allows: (exchange) => mayChangeSeen(exchange, TEAM),
     handlers: {
@@ -88,7 +90,7 @@ export function serveTeams(app: FastifyInstance, service: ServiceContext): void 
   serveEndpoint(app, service, {
     path: '/api/v2/users/:id/teams/',
     name: 'Teams of a user',
-    description: 'The teams of which this user is a member or an admin, among those that you may see.',
+    description: 'The teams in which this user is a member or an admin, among those you can see.',
     fields: TEAM.fields,
     handlers: {
       GET: async (exchange) => {

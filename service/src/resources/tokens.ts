@@ -40,7 +40,7 @@ export function serveTokens(app: FastifyInstance, service: ServiceContext): void
   serveEndpoint(app, service, {
     path: '/api/v2/tokens/',
     name: 'Tokens',
-    description: 'The OAuth2 access tokens that you may see. POST creates one for yourself.',
+    description: 'The OAuth2 access tokens that you can see. POST creates one for yourself.',
     fields: tokenFields,
     handlers: {
       GET: (exchange) => listTokens(exchange, visibleTokens(exchange.caller.user)),
@@ -224,11 +224,13 @@ function readExpires(
   { created, last, isPersonal }: { created: Date; last: Date; isPersonal: boolean },
 ): Date | string {
   if (given === undefined || given === null) return last;
-  if (!isPersonal) return 'Only personal tokens take an end of their own.';
+  if (!isPersonal) return 'Only personal tokens can have their own expiry.';
   const expires = instantOf(given);
   if (expires === null) return 'Enter a date and time with a time zone, such as 2026-12-31T18:00:00Z.';
   if (expires <= created) return 'This time is in the past.';
-  return expires <= last ? expires : `By the settings, new tokens end no later than ${last.toISOString()}.`;
+  return expires <= last
+    ? expires
+    : `According to the settings, new tokens expire no later than ${last.toISOString()}.`;
 }
 
 function instantOf(given: unknown): Date | null {

@@ -103,7 +103,7 @@ const ACCOUNTS: Relation = {
 export const userFields: FieldSet = {
   type: 'user',
   fields: {
-    ...leadingFields({ type: 'user', name: 'user', alias: 'u', summary: 'What you may do with this user.' }),
+    ...leadingFields({ type: 'user', name: 'user', alias: 'u', summary: 'Your permissions on this user.' }),
     ...declared('u', {
       created: {
         type: 'datetime',

@@ -38,7 +38,7 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
   serveEndpoint(app, service, {
     path: '/api/v2/users/',
     name: 'Users',
-    description: 'The users that you may see.',
+    description: 'The users that you can see.',
     fields: userFields,
     allows: ({ caller }) => canCreate(caller.user, 'user'),
     handlers: { GET: (exchange) => listUsers(exchange), POST: create },
@@ -46,7 +46,7 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
   serveEndpoint(app, service, {
     path: '/api/v2/users/:id/',
     name: 'User',
-    description: 'One user, by id or by name. A new password or a deactivation ends all other sessions.',
+    description: 'One user, by ID or by name. A new password or a deactivation ends all other sessions.',
     fields: userFields,
     allows: async (exchange) => canChangeUser(exchange.caller.user, await seenUser(exchange)),
     handlers: {
@@ -66,7 +66,7 @@ export function serveUserTokens(app: FastifyInstance, service: ServiceContext): 
   serveEndpoint(app, service, {
     path: '/api/v2/users/:id/tokens/',
     name: 'Tokens of a user',
-    description: 'The tokens of this user that you may see. POST creates one for yourself.',
+    description: 'The tokens of this user that you can see. POST creates one for yourself.',
     fields: tokenFields,
     handlers: {
       GET: async (exchange) => {

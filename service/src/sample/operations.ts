@@ -88,7 +88,7 @@ const INVENTORIES: readonly SampleInventory[] = [
   },
   {
     name: 'Staging',
-    description: 'Where releases are tried.',
+    description: 'Used to test releases.',
     hosts: [...numbered('stage-web', 6), ...numbered('stage-db', 2), ...numbered('stage-cache', 4)],
   },
 ];
@@ -96,7 +96,7 @@ const INVENTORIES: readonly SampleInventory[] = [
 const TEMPLATES: readonly SampleTemplate[] = [
   {
     name: 'Deploy to staging',
-    description: 'Installs a release where it is tried.',
+    description: 'Installs a release for testing.',
     playbook: 'deploy.yml',
     inventory: 'Staging',
     limit: 'stage-web*',
@@ -136,7 +136,7 @@ const TEMPLATES: readonly SampleTemplate[] = [
   },
   {
     name: 'Patch servers',
-    description: 'Installs updates, and restarts what needs it.',
+    description: 'Installs updates, and restarts services if needed.',
     playbook: 'patch.yml',
     inventory: 'Production',
     limit: '',
@@ -146,7 +146,7 @@ const TEMPLATES: readonly SampleTemplate[] = [
   },
   {
     name: 'Restart a service',
-    description: 'For the people on call.',
+    description: 'For the on-call team.',
     playbook: 'restart.yml',
     inventory: 'Production',
     limit: '',
@@ -325,7 +325,7 @@ function endOf(
   });
   if (number % CANCELED === 0) return { status: 'canceled', explanation: '', trouble: trouble('stopped') };
   if (number % LOST === 0) {
-    const explanation = 'The service that ran this job ended before the job did.';
+    const explanation = 'The service that ran this job stopped before the job ended.';
     return { status: 'error', explanation, trouble: trouble('stopped') };
   }
   if (!chosen.chance(failing)) return { status: 'successful', explanation: '', trouble: null };

@@ -58,7 +58,7 @@ export const PLAYBOOKS = {
     tasks: [
       task('List updates'),
       change('Install updates'),
-      task('Look for a restart that is needed'),
+      task('Check whether a restart is needed'),
       change('Restart the host', 'HOST is back'),
       task('Check the services'),
     ],

@@ -76,12 +76,12 @@ function storable(
   if (fixedSettings.has(key)) {
     return isDeepStrictEqual(fixedSettings.get(key), checked.value)
       ? checked
-      : { problem: ['This setting is fixed by the environment of the service.'] };
+      : { problem: ["This setting is set in the service's environment."] };
   }
   if (!secret || checked.value === '') return checked;
   if (secrets.usable) return { value: secrets.seal(key, String(checked.value)) };
   return {
-    problem: ['The service has no key to encrypt secrets with. Start it with TOKENCTL_SERVICE_SECRET_KEY.'],
+    problem: ['The service has no key to encrypt secrets. Start it with TOKENCTL_SERVICE_SECRET_KEY.'],
   };
 }
 

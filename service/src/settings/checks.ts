@@ -85,7 +85,7 @@ export function checkIssuer(value: unknown): Checked {
     return { problem: ['The URL must not contain a user name, a query or a fragment.'] };
   }
   if (isProtected(url)) return { value };
-  return { problem: ['The URL must begin with https://.'] };
+  return { problem: ['The URL must start with https://.'] };
 }
 
 /** A line of text, such as an identifier at a provider. */

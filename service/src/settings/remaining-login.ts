@@ -96,8 +96,8 @@ export async function reportLoginProblems(
   if (undecryptable.length > 0) {
     log.error(
       { backends: undecryptable },
-      'the stored secrets of these providers cannot be decrypted with this secret key, and logins through them are off. ' +
-        'Start the service with the key that they were stored with, or set the secrets again',
+      'the stored secrets of these providers cannot be decrypted with this secret key, so logins through them are off. ' +
+        'Start the service with the key that was used to store them, or set the secrets again',
     );
   }
   await requireKeyPair(service, database).catch(() => {

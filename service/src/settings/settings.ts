@@ -25,7 +25,7 @@ const DEFINITIONS: readonly SettingDefinition[] = [
     SESSION_COOKIE_AGE: {
       type: 'integer',
       label: 'Idle session timeout',
-      helpText: 'Users who send no request for this long must log in again.',
+      helpText: 'Users who send no requests for this long must log in again.',
       defaultValue: 1800,
       required: true,
       minimum: 60,
@@ -35,7 +35,7 @@ const DEFINITIONS: readonly SettingDefinition[] = [
     SESSIONS_PER_USER: {
       type: 'integer',
       label: 'Maximum concurrent sessions per user',
-      helpText: 'A login beyond the limit ends the oldest session. -1 sets no limit.',
+      helpText: 'A login that exceeds the limit ends the oldest session. -1 means no limit.',
       defaultValue: -1,
       required: true,
       minimum: -1,
@@ -43,7 +43,8 @@ const DEFINITIONS: readonly SettingDefinition[] = [
     DISABLE_LOCAL_AUTH: {
       type: 'boolean',
       label: 'Disable local accounts',
-      helpText: 'Only users of a configured identity provider can log in. Requires such a provider.',
+      helpText:
+        'Only users from a configured identity provider can log in. Requires a configured identity provider.',
       defaultValue: false,
       required: true,
     },
@@ -59,7 +60,7 @@ const DEFINITIONS: readonly SettingDefinition[] = [
       label: 'OAuth 2 lifetimes',
       helpText:
         'Lifetime of access tokens, authorization codes and refresh tokens: ACCESS_TOKEN_EXPIRE_SECONDS, ' +
-        'AUTHORIZATION_CODE_EXPIRE_SECONDS and REFRESH_TOKEN_EXPIRE_SECONDS. Keys left out keep their value.',
+        'AUTHORIZATION_CODE_EXPIRE_SECONDS and REFRESH_TOKEN_EXPIRE_SECONDS. Omitted keys keep their values.',
       defaultValue: DEFAULT_LIFETIMES,
       minimum: 1,
       maximum: MAX_LIFETIME,
@@ -69,16 +70,17 @@ const DEFINITIONS: readonly SettingDefinition[] = [
       type: 'boolean',
       label: 'Let external users create tokens',
       helpText:
-        'Whether users of an identity provider may create tokens. Turning it off leaves existing ones alive.',
+        'Whether users from an identity provider can create tokens. Turning it off does not revoke existing tokens.',
       defaultValue: false,
     },
     LOGIN_REDIRECT_OVERRIDE: {
       type: 'string',
       label: 'Login redirect override URL',
       helpText:
-        'Users who are not logged in are redirected to this URL. Empty for the login page of the service.',
+        "Users who are not logged in are redirected to this URL. Leave empty to use the service's login page.",
       defaultValue: '',
-      warningText: 'A wrong URL keeps users from the login page. /api/login/ itself always works.',
+      warningText:
+        'A wrong URL prevents users from reaching the login page. /api/login/ itself always works.',
     },
     ALLOW_METRICS_FOR_ANONYMOUS_USERS: {
       type: 'boolean',

@@ -74,7 +74,7 @@ function callbackUrl(backend: Backend): Parts {
 function client(backend: Backend, key: SettingPart, secretHelp: string): Parts {
   return {
     ...callbackUrl(backend),
-    LABEL: line('Label', 'The name on the button of the login page.', {
+    LABEL: line('Label', 'The label of the login page button.', {
       defaultValue: LABELS[backend],
       check: checkLabel,
     }),
@@ -95,7 +95,7 @@ function events(backend: Backend): Parts {
   return {
     BACKCHANNEL_LOGOUT_URL: derived(
       'Back-channel logout URL',
-      `The back-channel logout URI to register with ${LABELS[backend]}, or with the provider in its place.`,
+      `The back-channel logout URI to register with ${LABELS[backend]}, or with the provider instead.`,
     ),
     EVENTS_URL: derived(
       'Security events URL',
@@ -103,11 +103,11 @@ function events(backend: Backend): Parts {
     ),
     TOKEN_REVOCATION_URL: derived(
       'Global token revocation URL',
-      'Where the provider asks for the end of all sessions and tokens of a user.',
+      "Where the provider requests the end of all of a user's sessions and tokens.",
     ),
     LOGOUT_REVOKES_TOKENS: flag(
       'Back-channel logout revokes tokens',
-      'Whether a back-channel logout also revokes the tokens of the user, not only the sessions. Every logout of a user at ' +
+      "Whether a back-channel logout also revokes the user's tokens, not only the sessions. Every logout of a user at " +
         'the provider then ends the tokens.',
     ),
   };
@@ -118,11 +118,11 @@ function mappings(backend: Backend): Parts {
   return {
     ORGANIZATION_MAP: organizations(
       'Organizations',
-      `Grants roles in organizations to users of ${LABELS[backend]}, in the place of "Organizations of external users".`,
+      `Grants roles in organizations to users from ${LABELS[backend]}, instead of "Organizations of external users".`,
     ),
     TEAM_MAP: teams(
       'Teams',
-      `Makes users of ${LABELS[backend]} members of teams, in the place of "Teams of external users".`,
+      `Makes users from ${LABELS[backend]} members of teams, instead of "Teams of external users".`,
     ),
     USER_FLAGS_BY_ATTR: object(
       [
@@ -139,7 +139,7 @@ function mappings(backend: Backend): Parts {
 export const SHARED_SSO_DEFINITIONS: readonly SettingDefinition[] = definitions('authentication', {
   SOCIAL_AUTH_ORGANIZATION_MAP: organizations(
     'Organizations of external users',
-    'Grants roles in organizations at each login through an identity provider. The map of a provider ' +
+    "Grants roles in organizations at each login through an identity provider. A provider's map " +
       'overrides this one.',
   ),
   SOCIAL_AUTH_TEAM_MAP: teams(
@@ -167,11 +167,11 @@ const GOOGLE: Parts = {
   ...client(
     'google-oauth2',
     line('Client ID', 'The client ID of the web application registered with Google.'),
-    'The client secret that goes with it.',
+    'The client secret for this client ID.',
   ),
   WHITELISTED_DOMAINS: names(
     'Allowed domains',
-    'Only accounts of these Google Workspace domains; all accounts if empty.',
+    'Only accounts in these Google Workspace domains. All accounts if empty.',
   ),
   AUTH_EXTRA_ARGUMENTS: EXTRA_ARGUMENTS,
   ISSUER: line('Issuer', 'The issuer of the ID tokens. Its configuration is discovered from this URL.', {
@@ -190,17 +190,21 @@ const AZURE: Parts = {
   TENANT_ID: line(
     'Tenant',
     'The directory (tenant) ID whose users may log in. "organizations" or "common" for users of several ' +
-      'tenants; list them in the allowed tenants then.',
+      'tenants; in that case, list them in the allowed tenants.',
   ),
   WHITELISTED_TENANTS: names(
     'Allowed tenants',
-    'Only users of the tenants with these IDs; all users of the tenant above if empty.',
+    'Only users of the tenants with these IDs. All users of the tenant above if empty.',
   ),
   AUTH_EXTRA_ARGUMENTS: EXTRA_ARGUMENTS,
-  AUTHORITY_HOST: line('Authority', 'The address of the cloud; the issuer is this, the tenant and /v2.0.', {
-    defaultValue: 'https://login.microsoftonline.com',
-    check: checkAddress,
-  }),
+  AUTHORITY_HOST: line(
+    'Authority',
+    'The address of the cloud. The issuer is this address, the tenant and /v2.0.',
+    {
+      defaultValue: 'https://login.microsoftonline.com',
+      check: checkAddress,
+    },
+  ),
   ...events('azuread-oauth2'),
 };
 
@@ -208,8 +212,8 @@ const AZURE: Parts = {
 function checkVerified(value: unknown): Checked {
   const checked = checkBoolean(value);
   if ('problem' in checked || checked.value === true) return checked;
-  const authority = 'Name its authority in NODE_EXTRA_CA_CERTS of the service.';
-  return { problem: [`The certificate of the provider is always verified. ${authority}`] };
+  const authority = "Add its CA to the service's NODE_EXTRA_CA_CERTS.";
+  return { problem: [`The provider's certificate is always verified. ${authority}`] };
 }
 
 const OIDC: Parts = {
@@ -220,15 +224,15 @@ const OIDC: Parts = {
       defaultValue: null,
       nullable: true,
     },
-    'The client secret that goes with it.',
+    'The client secret for this client ID.',
   ),
   OIDC_ENDPOINT: line(
     'Issuer',
-    'The address of the provider, without /.well-known/openid-configuration: https://keycloak.example.org/realms/staff.',
+    "The provider's address without /.well-known/openid-configuration: https://keycloak.example.org/realms/staff.",
     { check: checkIssuer },
   ),
   VERIFY_SSL: {
-    ...flag('Verify the certificate', 'The certificate of the provider is always verified.'),
+    ...flag('Verify the certificate', "The provider's certificate is always verified."),
     defaultValue: true,
     check: checkVerified,
   },
@@ -241,13 +245,13 @@ const GITHUB: Parts = {
     line('Client ID', 'The client ID of the OAuth app registered with GitHub.'),
     'A client secret of the OAuth app.',
   ),
-  ORG_NAME: line('Organization', 'Only members of this organization; all users if empty.'),
-  TEAM_ID: line('Team', 'Only members of the team with this number; see /user/teams of the API.'),
+  ORG_NAME: line('Organization', 'Only members of this organization. All users if empty.'),
+  TEAM_ID: line('Team', 'Only members of the team with this ID. See /user/teams of the API.'),
   URL: line('URL', 'URL of GitHub, or of GitHub Enterprise.', {
     defaultValue: 'https://github.com',
     check: checkAddress,
   }),
-  API_URL: line('API URL', 'URL of the GitHub API. That of GitHub Enterprise ends in /api/v3.', {
+  API_URL: line('API URL', 'URL of the GitHub API. For GitHub Enterprise, it ends in /api/v3.', {
     defaultValue: 'https://api.github.com',
     check: checkAddress,
   }),
@@ -255,7 +259,7 @@ const GITHUB: Parts = {
 
 const SAML: Parts = {
   ...callbackUrl('saml'),
-  METADATA_URL: derived('Metadata URL', 'URL of the metadata of this service, for identity providers.'),
+  METADATA_URL: derived('Metadata URL', "URL of this service's metadata, for identity providers."),
   SP_ENTITY_ID: line('Entity ID', 'The entity ID of this service at identity providers, usually its URL.'),
   SP_PUBLIC_CERT: line(
     'Certificate',
@@ -279,7 +283,7 @@ const SAML: Parts = {
   ENABLED_IDPS: object(
     [
       'Identity providers',
-      'By a short name that stays: entity_id, url, x509cert (one or several) and logout_url, or metadata_url or metadata ' +
+      'By a short, permanent name: entity_id, url, x509cert (one or several) and logout_url, or metadata_url or metadata ' +
         '(XML) to import them; label; name_id_format (persistent, email, none); the attributes attr_user_permanent_id, ' +
         'attr_username, attr_email, attr_first_name, attr_last_name; allow_idp_initiated.',
     ],

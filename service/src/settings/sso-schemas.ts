@@ -144,7 +144,7 @@ const importedOrGiven = z
     if (typeof value !== 'object' || value === null) return value;
     if (!('metadata' in value)) {
       if (!('metadata_url' in value) || 'url' in value || 'x509cert' in value) return value;
-      const message = 'metadata_url is read only when it is set over the API. Give the XML in metadata.';
+      const message = 'metadata_url is read only when it is set over the API. Put the XML in metadata.';
       context.addIssue({ code: 'custom', message });
       return z.NEVER;
     }

@@ -56,7 +56,7 @@ export async function completeGithub(
     .catch(refuse);
   const until = performance.now() + TIMEOUT_MS;
   return async (path) => {
-    if (performance.now() > until) throw new SsoFailure('unreachable', 'GitHub answers too slowly');
+    if (performance.now() > until) throw new SsoFailure('unreachable', 'GitHub responds too slowly');
     const url = new URL(`${configuration.apiUrl}${path}`);
     const headers = new Headers({ accept: 'application/vnd.github+json' });
     const response = await library
@@ -87,7 +87,7 @@ const fetchFromGithub: CustomFetch = async (url, options) => {
   const text = await response.text();
   const refused = TOKEN_REFUSAL.safeParse(jsonOf(text));
   if (refused.success) {
-    throw new SsoFailure('unverified', `GitHub refused the code (error ${refused.data.error})`);
+    throw new SsoFailure('unverified', `GitHub rejected the code (error ${refused.data.error})`);
   }
   return new Response(text, response);
 };
@@ -176,7 +176,7 @@ function requireMember(
     'not_allowed',
     of.isWhole
       ? `the account is not in the ${what} ${wanted}`
-      : `the ${what} ${wanted} is not among those that GitHub showed, which are not all`,
+      : `the ${what} ${wanted} is not among those that GitHub listed, and the list is incomplete`,
   );
 }
 

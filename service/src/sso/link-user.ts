@@ -58,8 +58,8 @@ export async function linkedUser(
 function requireStorable({ uid, username, email, firstName, lastName }: Identity): void {
   const values = { uid, username, email, 'first name': firstName, 'last name': lastName };
   const [broken] = Object.entries(values).find(([, value]) => value.includes('\0')) ?? [];
-  if (broken !== undefined) throw new SsoFailure('unverified', `the ${broken} has a NUL character`);
-  if (uid === '') throw new SsoFailure('unverified', 'the account has no id');
+  if (broken !== undefined) throw new SsoFailure('unverified', `the ${broken} contains a NUL character`);
+  if (uid === '') throw new SsoFailure('unverified', 'the account has no ID');
 }
 
 async function createUser(

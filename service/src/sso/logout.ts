@@ -113,7 +113,8 @@ export function serveSamlLogout(
   app.get(PATH, { config: { describes: LOGOUT }, exposeHeadRoute: false }, (request, reply) =>
     orErrorPage(request, reply, async () => {
       const configuration = await requireConfiguration(service, 'saml');
-      if (configuration.backend !== 'saml') throw new Error('the configuration of SAML is of another kind');
+      if (configuration.backend !== 'saml')
+        throw new Error('the SAML configuration is for a different kind of provider');
       const message = readMessage(parseTarget(request.url).query, configuration);
       const { label = message.name } = message.idp;
       if (message.kind === 'SAMLResponse') {
@@ -159,7 +160,7 @@ function readMessage(query: string, configuration: SamlConfiguration) {
   const known = [...raw.keys()].filter((name) => PARAMETERS.some((parameter) => parameter === name));
   const kind = raw.has('SAMLRequest') ? 'SAMLRequest' : 'SAMLResponse';
   if (known.length !== query.split('&').length || (raw.has('SAMLRequest') && raw.has('SAMLResponse'))) {
-    throw unverified('has other parameters, or some of them twice');
+    throw unverified('has different parameters, or duplicates');
   }
   const value = (name: string) => new URLSearchParams(`v=${raw.get(name) ?? ''}`).get('v') ?? '';
   const root = parseMessage(value(kind));
@@ -213,10 +214,10 @@ function readRequest(
 ): { readonly nameId: string; readonly sessionIndexes: readonly string[] } {
   if (!isSigned) throw unverified('is not signed');
   if (root.namespaceURI !== NAMESPACES.protocol || root.localName !== 'LogoutRequest') {
-    throw unverified('is no request for a logout');
+    throw unverified('is not a logout request');
   }
   if ((root.getAttribute('Destination') ?? '') !== destination)
-    throw unverified('is for another destination');
+    throw unverified('is for a different destination');
   const skew = CLOCK_TOLERANCE_S * 1000;
   const issued = new Date(root.getAttribute('IssueInstant') ?? '').getTime();
   const until = new Date(root.getAttribute('NotOnOrAfter') || issued + MAX_AGE_MS).getTime();
@@ -241,16 +242,19 @@ function unverified(why: string): SsoFailure {
 }
 
 const LOGOUT: RouteDescription = {
-  summary: 'The single logout service for SAML identity providers',
-  description: 'The redirect binding of SAML 2.0. A request has to be signed.',
+  summary: 'The SAML single logout service for identity providers',
+  description: 'The SAML 2.0 redirect binding. Requests must be signed.',
   produces: 'text/html',
   anonymous: true,
   query: {
-    SAMLRequest: { description: 'A request of the identity provider to end the sessions of a user.' },
-    SAMLResponse: { description: 'The answer of the identity provider to a logout that began here.' },
-    RelayState: { description: 'Sent back with the answer to a request.' },
+    SAMLRequest: { description: "An identity provider's request to end a user's sessions." },
+    SAMLResponse: { description: "The identity provider's response to a logout that was started here." },
+    RelayState: { description: 'Returned with the response to a request.' },
     SigAlg: { description: 'The algorithm of the signature.' },
     Signature: { description: 'The signature over the other parameters.' },
   },
-  answers: { 200: 'A page after a logout.', 302: 'Redirects to the identity provider, or to /sso/error/.' },
+  answers: {
+    200: 'A page shown after a logout.',
+    302: 'Redirects to the identity provider, or to /sso/error/.',
+  },
 };

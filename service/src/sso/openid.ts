@@ -150,7 +150,7 @@ export function googleIdentity(
   const domains = 'domains' in configuration ? configuration.domains : [];
   const domain = text(claims, 'hd').toLowerCase() || (email.endsWith('@gmail.com') ? 'gmail.com' : '');
   if (domains.length > 0 && !domains.includes(domain)) {
-    throw new SsoFailure('not_allowed', `accounts of ${domain || 'no domain'} may not log in`);
+    throw new SsoFailure('not_allowed', `accounts of ${domain || 'no domain'} are not allowed to log in`);
   }
   const uid = openIdUid(backend, claims);
   const username = localPart(text(claims, 'preferred_username') || email);
@@ -177,7 +177,7 @@ export function azureIdentity(
   if (tenants.length > 0 && !tenants.includes(tenant)) {
     throw new SsoFailure(
       'not_allowed',
-      `accounts of ${tenant ? `the tenant ${tenant}` : 'no tenant'} may not log in`,
+      `accounts of ${tenant ? `the tenant ${tenant}` : 'no tenant'} are not allowed to log in`,
     );
   }
   const trusted = !severalTenants || tenants.length > 0;

@@ -166,7 +166,8 @@ export class ProviderEvents {
           uids.map((uid) => findLinkedUser(transaction, { provider: backend, uid })),
         );
         const users = [...new Set(found.filter((id) => id !== null))].sort((one, other) => one - other);
-        if (users.length > 1) throw new SignalRefusal('access_denied', 'The subject is several users here');
+        if (users.length > 1)
+          throw new SignalRefusal('access_denied', 'The subject matches several users here');
         const [userId] = users;
         if (userId === undefined) return null;
         await lockUsers(transaction, users);
@@ -201,7 +202,7 @@ export class ProviderEvents {
       const expires = new Date(now().getTime() + REMEMBERED_MS[memory]);
       const recorded = await recordEvent(transaction, { issuer, id, about, expires });
       if (recorded === 'reused')
-        throw new SignalRefusal('invalid_request', 'The jti was used for another event before');
+        throw new SignalRefusal('invalid_request', 'The jti was already used for a different event');
       if (recorded === 'repeated') return { ...nothing, result: 'repeated' };
       const done = await act(transaction);
       return done === null
@@ -274,14 +275,14 @@ export class ProviderEvents {
   async #keyAddress(configuration: OpenIdConfiguration): Promise<string> {
     const { issuer } = configuration;
     if (performance.now() - (this.#failed.get(issuer) ?? Number.NEGATIVE_INFINITY) < RETRY_MS)
-      throw new KeysUnavailable('The metadata of the provider cannot be read');
+      throw new KeysUnavailable("Cannot read the provider's metadata");
     try {
       const { jwks_uri: address } = (await this.#service.discoveries.find(configuration)).serverMetadata();
-      if (address === undefined) throw new Error('the metadata names no keys');
+      if (address === undefined) throw new Error('the metadata contains no keys');
       return address;
     } catch (cause) {
       this.#failed.set(issuer, performance.now());
-      throw new KeysUnavailable('The metadata of the provider cannot be read', { cause });
+      throw new KeysUnavailable("Cannot read the provider's metadata", { cause });
     }
   }
 }

@@ -106,7 +106,7 @@ export async function beginSaml(
 /** The identity provider with this name. Throws SsoFailure `not_configured` if it does not exist. */
 export function idpOf({ idps }: SamlConfiguration, name: string): SamlIdp {
   const idp = Object.hasOwn(idps, name) ? idps[name] : undefined;
-  if (idp === undefined) throw new SsoFailure('not_configured', 'no identity provider with this name');
+  if (idp === undefined) throw new SsoFailure('not_configured', 'no identity provider has this name');
   return idp;
 }
 

@@ -154,7 +154,7 @@ async function fetchMetadata(address: string): Promise<string> {
   const isLocal = url.hostname === 'localhost';
   if (url.username !== '' || url.password !== '') throw new Error('The URL must not contain a user name.');
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLocal)) {
-    throw new Error('The URL must begin with https://.');
+    throw new Error('The URL must start with https://.');
   }
   if (!isLocal) await requirePublicHost(url.hostname.replace(/^\[|\]$/g, ''));
   const signal = AbortSignal.timeout(PROVIDER_TIMEOUT_S * 1000);
@@ -169,7 +169,7 @@ async function fetchMetadata(address: string): Promise<string> {
     .catch((error: unknown) => {
       throw new Error('The metadata could not be fetched.', { cause: error });
     });
-  if (typeof text === 'number') throw new Error(`The server answered ${text}.`);
+  if (typeof text === 'number') throw new Error(`The server responded with ${text}.`);
   if (text.length > MAX_METADATA) throw new Error('The metadata is longer than 1 MiB.');
   return text;
 }
@@ -179,7 +179,7 @@ async function requirePublicHost(host: string): Promise<void> {
   if (found.length === 0) throw new Error('The host of the URL is unknown.');
   for (const { address } of found) {
     if (REFUSED_ADDRESSES.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) {
-      throw new Error('The host of the URL leads to this machine or to the link-local network.');
+      throw new Error("The URL's host resolves to this machine or to the link-local network.");
     }
   }
 }

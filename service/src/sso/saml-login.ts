@@ -49,7 +49,8 @@ export async function completeSaml(
   const login = await takePendingLogin(service, request, { backend: 'saml', state: posted.relayState });
   if (login !== null) admit();
   const configuration = await requireConfiguration(service, 'saml');
-  if (configuration.backend !== 'saml') throw new Error('the configuration of SAML is of another kind');
+  if (configuration.backend !== 'saml')
+    throw new Error('the SAML configuration is for a different kind of provider');
   if (login === null) {
     return completeIdpInitiated(service, configuration, {
       posted,
@@ -114,7 +115,7 @@ async function identify(
     digest: hashToken(`${idp.entity_id}\n${id}`),
     expires: until,
   });
-  if (!isFirstUse) throw new SsoFailure('unverified', 'the assertion was used before');
+  if (!isFirstUse) throw new SsoFailure('unverified', 'the assertion was already used');
   const { nameId, nameIdFormat, sessionIndex } = assertion;
   const { rules } = await ssoConfiguration(service, database);
   const mapped = mappedAttributes(rules('saml'));
@@ -185,7 +186,7 @@ export function checkSubject(
   expected: ExpectedSubject,
 ): { readonly id: string; readonly until: Date; readonly sessionEnds: Date | null } {
   const parsed = ASSERTION.safeParse(element);
-  if (!parsed.success) throw refused('does not have the form of an assertion for a login');
+  if (!parsed.success) throw refused('is not a valid login assertion');
   const { $, Issuer: issuers, Subject: subjects, AuthnStatement: statements } = parsed.data;
   if (issuers[0] !== expected.issuer) throw refused('has another issuer');
   const confirmations = subjects.flatMap((subject) => subject.SubjectConfirmation);
@@ -193,7 +194,8 @@ export function checkSubject(
   if (until.length === 0) throw refused('has no confirmation for this recipient, request and time');
   const ends = statements.flatMap((statement) => statement.$?.SessionNotOnOrAfter ?? []).map(instant);
   const sessionEnds = ends.length === 0 ? null : new Date(Math.min(...ends.map(Number)));
-  if (sessionEnds !== null && sessionEnds <= expected.now) throw refused('is of a session that has ended');
+  if (sessionEnds !== null && sessionEnds <= expected.now)
+    throw refused('belongs to a session that has ended');
   // The used assertion must be remembered until its last confirmation expires.
   return { id: $.ID, until: new Date(Math.max(...until.map(Number))), sessionEnds };
 }
@@ -247,13 +249,13 @@ function samlIdentity(
   if (permanent === NAME_ID && format === TRANSIENT) {
     throw new SsoFailure(
       'misconfigured',
-      'the NameID is transient, although another was asked for: configure a persistent one at the identity provider, or ' +
+      'the NameID is transient, although another format was requested: configure a persistent one at the identity provider, or ' +
         'set attr_user_permanent_id',
     );
   }
   const asked = permanent === NAME_ID ? nameIdFormat(idp) : null;
   const uid = one(permanent);
-  if (uid === '') throw new SsoFailure('unverified', 'the assertion has no permanent id of the user');
+  if (uid === '') throw new SsoFailure('unverified', 'the assertion has no permanent ID of the user');
   if (uid.length + name.length + 1 > MAX_UID_LENGTH)
     throw new SsoFailure('unverified', 'the subject is too long');
   const email = of('attr_email').toLowerCase();
@@ -270,7 +272,7 @@ function samlIdentity(
     noNewUser:
       asked === null || format === asked
         ? undefined
-        : `the NameID has the format ${format || 'unspecified'}, although ${asked} was asked for: the user may be here under ` +
+        : `the NameID has the format ${format || 'unspecified'}, although ${asked} was requested: the user may be here under ` +
           'another one. Configure that format at the identity provider, or set name_id_format',
   };
 }

@@ -150,7 +150,7 @@ function parseResponse(xml: string): Element {
   } catch (error) {
     throw refused(`is not XML: ${error instanceof Error ? error.message : ''}`);
   }
-  throw refused('is no SAML response');
+  throw refused('is not a SAML response');
 }
 
 const SUCCESS = 'urn:oasis:names:tc:SAML:2.0:status:Success';

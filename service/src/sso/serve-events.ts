@@ -34,7 +34,7 @@ export async function serveProviderEvents(app: FastifyInstance, service: Service
   app.addHook('onRequest', async (request, reply) => {
     reply.header('Cache-Control', NO_STORE);
     const wait = refused.wait(request.network);
-    if (wait > 0) throw tooManyRequests('Too many events were refused.', wait);
+    if (wait > 0) throw tooManyRequests('Too many events were rejected.', wait);
   });
   app.addHook('onResponse', async (request, { statusCode }) => {
     if (statusCode >= 400 && statusCode !== 429) refused.take(request.network);
@@ -111,14 +111,14 @@ async function answer({ request, reply }: Visit, work: () => Promise<FastifyRepl
     if (!(error instanceof KeysUnavailable)) throw error;
     request.log.warn(
       { detail: error.message },
-      'an event of a provider was not taken: the provider is to send it again',
+      'an event from a provider was not accepted: the provider should send it again',
     );
     return reply.code(503).header('Retry-After', String(RETRY_AFTER_S)).send();
   }
 }
 
 function logRefusal(request: FastifyRequest, { code, message }: SignalRefusal): void {
-  request.log.warn({ reason: code, detail: message }, 'an event of a provider was refused');
+  request.log.warn({ reason: code, detail: message }, 'an event from a provider was rejected');
 }
 
 /** Logs what an event came to: who lost what, by whose word. */
@@ -126,7 +126,9 @@ function logged(request: FastifyRequest): (outcome: EventOutcome) => void {
   return ({ kind, issuer, id, result, users, ended }) => {
     request.log.info(
       { event: id.slice(0, 256), issuer, kind, result, users, ended },
-      result === 'ended' ? 'a provider ended the access of a user' : 'an event of a provider changed nothing',
+      result === 'ended'
+        ? 'a provider ended the access of a user'
+        : 'an event from a provider changed nothing',
     );
   };
 }
@@ -141,26 +143,26 @@ function unauthenticated(reply: FastifyReply, refusal: Refusal): FastifyReply {
 }
 
 const COMMON = {
-  429: 'Too many events from one network were refused.',
-  503: 'The keys of the provider cannot be read at present: send it again.',
+  429: 'Too many events from one network were rejected.',
+  503: "The provider's keys cannot be read at the moment. Send it again.",
 };
 
 const LOGOUT: RouteDescription = {
-  summary: 'Back-channel logout of an OpenID provider',
+  summary: 'Back-channel logout by an OpenID provider',
   description:
-    'OpenID Connect Back-Channel Logout 1.0: ends the sessions here that the provider started for a user.',
+    "OpenID Connect Back-Channel Logout 1.0: ends a user's sessions that the provider started here.",
   anonymous: true,
-  form: { logout_token: { description: 'The logout token that the provider signed.', required: true } },
-  answers: { 200: 'The sessions have ended, or there were none.', 400: 'The token is refused.', ...COMMON },
+  form: { logout_token: { description: 'The logout token signed by the provider.', required: true } },
+  answers: { 200: 'The sessions have ended, or none existed.', 400: 'The token is rejected.', ...COMMON },
 };
 
 const EVENTS: RouteDescription = {
-  summary: 'Security events of an OpenID provider',
+  summary: 'Security events from an OpenID provider',
   description:
     'Push delivery (RFC 8935) of security event tokens. Events that withdraw an account, a session or a credential end the ' +
-    'sessions and tokens of the user.',
+    "user's sessions and tokens.",
   anonymous: true,
-  answers: { 202: 'The event was carried out.', 400: 'The event is refused.', ...COMMON },
+  answers: { 202: 'The event was processed.', 400: 'The event is rejected.', ...COMMON },
 };
 
 const REVOCATION: RouteDescription = {
@@ -169,9 +171,9 @@ const REVOCATION: RouteDescription = {
     'Ends the sessions and tokens of the user that `sub_id` names by issuer and subject (RFC 9493).',
   anonymous: true,
   answers: {
-    204: 'The sessions and tokens have ended, or there were none.',
+    204: 'The sessions and tokens have ended, or none existed.',
     400: 'The subject is invalid.',
-    401: 'The bearer token is not a JWT that a configured provider signed for this service.',
+    401: 'The bearer token is not a JWT signed by a configured provider for this service.',
     404: 'No user here has this issuer and subject.',
     ...COMMON,
   },

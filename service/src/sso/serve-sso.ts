@@ -77,7 +77,7 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
     reply.header('Cache-Control', NO_STORE);
     const destination = request.headers['sec-fetch-dest'];
     if (!LOGIN_PATH.test(request.url) || destination === undefined) return;
-    if (destination !== 'document') throw forbidden('A login has to be opened as a page of its own.');
+    if (destination !== 'document') throw forbidden('A login must be opened as a separate page.');
   });
   app.addHook('onSend', async (_request, reply) => {
     // The URL of this page contains a code or a state.
@@ -128,7 +128,8 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
   app.get('/sso/metadata/saml/', { config: { describes: METADATA } }, (request, reply) =>
     orErrorPage(service, { request, reply }, limits, async () => {
       const configuration = await requireConfiguration(service, 'saml');
-      if (configuration.backend !== 'saml') throw new Error('the configuration of SAML is of another kind');
+      if (configuration.backend !== 'saml')
+        throw new Error('the SAML configuration is for a different kind of provider');
       const xml = await samlMetadata(configuration, {
         callbackUrl: callbackUrl(request, 'saml'),
         logoutUrl: logoutUrl(request),
@@ -154,7 +155,7 @@ async function logIn(service: ServiceContext, visit: Visit, completed: Completed
   if (withheld.length > 0) {
     visit.request.log.warn(
       { backend, claims: withheld.map((name) => name.slice(0, 100)).slice(0, 20) },
-      'the provider did not send claims that it has: roles that depend on them stay as they are',
+      'the provider did not send all of its claims, so roles that depend on them stay unchanged',
     );
   }
   const user = await linkedUser(service, identity, rules(backend));
@@ -247,7 +248,7 @@ const COMPLETE: RouteDescription = {
   produces: 'text/html',
   anonymous: true,
   query: {
-    state: { description: 'The state that the login was started with.' },
+    state: { description: 'The state that was sent when the login started.' },
     code: { description: 'The authorization code.' },
   },
   answers: {
@@ -258,12 +259,12 @@ const COMPLETE: RouteDescription = {
 
 const COMPLETE_SAML: RouteDescription = {
   summary: 'Complete a login through a SAML identity provider',
-  description: 'The assertion consumer service (SAML 2.0), with the POST binding.',
+  description: 'The assertion consumer service (SAML 2.0) with the POST binding.',
   produces: 'text/html',
   anonymous: true,
   form: {
     SAMLResponse: { description: 'The response, in base64.', required: true },
-    RelayState: { description: 'The state that the request was sent with.' },
+    RelayState: { description: 'The state that was sent with the request.' },
   },
   answers: {
     302: 'Redirects to the requested page, or to /sso/error/.',
@@ -283,8 +284,8 @@ const ERROR: RouteDescription = {
   produces: 'text/html',
   anonymous: true,
   query: {
-    reason: { description: 'The reason of the failure.' },
-    request: { description: 'The id of the request that failed, which the page shows.' },
+    reason: { description: 'The reason for the failure.' },
+    request: { description: 'The ID of the failed request, which the page shows.' },
   },
   answers: { 400: 'The page.', 403: 'The page.', 500: 'The page.', 502: 'The page.' },
 };

@@ -293,7 +293,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
       expect(page.url()).toBe(`${service.url}/users?order_by=username`);
       await page.goto(`${service.url}/users?order_by=nonsense`);
-      await page.getByText('nonsense: there is no such field.').waitFor();
+      await page.getByText('nonsense: no such field.').waitFor();
       expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
     }));
 

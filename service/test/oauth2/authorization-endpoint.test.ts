@@ -116,7 +116,7 @@ describe('the authorization endpoint', () => {
   ])('does not redirect to %s, which is not registered', async (uri) => {
     const page = await server.authorize({ ...codeRequest(app), redirect_uri: uri });
     expect([page.status, page.headers.location]).toEqual([400, undefined]);
-    expect(page.text).toContain('you were not sent on');
+    expect(page.text).toContain('you were not redirected');
     const form = { ...hiddenFields(await server.authorize(codeRequest(app))), redirect_uri: uri, allow: 'x' };
     const answer = await server.alice.send('POST', '/api/o/authorize/', { form });
     expect([answer.status, answer.headers.location]).toEqual([400, undefined]);

@@ -114,7 +114,7 @@ describe('failed logins', () => {
     provider.forgery = { claims: (claims) => ({ ...claims, given_name: 'Ma\0llory' }) };
     const { browser, stop } = await logIn();
     await expectRefused(service, { browser, stop }, 'unverified');
-    expect(log.ofFailure(stop)).toMatchObject({ detail: 'the first name has a NUL character' });
+    expect(log.ofFailure(stop)).toMatchObject({ detail: 'the first name contains a NUL character' });
   });
 
   it('are no users called "user" of a provider that sends claims only in userinfo', async () => {

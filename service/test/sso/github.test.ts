@@ -118,7 +118,7 @@ describe('GitHub', () => {
     const refused = await logIn('octo');
     await expectRefused(service, refused, 'not_allowed');
     expect(log.ofFailure(refused.stop)).toMatchObject({
-      detail: 'the team 7 is not among those that GitHub showed, which are not all',
+      detail: 'the team 7 is not among those that GitHub listed, and the list is incomplete',
     });
     await set(service, 'github', { SOCIAL_AUTH_GITHUB_TEAM_ID: '' });
     ACCOUNTS['octo'] = { ...octo, teams: others.slice(1) };
@@ -165,7 +165,7 @@ describe('GitHub', () => {
     await expectRefused(service, wrong, 'unverified');
     // GitHub's errors have the status 200.
     expect(log.ofFailure(wrong.stop)).toMatchObject({
-      detail: 'GitHub refused the code (error incorrect_client_credentials)',
+      detail: 'GitHub rejected the code (error incorrect_client_credentials)',
     });
     await set(service, 'github', { SOCIAL_AUTH_GITHUB_SECRET: 'gh-secret' });
   });

@@ -125,7 +125,7 @@ describe('a logout', () => {
       'signed by another': queryOf('SAMLRequest', good, { key: keys.other }),
       'SHA-1': queryOf('SAMLRequest', good, { algorithm: 'http://www.w3.org/2000/09/xmldsig#rsa-sha1' }),
       'another issuer': queryOf('SAMLRequest', requestXml('lin', { issuer: 'https://other.example.org' })),
-      'another destination': queryOf(
+      'a different destination': queryOf(
         'SAMLRequest',
         requestXml('lin', { destination: 'https://other.example.org' }),
       ),

@@ -334,23 +334,23 @@ ${formats.map((format) => `<NameIDFormat>urn:oasis:names:tc:SAML:${format}</Name
   });
 
   it.each<readonly [string, string]>([
-    ['http://i.example/', 'The URL must begin with https://.'],
-    ['file:///etc/passwd', 'The URL must begin with https://.'],
+    ['http://i.example/', 'The URL must start with https://.'],
+    ['file:///etc/passwd', 'The URL must start with https://.'],
     ['https://u:p@i.example/', 'The URL must not contain a user name.'],
     [
       'https://169.254.169.254/latest/meta-data/',
-      'The host of the URL leads to this machine or to the link-local network.',
+      "The URL's host resolves to this machine or to the link-local network.",
     ],
-    ['https://[fe80::1]/', 'The host of the URL leads to this machine or to the link-local network.'],
+    ['https://[fe80::1]/', "The URL's host resolves to this machine or to the link-local network."],
     ...[
       ...['https://127.0.0.1/', 'https://127.1/', 'https://0x7f000001/', 'https://2130706433/'],
       ...['https://[::1]/', 'https://[::ffff:127.0.0.1]/'],
-    ].map((url) => [url, 'The host of the URL leads to this machine or to the link-local network.'] as const),
-    ['http://127.0.0.1/', 'The URL must begin with https://.'],
-    ['https://0.0.0.0/', 'The host of the URL leads to this machine or to the link-local network.'],
+    ].map((url) => [url, "The URL's host resolves to this machine or to the link-local network."] as const),
+    ['http://127.0.0.1/', 'The URL must start with https://.'],
+    ['https://0.0.0.0/', "The URL's host resolves to this machine or to the link-local network."],
     [
       'https://[::ffff:169.254.169.254]/',
-      'The host of the URL leads to this machine or to the link-local network.',
+      "The URL's host resolves to this machine or to the link-local network.",
     ],
     ['https://i.invalid/', 'The host of the URL is unknown.'],
   ])('is not fetched from %s', async (url, message) => {
@@ -362,8 +362,8 @@ ${formats.map((format) => `<NameIDFormat>urn:oasis:names:tc:SAML:${format}</Name
   });
 
   it.each<readonly [readonly [number, string], string]>([
-    [[302, ''], 'The server answered 302.'],
-    [[404, 'secret'], 'The server answered 404.'],
+    [[302, ''], 'The server responded with 302.'],
+    [[404, 'secret'], 'The server responded with 404.'],
     [[200, 'x'.repeat(1_100_000)], 'The metadata is longer than 1 MiB.'],
     [[200, 'x'.repeat(5_000_000)], 'The metadata could not be fetched.'],
   ])('is not taken from a bad answer (%#)', async (answer, message) => {

@@ -45,7 +45,7 @@ describe('a normal user over REST', () => {
   }
 
   const LIMIT = 'Not all tokens are included: norma can see only their own tokens.';
-  const part = { kind: 'part', tokens: 'its own tokens' };
+  const part = { kind: 'part', tokens: 'their own tokens' };
 
   test.each([
     ['tokens', 'list'],

@@ -337,7 +337,7 @@ test('items can be chosen by id and by rule; unknown ones, and the caller itself
     ways: [{ ...way, description: { ...common.description, identity } }],
   });
   expect(asEve.clean).toEqual([]);
-  expect(asEve.keep).toMatchObject([{ reason: 'own', why: expect.stringContaining('signs in as eve') }]);
+  expect(asEve.keep).toMatchObject([{ reason: 'own', why: expect.stringContaining('is logged in as eve') }]);
   expect(target.alive.has(50)).toBe(true);
 });
 
@@ -502,7 +502,7 @@ test('undoing needs the log before, reports what is refused, and can be finished
 
 test('an unknown run and an unknown item are refused; so is an account that sees only part', async () => {
   const { run, planToUndo, database, common, plan, done } = await estate();
-  const seen = { kind: 'part', users: 'its own tokens' } as const;
+  const seen = { kind: 'part', users: 'their own tokens' } as const;
   const description = { ...common.description, visibility: seen } as typeof common.description;
   await expect(run({ description })).rejects.toMatchObject({ code: 'permission_refused' });
   expect(done).toEqual([]);

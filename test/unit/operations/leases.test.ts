@@ -150,7 +150,7 @@ describe('a token with a lease', () => {
       identity: { id: 2, username: 'alice', isSuperuser: false, isSystemAuditor: false },
       visibility: {
         kind: 'part' as const,
-        tokens: 'its own tokens',
+        tokens: 'their own tokens',
         users: '',
         applications: '',
         organizations: [],

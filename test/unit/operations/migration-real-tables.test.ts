@@ -160,7 +160,7 @@ describeEach(
     expect([alice?.account?.username, alice?.matchedBy, unknown.length]).toEqual(['alice', 'name', 1]);
     const visibility = {
       kind: 'part',
-      tokens: 'its own tokens',
+      tokens: 'their own tokens',
       users: '',
       applications: '',
       organizations: [],

@@ -39,7 +39,7 @@ describe('checkTarget', () => {
         identity: { id: 2, username: 'alice', isSuperuser: false, isSystemAuditor: false },
         visibility: {
           kind: 'part',
-          tokens: 'its own tokens',
+          tokens: 'their own tokens',
           users: 'itself',
           applications: 'its own applications',
           organizations: [],

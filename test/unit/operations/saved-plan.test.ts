@@ -128,7 +128,7 @@ describe('a saved plan', () => {
     expect(await apply(at, file)).toMatchObject({ notSeen: null });
     const part = {
       kind: 'part',
-      tokens: 'its own tokens',
+      tokens: 'their own tokens',
       users: '',
       applications: '',
       organizations: [],

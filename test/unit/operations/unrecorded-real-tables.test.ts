@@ -164,7 +164,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s 
     ]);
     await remove(85);
     expect(textsOf(await real.investigate('bob'), 'entries_missing')).toEqual([
-      expect.stringContaining('3 of the 85 numbers from 1 to 85 have no entry'),
+      expect.stringContaining('3 of the 85 IDs from 1 to 85 have no entry'),
     ]);
   });
 
@@ -203,7 +203,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s 
       changes: { total_hosts: [3, 2], total_groups: [0, 1] },
     });
     const all = (await real.investigate('bob')).items.map(({ summary }) => summary);
-    expect(all).toContainEqual(expect.stringMatching(/^2 hosts more in the inventory/));
+    expect(all).toContainEqual(expect.stringMatching(/^2 more hosts in the inventory/));
     expect(all).toContainEqual(expect.stringMatching(/^1 group more in the inventory/));
   });
 

@@ -26,7 +26,7 @@ function seenAs(who: 'admin' | 'alice' | 'auditor'): MemoryTarget {
   const identity = { id: 2, username: who, isSuperuser: false, isSystemAuditor: who === 'auditor' };
   const part = {
     kind: 'part',
-    tokens: 'its own tokens',
+    tokens: 'their own tokens',
     users: 'some users',
     applications: 'some applications',
     organizations: [],

@@ -170,10 +170,14 @@ test('a transmitter speaks for its own users only', async () => {
   const member = await world.member('ours');
   const cases = [
     ['foreign-1', email('ours@example.org'), 'a different mail domain: example.org'],
-    ['foreign-2', { format: 'account', uri: 'acct:ours%40other.example@example.org' }, 'another mail domain'],
+    [
+      'foreign-2',
+      { format: 'account', uri: 'acct:ours%40other.example@example.org' },
+      'a different mail domain',
+    ],
     ['foreign-3', { format: 'iss_sub', iss: world.transmitter.issuer, sub: 'uid-ours' }, 'another issuer'],
     // A Kelvin sign, which is a k in lower case.
-    ['foreign-4', email('ours@other.example\u212a'), 'another mail domain'],
+    ['foreign-4', email('ours@other.example\u212a'), 'a different mail domain'],
   ] as const;
   for (const [jti, subject, reason] of cases) {
     expect(await pushFromOther(EVENTS.accountDisabled, subject, jti)).toBe(202);

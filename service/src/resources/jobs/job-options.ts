@@ -13,7 +13,7 @@ const VERBOSITIES = ['Normal', 'Verbose', 'More Verbose', 'Debug', 'Connection D
 const DESCRIPTIONS: Readonly<Record<keyof JobOptions, Declared>> = {
   job_type: {
     type: 'choice',
-    helpText: 'Whether a job makes changes, or only says what it would change (the check mode of Ansible).',
+    helpText: "Whether a job makes changes, or only shows what it would change (Ansible's check mode).",
     // The controller's `scan` is of old versions, and no template can have it.
     choices: [
       ['run', 'Run'],
@@ -22,20 +22,20 @@ const DESCRIPTIONS: Readonly<Record<keyof JobOptions, Declared>> = {
   },
   forks: {
     type: 'integer',
-    helpText: `How many hosts at a time, at most ${MAX_FORKS}; 0 for the default of Ansible.`,
+    helpText: `Number of parallel hosts, at most ${MAX_FORKS}. 0 uses Ansible's default.`,
     max: MAX_FORKS,
   },
-  limit: { helpText: 'A host pattern; empty for all hosts of the inventory.', check: limitProblem },
+  limit: { helpText: 'A host pattern. Leave empty for all hosts in the inventory.', check: limitProblem },
   verbosity: {
     type: 'choice',
-    helpText: 'How much Ansible prints.',
+    helpText: 'How much output Ansible prints.',
     column: sql`x.verbosity::text`,
     choices: VERBOSITIES.map((name, number) => [number, `${number} (${name})`]),
   },
   extra_vars: {
     type: 'json',
     label: 'Extra variables',
-    helpText: 'A mapping in YAML or JSON. Texts are not evaluated as templates.',
+    helpText: 'A mapping in YAML or JSON. Values are not evaluated as templates.',
     check: extraVariablesProblem,
     secret: true,
   },
@@ -44,26 +44,26 @@ const DESCRIPTIONS: Readonly<Record<keyof JobOptions, Declared>> = {
     check: argumentProblem,
   },
   skip_tags: {
-    helpText: 'Skip tasks with one of these tags, separated by commas.',
+    helpText: 'Skip tasks with any of these tags, separated by commas.',
     maxLength: 1024,
     check: argumentProblem,
   },
   start_at_task: {
-    helpText: 'Skip all tasks before the one of this name.',
+    helpText: 'Skip all tasks before the one with this name.',
     maxLength: 1024,
     check: argumentProblem,
   },
   force_handlers: { type: 'boolean', helpText: 'Run notified handlers even if a task fails.' },
   become_enabled: { type: 'boolean', label: 'Become', helpText: 'Run all tasks with privilege escalation.' },
-  diff_mode: { type: 'boolean', helpText: 'Print the changes of files and templates.' },
+  diff_mode: { type: 'boolean', helpText: 'Show changes to files and templates.' },
   allow_simultaneous: {
     type: 'boolean',
     helpText:
-      'Whether several jobs of this template may run at a time. Otherwise each waits for the one before.',
+      'Whether several jobs of this template can run at the same time. Otherwise, each waits for the previous one.',
   },
   timeout: {
     type: 'integer',
-    helpText: `Seconds until a job is stopped, at most ${MAX_RUN_SECONDS}; 0 for the most.`,
+    helpText: `Seconds until a job is stopped, at most ${MAX_RUN_SECONDS}. 0 uses the maximum.`,
     max: MAX_RUN_SECONDS,
   },
 };
@@ -110,7 +110,7 @@ export const ASK_FIELDS = declared(
       name,
       {
         type: 'boolean',
-        label: `Ask for the ${ASK_LABELS[name]} on launch`,
+        label: `Prompt for the ${ASK_LABELS[name]} on launch`,
         helpText: `Whether a launch may override the ${ASK_LABELS[name]}.`,
         writable: 'change',
         defaultValue: false,

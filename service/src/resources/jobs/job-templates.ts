@@ -67,7 +67,7 @@ export const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
   plural: 'Job templates',
   about: {
     list: 'The job templates of the organizations that you administer or audit.',
-    one: 'One job template, by id or by NAME++ORGANIZATION: an inventory and a playbook of a project. DELETE keeps its jobs.',
+    one: 'One job template, by ID or by NAME++ORGANIZATION: an inventory and a playbook of a project. DELETE keeps its jobs.',
   },
   storage: JOB_TEMPLATES,
   fields: fields(
@@ -85,7 +85,7 @@ export const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
       ...declared('x', {
         inventory: {
           type: 'id',
-          helpText: 'The inventory of hosts to run on. It may be missing if a launch is asked for it.',
+          helpText: 'The inventory to run on. It can be missing if the launch prompts for it.',
           writable: 'change',
         },
         project: {
@@ -145,7 +145,7 @@ async function prepare(
   refuse(problems);
   if (project === null) throw invalid({ project: ['Job templates must have a project.'] });
   if (inventory === null && !wanted.ask_inventory_on_launch) {
-    throw invalid({ inventory: ['Give an inventory, or let a launch ask for it.'] });
+    throw invalid({ inventory: ['Select an inventory, or let the launch prompt for it.'] });
   }
   const isSamePlaybook = wanted.playbook === before?.playbook;
   for (const { type, used, known } of [

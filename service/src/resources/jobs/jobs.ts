@@ -30,7 +30,7 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
   serveEndpoint(app, service, {
     path: '/api/v2/unified_jobs/',
     name: 'Unified jobs',
-    description: 'The same as the jobs: this service runs nothing else.',
+    description: 'The same as the jobs, because this service runs nothing else.',
     fields: jobFields,
     handlers: { GET: (exchange) => listJobs(exchange) },
   });
@@ -49,14 +49,14 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
   serveEndpoint(app, service, {
     path: '/api/v2/jobs/:id(^\\d+$)/',
     name: 'Job',
-    description: 'One job with its status. DELETE removes it with its output, once it has finished.',
+    description: 'One job with its status. DELETE removes a finished job and its output.',
     fields: jobFields,
     handlers: { GET: async (exchange) => shownJob(exchange, await seenJob(exchange)), DELETE: remove },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/jobs/:id(^\\d+$)/cancel/',
     name: 'Cancel a job',
-    description: 'GET says whether the job can be canceled. POST cancels it.',
+    description: 'GET shows whether the job can be canceled. POST cancels it.',
     handlers: { GET: async (exchange) => ({ can_cancel: isActive(await seenJob(exchange)) }), POST: cancel },
   });
 }
@@ -140,7 +140,7 @@ const jobFields: FieldSet = {
       type: 'job',
       name: 'job',
       alias: 'x',
-      summary: 'Related resources, and what you may do with the job.',
+      summary: 'Related resources, and your permissions on the job.',
     }),
     ...declared('x', {
       name: {},

@@ -45,7 +45,7 @@ const launchFields: FieldSet = {
     inventory: {
       type: 'id',
       label: 'Inventory',
-      helpText: 'The inventory of hosts to run on.',
+      helpText: 'The inventory to run on.',
       writable: 'create',
       nullable: false,
     },
@@ -61,7 +61,7 @@ export function serveLaunch(app: FastifyInstance, service: ServiceContext): void
     path: '/api/v2/job_templates/:id/launch/',
     name: 'Launch',
     description:
-      'GET shows what a launch may override. POST launches a job; what it may not override is ignored.',
+      'GET shows what a launch may override. POST launches a job. Values that it is not allowed to override are ignored.',
     fields: launchFields,
     handlers: { GET: async (exchange) => asked(await seenResource(exchange, JOB_TEMPLATE)), POST: launch },
   });

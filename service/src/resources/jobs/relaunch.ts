@@ -18,7 +18,8 @@ export function serveRelaunch(app: FastifyInstance, service: ServiceContext): vo
   serveEndpoint(app, service, {
     path: '/api/v2/jobs/:id(^\\d+$)/relaunch/',
     name: 'Relaunch',
-    description: 'POST runs a job again as it ran, with `hosts: failed` on the hosts on which it failed.',
+    description:
+      'POST runs a job again with the same values, or with `hosts: failed` only on the hosts where it failed.',
     fields: { type: 'job', fields: { hosts: HOSTS }, relations: {}, searchFields: [], order: [] },
     handlers: { GET: showRelaunch, POST: relaunch },
   });
@@ -27,7 +28,7 @@ export function serveRelaunch(app: FastifyInstance, service: ServiceContext): vo
 const HOSTS: Field = {
   type: 'choice',
   label: 'Hosts',
-  helpText: 'On which hosts to run again.',
+  helpText: 'The hosts to run on again.',
   writable: 'create',
   defaultValue: 'all',
   choices: [

@@ -729,7 +729,7 @@ describe('the report of an incident', () => {
     const parts = incidentParts(said, PLACE);
     const rows = (await texts(parts, 'Timeline')).split('\n');
     expect(rows.find((row) => row.includes('locked down'))).toContain('script');
-    expect(rows.find((row) => row.includes('was resolved manually for'))).not.toContain('script');
+    expect(rows.find((row) => row.includes('as resolved manually for'))).not.toContain('script');
     const over = await texts(parts, 'In short');
     expect(over).toContain('Not checked in full.');
     expect(over).toMatch(
@@ -913,7 +913,7 @@ describe('the report of an incident', () => {
     expect(await texts(parts, 'What remains')).toMatch(/^Not known\..* can see only part/);
     const some = incidentParts(await at.report([investigation({ visibility: part })]), PLACE);
     expect(await texts(some, 'In short')).toMatch(
-      /^\*\*By the last investigation .* remains.*\s+\*\*Not over\..* More may remain/m,
+      /^\*\*According to the last investigation .* remains.*\s+\*\*Not over\..* There may be more remaining/m,
     );
   });
 
