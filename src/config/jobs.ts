@@ -78,7 +78,7 @@ const ledger = () =>
       'has both a file and a database: remove one',
     );
 
-/** A recipient of notices: a webhook, generic or for Slack, or e-mail addresses. */
+/** A recipient of notices: a webhook, generic or for Slack, or email addresses. */
 function recipientSchema() {
   const at = z.enum(['info', 'warning', 'error']).default('warning');
   const webhook = { url: secretReference, signingSecret: secretReference.optional(), at };

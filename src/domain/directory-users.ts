@@ -244,7 +244,7 @@ export function nameForm(dn: string): string {
 }
 
 /**
- * A login name or mail address in the form in which they are compared: without letter case, and with a letter and its accents as one
+ * A login name or email address in the form in which they are compared: without letter case, and with a letter and its accents as one
  * character (NFC of Unicode Standard Annex 15). The signs of ohm, kelvin and ångström stay what they are: they would become letters,
  * and someone could register a look-alike of another user's name.
  */

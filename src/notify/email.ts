@@ -35,7 +35,7 @@ const TIMEOUT_MS = 10_000;
 const MESSAGE_TIMEOUT_MS = 60_000;
 
 /**
- * Sends each notice as an e-mail by SMTP (RFC 5321). The Message-ID derives from the notice's id, so that
+ * Sends each notice as an email by SMTP (RFC 5321). The Message-ID derives from the notice's id, so that
  * mail programs show a notice that is sent twice only once.
  * @throws TokenctlError `configuration` for an invalid server URL.
  */

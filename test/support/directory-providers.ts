@@ -24,7 +24,7 @@ interface Provider {
 
 const BY_ID: Tie = { name: 'id', isId: true, kind: 'account', of: ({ id }) => id };
 const BY_NAME: Tie = { name: 'login name', isId: false, kind: 'account', of: ({ name }) => name };
-const BY_MAIL: Tie = { name: 'mail address', isId: false, kind: 'account', of: mailOf };
+const BY_MAIL: Tie = { name: 'email address', isId: false, kind: 'account', of: mailOf };
 
 function source(provider: Provider, ties: readonly Tie[] = [BY_ID, BY_NAME, BY_MAIL]): Source {
   return {

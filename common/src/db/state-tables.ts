@@ -83,7 +83,7 @@ async function open(path: string, schema: StateSchema): Promise<DatabaseSync> {
   let database: DatabaseSync | undefined;
   try {
     await makeFolder(dirname(path));
-    // SQLite would make it with the umask; the queue of signals has mail addresses.
+    // SQLite would make it with the umask; the queue of signals has email addresses.
     await (await openFile(path, 'a', 0o600)).close();
     const opened = new DatabaseSync(':memory:', { timeout: 0 });
     database = opened;

@@ -95,7 +95,7 @@ export function identifiersOf(subject: SubjectIdentifier): readonly SimpleIdenti
 }
 
 /**
- * Whether two mail addresses are the same but for the case of ASCII letters. Other characters have to be equal: for a database
+ * Whether two email addresses are the same but for the case of ASCII letters. Other characters have to be equal: for a database
  * or `toLowerCase`, U+212A is a k, and someone could register a look-alike of another user's address.
  */
 export function isSameAddress(one: string, other: string): boolean {

@@ -63,7 +63,7 @@ const DOMAIN =
   /^(?:(?:[A-Z0-9](?:[A-Z0-9-]{0,61}[A-Z0-9])?\.)+[A-Z0-9-]{1,62}[A-Z0-9]|localhost|\[[0-9A-F:.]+\])$/i;
 
 /**
- * Why a text is no mail address, or null. As Django's EmailValidator: an international domain counts as its form in ASCII, and the
+ * Why a text is no email address, or null. As Django's EmailValidator: an international domain counts as its form in ASCII, and the
  * local part has only ASCII.
  */
 export function emailProblem(email: string): string | null {

@@ -128,7 +128,7 @@ function planToJson(
 }
 
 const WHY = {
-  no_address: 'no mail address',
+  no_address: 'no email address',
   invalid_address: 'an invalid email address',
   other_domain: 'an address in another domain',
   unknown: 'no such user',
@@ -198,9 +198,9 @@ function sentEnding(done: OwnerNoticeReport): Ending {
   return {
     document: [
       lines(
-        `Sent ${sent} of ${countText(planned, 'mail')} ${tookText(done.seconds)}.`,
+        `Sent ${sent} of ${countText(planned, 'email')} ${tookText(done.seconds)}.`,
         undeliverable.length > 0 && `Permanently rejected by the mail server: ${undeliverable.join(', ')}.`,
-        skipped > 0 && `Sent by another run: ${countText(skipped, 'mail')}.`,
+        skipped > 0 && `Sent by another run: ${countText(skipped, 'email')}.`,
         list(...firstOf(failed, LISTED, ({ owner, reason }) => bad`Failed: ${owner}: ${reason}`)),
         unreachableText(done),
         laterText(done),
@@ -211,7 +211,7 @@ function sentEnding(done: OwnerNoticeReport): Ending {
     failure: unfinishedWork({
       interrupted,
       stopped,
-      left: `${countText(left, 'mail was', 'mails were')} not sent`,
+      left: `${countText(left, 'email was', 'emails were')} not sent`,
       open: left > 0,
     }),
   };

@@ -61,7 +61,7 @@ class LearnedEntries {
     this.#directory = directory;
   }
 
-  /** Adds the entry of a user: the only one that matches, but not by mail address. */
+  /** Adds the entry of a user: the only one that matches, but not by email address. */
   add(userId: number, { kind, found }: Match): void {
     const [entry, ...others] = found;
     if (kind === 'email' || entry === undefined || others.length > 0) return;
@@ -109,7 +109,7 @@ type Basis = 'account' | 'dn' | 'login' | 'email';
 /**
  * Compares the users of a controller with those of a directory. Gone is who matches a disabled user only, who has an account of this
  * directory with an id that is not in it, or whose known entry is not in it any more. Never on a guess: who matches several, no one, another
- * entry than before, or by mail address only is doubtful, unless the rules say otherwise. Local users, users of other directories,
+ * entry than before, or by email address only is doubtful, unless the rules say otherwise. Local users, users of other directories,
  * the caller and exceptions stay, and so do superusers if no other would be left.
  */
 export async function compareUsers(
@@ -261,7 +261,7 @@ function matchOf(
     ...(own.length > 0 ? [] : [['login', `login name ${login}`, byLogin, NO_RIVALS] satisfies Try]),
     ...(email === null
       ? []
-      : [['email', `mail address ${email}`, () => directory.find('email', email), NO_RIVALS] satisfies Try]),
+      : [['email', `email address ${email}`, () => directory.find('email', email), NO_RIVALS] satisfies Try]),
   ];
   const [account] = own;
   const tie =

@@ -23,7 +23,7 @@ const KIND_TEXTS: Readonly<Record<FoundBy, string>> = {
   id: 'id',
   dn: 'LDAP name',
   login: 'login name',
-  email: 'mail address',
+  email: 'email address',
 };
 
 const KINDS = ['id', 'dn', 'login', 'email'] as const satisfies readonly FoundBy[];

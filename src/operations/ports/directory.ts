@@ -39,7 +39,7 @@ export interface MatchRules {
   readonly bases?: readonly string[] | undefined;
   /** The login name there of a user of the controller: `{username}` stands for the name here. */
   readonly loginName: string;
-  /** Whether a match by mail address only is acted on. */
+  /** Whether a match by email address only is acted on. */
   readonly byEmail: boolean;
   /** Whether external users who match no one are gone, although nothing ties them to this directory. */
   readonly unmatched: boolean;

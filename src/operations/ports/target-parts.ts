@@ -18,7 +18,7 @@ export interface Users {
   /** Streams the users that the caller may see, ordered as tokens are. Throws `unsupported` for a filter. */
   list(selector?: UserSelector): AsyncIterable<User>;
   /**
-   * The mail addresses of users, and to which of some organizations they belong. Users that do not exist, or
+   * The email addresses of users, and to which of some organizations they belong. Users that do not exist, or
    * that the caller may not see, are left out. A gateway's database tells no organizations.
    * @param names User names, exactly.
    */
@@ -35,9 +35,9 @@ export interface Users {
   /** How identity providers know the users that the caller sees, by id. Throws `permission_refused`. */
   identities(): AsyncIterable<UserIdentities>;
   /**
-   * The ids of the users with a mail address, in any letter case, or with an account at an identity provider;
+   * The ids of the users with an email address, in any letter case, or with an account at an identity provider;
    * null if the target does not show accounts, or not to this caller.
-   * @throws TokenctlError `permission_refused` where mail addresses may not be read.
+   * @throws TokenctlError `permission_refused` where email addresses may not be read.
    */
   identified(by: UserIdentity): Promise<readonly number[] | null>;
   /**

@@ -64,7 +64,7 @@ export const RIGHTS_TEXT: Readonly<Record<RightsPurpose, string>> = {
   cleanup: 'clean up',
   users: 'deactivate users',
   applications: 'delete applications and replace client secrets',
-  contacts: 'read mail addresses',
+  contacts: 'read email addresses',
 };
 
 /**

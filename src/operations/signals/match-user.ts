@@ -39,7 +39,7 @@ export type Match =
   | { readonly result: 'doubt'; readonly why: string };
 
 /**
- * Finds the user of a subject: by the social account where the target shows it, else by the mail address or the login name
+ * Finds the user of a subject: by the social account where the target shows it, else by the email address or the login name
  * that is equal to it, if that is exactly one user. Never by a part of a name. All aliases have to lead to one user. A subject
  * that could not be looked for here is a doubt: it is not known to be no one.
  *
@@ -124,7 +124,7 @@ async function candidates(
     return { users: new Map(), unread: ids === null ? unreadBecause(accounts, uid) : null };
   const users = new Map<number, Basis>();
   for (const id of (await byAddress(target, address)) ?? [])
-    users.set(id, { basis: `mail address ${address}`, isByName: false });
+    users.set(id, { basis: `email address ${address}`, isByName: false });
   for await (const { id, username } of target.users.list({ names: [address] }))
     if (isSameAddress(username, address)) users.set(id, { basis: `login name ${address}`, isByName: true });
   return { users, unread: null };

@@ -227,7 +227,7 @@ const ORGANIZATIONS: Listing<z.output<typeof organization>> = {
 };
 
 /**
- * The mail addresses of users, and to which of some organizations they belong. Each organization takes one
+ * The email addresses of users, and to which of some organizations they belong. Each organization takes one
  * request for every two hundred members.
  */
 export async function readContacts(
@@ -293,7 +293,7 @@ export async function* listIdentities(api: Api): AsyncGenerator<UserIdentities> 
 }
 
 /**
- * The users of a mail address or an account. All users are read for an account, until one shows an account of
+ * The users of an email address or an account. All users are read for an account, until one shows an account of
  * the same provider by which a filter can be tried: no recording has it. Null if no user shows an account,
  * which a caller who may not see them cannot tell from there being none.
  * @throws TokenctlError as requests do.

@@ -48,7 +48,7 @@ const MEMBERS: Readonly<Record<Layout, Sql | null>> = {
   gateway: null,
 };
 
-/** The mail addresses of users, and the organizations among some that they are members of. */
+/** The email addresses of users, and the organizations among some that they are members of. */
 export async function readContacts(
   connection: Connection,
   { names, organizations }: { names: readonly string[]; organizations: readonly string[] },
@@ -138,7 +138,7 @@ function accountOwners(layout: Layout, { provider, uid }: Account): Sql {
 /** How many users of one identity are told: two are too many already. */
 const MOST_IDENTIFIED = sql`LIMIT 10`;
 
-/** The users of a mail address or account; null if accounts are not stored here, or may not be read. */
+/** The users of an email address or account; null if accounts are not stored here, or may not be read. */
 export async function identifiedUsers(
   connection: Connection,
   by: UserIdentity,
@@ -172,7 +172,7 @@ function isRefused(error: unknown): error is TokenctlError {
 function withPage(error: unknown, message: string): unknown {
   if (!isRefused(error)) return error;
   const hint =
-    'Grant the permission as described in `tokenctl docs database` ("Reading mail addresses and accounts").';
+    'Grant the permission as described in `tokenctl docs database` ("Reading email addresses and accounts").';
   return new TokenctlError('permission_refused', message, { hint, cause: error });
 }
 

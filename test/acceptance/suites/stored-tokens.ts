@@ -11,7 +11,7 @@ const fingerprint = (value: string) => createHash('sha256').update(value).digest
 
 /** How the database stores tokens, and what tokenctl makes of it. */
 export const storedTokens: AcceptanceSuite = {
-  name: 'The stored form of tokens',
+  name: 'The stored format of tokens',
   needs: [DATABASE],
   scenarios: [
     {

@@ -15,11 +15,11 @@ const HEADINGS = {
   'Ending sessions': 'sessions',
   'Changing settings': 'settings',
   'Creating tokens': 'create',
-  'Giving tokens an earlier end': 'ends',
+  'Setting an earlier end date for tokens': 'ends',
   'Cleaning up': 'cleanup',
   'Deleting applications and replacing client secrets': 'applications',
   'Deactivating users': 'users',
-  'Reading mail addresses and accounts': 'contacts',
+  'Reading email addresses and accounts': 'contacts',
 } as const;
 
 /** The purposes for which a role of this database lacks rights. */

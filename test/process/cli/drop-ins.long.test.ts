@@ -84,10 +84,10 @@ describeEach(PEERS)('the drop-ins beside the recorded management commands of %s'
 
 /** How the drop-ins differ on some versions, and what the page of the database says of it. */
 const DOCUMENTED = {
-  usage: 'its usage names `awx-manage`',
-  lifetime: 'a token lives a year',
-  entry: '`modified` and `modified_by`, which the newest gateways leave out',
-  cleanup: '`cleanup_tokens` deletes a refresh token as soon as the controller refuses it',
+  usage: 'its usage also mentions `awx-manage`',
+  lifetime: 'a token is valid for a year',
+  entry: '`modified` and `modified_by`, which the newest gateways omit',
+  cleanup: '`cleanup_tokens` deletes a refresh token as soon as the controller rejects it',
   orphans: '`cleanup_tokens` also deletes orphaned refresh tokens',
 };
 

@@ -140,7 +140,7 @@ describe('a notice for Slack', () => {
   });
 });
 
-describe('a notice by e-mail', () => {
+describe('a notice by email', () => {
   it('reaches a mail server, with an id that stays the same', async () => {
     await using server = await mailServer();
     const email = openEmail({

@@ -35,7 +35,7 @@ describe('changeSetting', () => {
     ]);
   });
 
-  test('does nothing and records nothing where the value is there already', async () => {
+  test('does nothing and records nothing location of the value there already', async () => {
     await using at = await fixture();
     const change = { OAUTH2_PROVIDER: { ...installed.OAUTH2_PROVIDER } };
     expect(await changeSetting({ ...at.common, operation: 'settings.token-lifetime', change })).toMatchObject(

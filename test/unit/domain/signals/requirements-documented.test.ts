@@ -23,7 +23,7 @@ test('the page has a line for each specification', () => {
     new Set(['RFC 8935', 'RFC 8936', 'RFC 8417', 'RFC 9493', 'SSF', 'CAEP', 'RISC']),
   );
   // Not one that is written in another form, and so is not read above.
-  const section = page.split('## What the specifications require')[1]?.split('\n## ')[0] ?? '';
+  const section = page.split('## Specification requirements')[1]?.split('\n## ')[0] ?? '';
   expect(lines).toHaveLength(
     section.split('\n').filter((line) => /^\| (RFC|SSF|CAEP|RISC)/.test(line)).length,
   );

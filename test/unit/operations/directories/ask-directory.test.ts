@@ -152,7 +152,7 @@ test('an answer counts only where the same question finds a user of the list', a
   users.add({ id: 'a', logins: ['a'], emails: ['a@example.org'], disabled: null });
   // The last of the list has no address to try the question with.
   users.add({ id: 'b', logins: ['b'], emails: [], disabled: null });
-  const carol = { id: 3, username: 'carol', basis: 'mail address', evidence: 'not in the list' };
+  const carol = { id: 3, username: 'carol', basis: 'email address', evidence: 'not in the list' };
   const verdict = (kind: 'email' | 'dn') =>
     confirmAbsence(
       { gone: [carol], doubtful: [] },
@@ -165,7 +165,7 @@ test('an answer counts only where the same question finds a user of the list', a
   expect(await verdict('email')).toMatchObject({
     gone: [],
     doubtful: [
-      { why: expect.stringContaining('the directory lists mail address a@example.org, but does not find') },
+      { why: expect.stringContaining('the directory lists email address a@example.org, but does not find') },
     ],
   });
   expect(await verdict('dn')).toMatchObject({

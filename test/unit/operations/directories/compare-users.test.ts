@@ -208,25 +208,25 @@ describe('a user of the controller', () => {
       'kept',
     ],
     [
-      'by mail address only',
+      'by email address only',
       user('x', { email: 'alice@example.org' }),
       [entry('alice', { disabled: OFF })],
       {},
-      'doubt: matches by mail address alice@example.org only',
+      'doubt: matches by email address alice@example.org only',
     ],
     [
-      'by mail address, if that counts',
+      'by email address, if that counts',
       user('x', { email: 'ALICE@example.org' }),
       [entry('alice', { disabled: OFF })],
       { byEmail: true },
-      'left: active is false (mail address ALICE@example.org)',
+      'left: active is false (email address ALICE@example.org)',
     ],
     [
       'with a missing account and the address of another',
       user('x', { ...oidc('00u9'), email: 'alice@example.org' }),
       [entry('alice')],
       { accounts: ['oidc'] },
-      'doubt: matches by mail address alice@example.org only',
+      'doubt: matches by email address alice@example.org only',
     ],
     [
       'who is local',
@@ -371,9 +371,9 @@ describe('a user whose LDAP directory has bases', () => {
       `doubt: matches a different entry than before by ${NAME}: 1 is not in the directory any more`,
     ],
     [
-      'deleted, with the mail address at another',
+      'deleted, with the email address at another',
       [at('2', 'bob', { emails: ['ann@example.org'] })],
-      'doubt: matches a different entry than before by mail address ann@example.org: 1 is not in the directory any more',
+      'doubt: matches a different entry than before by email address ann@example.org: 1 is not in the directory any more',
     ],
   ])('and whose known entry was %s', async (_, directory, expected) => {
     const ann = user('ann', {

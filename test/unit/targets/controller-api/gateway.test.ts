@@ -401,7 +401,7 @@ describe('a gateway’s token on the controller behind it', () => {
   });
 });
 
-describe('mail addresses', () => {
+describe('email addresses', () => {
   const users = (id: number, email: string) => page([{ ...user(id, 'alice'), email }]);
 
   test('are read with the organizations asked for, or without where a gateway lists no members', async () => {
