@@ -60,8 +60,8 @@ export function missingValues(fields: readonly FormField[], values: FormValues):
 
 /** The API's words for an empty field: Django REST framework's, which the service uses as well. */
 const EMPTY: readonly string[] = [
-  'This field must not be null.',
-  'This field must not be blank.',
+  'This field may not be null.',
+  'This field may not be blank.',
   'This field is required.',
 ];
 

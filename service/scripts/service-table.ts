@@ -74,7 +74,7 @@ export function resourceTable({ paths }: ApiDescription): string {
   return [
     MARKS[0],
     '',
-    '| resource | list | create | change | delete | related addresses | fields that are refused |',
+    '| resource | list | create | change | delete | related addresses | rejected fields |',
     '|---|---|---|---|---|---|---|',
     ...rows,
     '',

@@ -186,7 +186,7 @@ describe('failed logins', () => {
     expect(await roles((await logIn()).browser)).toEqual(held);
     expect(log.lines.at(-1)).toMatchObject({
       claims: ['groups'],
-      msg: expect.stringContaining('stay as they are'),
+      msg: expect.stringContaining('stay unchanged'),
     });
     provider.forgery = { claims: claims({ groups: ['other'] }) };
     expect(await roles((await logIn()).browser)).toEqual({ auditor: false, organizations: 0 });

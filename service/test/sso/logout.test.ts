@@ -66,7 +66,7 @@ describe('a logout', () => {
     const browser = await logIn('lin');
     const page = await logOut(browser);
     expect([page.status, await whoIs(service, browser)]).toEqual([200, null]);
-    expect(page.text).toContain('Your session at Corp goes on');
+    expect(page.text).toContain('Your session at Corp continues');
     const [, link = ''] = /href="(https:[^"]+)">Log out at Corp too</.exec(page.text) ?? [];
     const url = new URL(link.replaceAll('&amp;', '&'));
     expect(url.href.startsWith(SLO)).toBe(true);
@@ -170,7 +170,7 @@ describe('a logout', () => {
     });
     const { browser } = await logInThrough(service, { backend: 'google-oauth2', account: 'root' });
     const page = await logOut(browser);
-    expect(page.text).toContain('Your session at Ours goes on');
+    expect(page.text).toContain('Your session at Ours continues');
     expect(page.text).toContain(`href="${provider.url}/session/end?client_id=c"`);
     await provider.close();
   });

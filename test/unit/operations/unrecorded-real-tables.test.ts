@@ -204,7 +204,7 @@ describeEach(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s 
     });
     const all = (await real.investigate('bob')).items.map(({ summary }) => summary);
     expect(all).toContainEqual(expect.stringMatching(/^2 more hosts in the inventory/));
-    expect(all).toContainEqual(expect.stringMatching(/^1 group more in the inventory/));
+    expect(all).toContainEqual(expect.stringMatching(/^1 more group in the inventory/));
   });
 
   it('names jobs whose records were deleted', async () => {

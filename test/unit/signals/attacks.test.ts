@@ -175,7 +175,11 @@ test('a transmitter speaks for its own users only', async () => {
       { format: 'account', uri: 'acct:ours%40other.example@example.org' },
       'a different mail domain',
     ],
-    ['foreign-3', { format: 'iss_sub', iss: world.transmitter.issuer, sub: 'uid-ours' }, 'another issuer'],
+    [
+      'foreign-3',
+      { format: 'iss_sub', iss: world.transmitter.issuer, sub: 'uid-ours' },
+      'a different issuer',
+    ],
     // A Kelvin sign, which is a k in lower case.
     ['foreign-4', email('ours@other.example\u212a'), 'a different mail domain'],
   ] as const;

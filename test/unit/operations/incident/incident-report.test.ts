@@ -737,7 +737,9 @@ describe('the report of an incident', () => {
     );
     expect(over).toContain('1 thing was reported as resolved manually, which was not checked.');
     expect(over).not.toMatch(/Nothing is known|^\*\*Not over\./);
-    expect(await texts(parts, 'What remains')).toContain('created the inventory copy (2); said by root, ');
+    expect(await texts(parts, 'What remains')).toContain(
+      'created the inventory copy (2); according to root, ',
+    );
     expect(await texts(parts, 'Who made what')).toContain('(reported as resolved manually): not checked');
 
     // Whatever the next investigation finds counts: a word is no proof, and not a state that is not known either.
