@@ -407,7 +407,7 @@ describe('jobs of a service that ends', () => {
     const admin = new Client(second.url, basic(ADMIN.username, ADMIN.password));
     expect((await admin.get('/api/v2/jobs/')).json.results[0]).toMatchObject({
       status: 'error',
-      job_explanation: expect.stringContaining('ended before'),
+      job_explanation: expect.stringContaining('stopped before'),
     });
     await second.close();
   });

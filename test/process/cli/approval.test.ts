@@ -302,7 +302,7 @@ describe('a lockdown', () => {
     const all = ['incident', 'lockdown', '--all', ...keep];
     expect(refusal(await alice(...all, '--yes'))).toEqual(NOT_APPROVED);
     const dry = await at.run([...all, '--dry-run']);
-    expect([dry.code, dry.stderr]).toEqual([2, expect.stringContaining('approval of a second person')]);
+    expect([dry.code, dry.stderr]).toEqual([2, expect.stringContaining("second person's approval")]);
     const one = await at.run(['incident', 'lockdown', '--user', 'admin', '--dry-run']);
     expect(one.code).toBe(0);
     expect(await entries(at)).toEqual([]);
@@ -353,7 +353,7 @@ describe('a lockdown', () => {
     const apply = ['incident', 'lockdown', '--plan', plan, '--yes'];
     const renamed = await alice(...apply);
     expect(refusal(renamed)).toEqual({ code: 2, error: 'plan_outdated' });
-    expect(printed(renamed).error?.message).toContain('is called "somebody-else" now');
+    expect(printed(renamed).error?.message).toContain('is now called "somebody-else"');
     await rename(honest.id, meant.username);
     const taken = await alice(...apply);
     expect(refusal(taken)).toEqual({ code: 2, error: 'plan_outdated' });

@@ -158,7 +158,7 @@ describe('what cannot be meant ends with 2, and says what might be', () => {
       'a revocation of nothing in particular',
       ['tokens', 'revoke', '--yes'],
       /No tokens are selected/,
-      /--user, .*or all with --all/,
+      /--user, .*or select all with --all/,
     ],
     [
       'everything and something',

@@ -273,7 +273,7 @@ describe('HTML', () => {
     const target = estate();
     for (let id = 100; id < 1500; id += 1) target.alive.set(id, token({ id, scope: 'write' }));
     const page = await text(htmlReport(await audit(target), context));
-    expect(page).toMatch(/The worst 1,000 of \d,\d{3};/);
+    expect(page).toMatch(/The most severe 1,000 of \d,\d{3}\./);
     expect(page.match(/<td class="severity/g)?.length).toBeLessThan(1050);
     expect(page).toContain('owner-inactive');
   });
@@ -370,7 +370,7 @@ describe('table and CSV', () => {
     const [, row = '', end] = await csvOf(await by('never-used'));
     expect(row).toMatch(/^,,,,,No findings\.,,,,,,,none,/);
     expect(row).toContain(`${FROM}${timeText(stillClock.now())},`);
-    expect(row).toMatch(/,default; of it only never-used$/);
+    expect(row).toMatch(/,default; only never-used$/);
     expect(end).toBe('');
     // What was not looked at is no finding less.
     const part: typeof self = {
@@ -389,9 +389,9 @@ describe('table and CSV', () => {
         rules: ['never-used'],
         statistics: true,
       });
-    expect(await text(htmlReport(await one(), context))).toContain('Policy: default; of it only never-used.');
+    expect(await text(htmlReport(await one(), context))).toContain('Policy: default; only never-used.');
     expect(await text(jsonReport(await one(), self))).toMatch(/"only": \[\s*"never-used"\s*\]/);
-    expect(await text(htmlReport(await audit(), context))).not.toContain('of it only');
+    expect(await text(htmlReport(await audit(), context))).not.toContain('; only ');
   });
 
   test('every format tells how many findings are new, known and fixed', async () => {

@@ -185,7 +185,7 @@ write-scope:
     const again = ['tokens', 'audit', '--format', 'html', '--output', join(folder, 'audit.html')];
     expect(await run(again)).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/audit\.html exists.*\n.*--replace/),
+      stderr: expect.stringMatching(/audit\.html already exists.*\n.*--replace/),
     });
     chmodSync(join(folder, 'audit.html'), 0o644);
     expect((await run([...again, '--replace', '--user', 'backup'])).code).toBe(0);

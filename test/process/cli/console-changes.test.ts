@@ -220,7 +220,7 @@ describe('a saved plan in a console', () => {
     const edited = await send(`/api/saved-plan?path=${encodeURIComponent(path)}`);
     expect([edited.statusCode, edited.json().error.message]).toEqual([
       400,
-      expect.stringMatching(/was changed/),
+      expect.stringMatching(/was modified/),
     ]);
     const sent = await send('/api/saved-plan', { name: 'mine.json', plan: readFileSync(path, 'utf8') });
     expect(sent.json().error.message).toMatch(/^The plan mine\.json was changed after it was made/);

@@ -229,7 +229,7 @@ it('ticks the steps of a runbook off in the audit log, as the command does', { t
   expect([done.length, steps.length]).toEqual([1, 6]);
 
   expect((await at.run(['log', 'list', '--operation', 'incident.step'])).stdout).toMatch(
-    /ticked off step 2 of stolen-token \(End all of alice's access\) for inc-[0-9a-f]+ at test: SEC-9/,
+    /marked step 2 of stolen-token \(End all of alice's access\) as done for inc-[0-9a-f]+ at test: SEC-9/,
   );
   const report = await at.run(['incident', 'report', incident]);
   expect(report.stdout).toContain('ticked off step 2 of stolen-token');

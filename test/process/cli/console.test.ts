@@ -74,7 +74,12 @@ describe('who may use a console', () => {
     for (const url of ['/api/case', '/api/nothing', '/api/console', '/assets/none.js']) {
       const { statusCode, headers: answered, body } = await open(url);
       expect([url, statusCode >= 400, answered['content-type'], body]).toEqual([
-        ...[url, true, 'text/html; charset=utf-8', expect.stringContaining('press Enter in the terminal')],
+        ...[
+          url,
+          true,
+          'text/html; charset=utf-8',
+          expect.stringContaining("press Enter in the console's terminal"),
+        ],
       ]);
     }
     expect((await send('/api/nothing')).json()).toMatchObject({ error: { code: 'not_found' } });

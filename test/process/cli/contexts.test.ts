@@ -124,7 +124,7 @@ describe('context add', () => {
     [
       'a URL with a password in it',
       ['--url', 'https://a:pa55@x.example', '--token-env', 'T'],
-      /must not hold/,
+      /must not contain/,
     ],
   ])('refuses %s, and leaves no file behind', async (_name, flags, message) => {
     const { run, config } = home();

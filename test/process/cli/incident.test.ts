@@ -562,7 +562,7 @@ describe('over REST', () => {
     const report = await home.run(['incident', 'report', incident, '--from', saved, '--json']);
     expect(JSON.parse(report.stdout)).toMatchObject({ cleaned: [], undone: [{ item: `user:${id}` }] });
     const without = await home.run(['incident', 'clean', '--incident', incident, '--dry-run']);
-    expect([without.code, without.stderr]).toEqual([2, expect.stringContaining('When the theft began')]);
+    expect([without.code, without.stderr]).toEqual([2, expect.stringContaining('The start of the incident')]);
     expect(await home.run(['incident', 'lift', '--yes'])).toMatchObject({ code: 0 });
   });
 

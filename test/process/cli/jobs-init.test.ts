@@ -38,7 +38,7 @@ describe('jobs init', () => {
     ]);
     const { stdout: warned } = await run(['jobs', 'check', '--config', besides(folder)]);
     expect(warned).toMatch(
-      /^nightly-sweep@test: valid .*\nWarning: the credential of the context "test" cannot be read here\. .*does not exist/,
+      /^nightly-sweep@test: valid .*\nWarning: cannot read the credential of the context "test" here\. .*does not exist/,
     );
     const history = JSON.parse((await run(['jobs', 'history', '--json'])).stdout);
     expect(history).toMatchObject([{ job: 'nightly-sweep@test', state: 'completed' }]);
