@@ -357,7 +357,7 @@ describe('a lockdown', () => {
     await rename(honest.id, meant.username);
     const taken = await alice(...apply);
     expect(refusal(taken)).toEqual({ code: 2, error: 'plan_outdated' });
-    expect(printed(taken).error?.message).toContain(`is that of user ${honest.id} now. Nothing was changed`);
+    expect(printed(taken).error?.message).toContain(`now belongs to user ${honest.id}. Nothing was changed`);
     expect((await entries(at)).filter(({ operation }) => operation === 'incident.lockdown')).toEqual([]);
   });
 

@@ -232,7 +232,7 @@ it('ticks the steps of a runbook off in the audit log, as the command does', { t
     /marked step 2 of stolen-token \(End all of alice's access\) as done for inc-[0-9a-f]+ at test: SEC-9/,
   );
   const report = await at.run(['incident', 'report', incident]);
-  expect(report.stdout).toContain('ticked off step 2 of stolen-token');
+  expect(report.stdout).toContain('marked step 2 of stolen-token');
   expect(report.stdout).toContain('undid step 1 of stolen-token');
   const timeline = await at.run(['incident', 'timeline', '--user', owner, '--since', '1h']);
   expect(timeline.stdout).toContain('step 2 of stolen-token');

@@ -53,7 +53,7 @@ test.runIf(REAL_PEERS.includes('awx-24.6.1') && REAL_PEERS.includes('gateway'))(
     const rest = await run('--to', 'rest', '--dry-run', '--json');
     expect([rest.code, JSON.parse(rest.stdout)]).toMatchObject([
       0,
-      { plan: { counts: { new_token: 2 }, unknown: [expect.stringContaining('by name only')] } },
+      { plan: { counts: { new_token: 2 }, unknown: [expect.stringContaining('only by name')] } },
     ]);
     expect(await run('--to', 'rest', '--yes', '--output-dir', folder)).toMatchObject({ code: 4 });
 

@@ -105,8 +105,8 @@ test('lines are broken at spaces, deeper than their text, and never within a com
     '      on the server.',
     'To lift it:',
     'tokenctl incident lift inc-1a2b3c4d --context east --yes',
-    'Error: tokenctl is logged in as admin with a',
-    'password.',
+    'Error: tokenctl is logged in as admin',
+    'with a password.',
   ]);
 });
 

@@ -44,7 +44,7 @@ test('a file that cannot be filled does not stay, so that the next attempt can m
 test('a secret that exists already is written, or refused with the reason', () => {
   const path = join(temporaryFolder(), 'value');
   expect(() => writeSecretFile(path, new Unwritable('s3cr3t'))).toThrow(
-    expect.objectContaining({ code: 'usage', message: expect.stringContaining('cannot be written') }),
+    expect.objectContaining({ code: 'usage', message: expect.stringContaining('Cannot write to the file') }),
   );
   writeSecretFile(path, new Secret('s3cr3t'));
   expect(readFileSync(path, 'utf8')).toBe('s3cr3t\n');

@@ -230,7 +230,7 @@ test('an empty, smaller, incomplete or overwhelming answer ends it with nothing 
     [
       [...people.slice(0, 2), person('q4')],
       new RegExp(
-        `The directory staff lists 3 users without ${names[2]}, but has user q3@example.org .q3. when it is asked for the id q3: its list is incomplete`,
+        `The directory staff lists 3 users without ${names[2]}, but returns user q3@example.org .q3. when asked for the id q3, so its list is incomplete`,
       ),
     ],
   ] as const) {
