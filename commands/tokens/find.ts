@@ -17,7 +17,7 @@ previous last uses are read first (unknown if the owner has more than 200 tokens
 the times before and after. Later runs therefore need no further request, and incident timeline does not \
 attribute the use to the owner. A dry run does not send that request. It lists the tokens that may match the \
 value. Values are never printed, stored or logged, and are sent only to the target. Tokens are identified by \
-id, owner and fingerprint.`,
+ID, owner and fingerprint.`,
   exitCodes:
     'Exit code 5: with --revoke, a live token remains; or the input contains hidden secrets, which were not checked.',
   examples: [

@@ -7,7 +7,7 @@ export default defineCommand({
   description:
     'Never shows the value of the token. Use tokenctl tokens trace to see its history, or to look up a deleted token.',
   examples: ['4711'],
-  args: { id: countArgument({ description: 'The token id.', required: true }) },
+  args: { id: countArgument({ description: 'The token ID.', required: true }) },
   flags: {
     policy: string({
       summary: "The policy file to use instead of the configuration's policy section.",

@@ -16,7 +16,7 @@ export default defineCommand({
 changes since it was created) and the audit log entries that name the token. With an ID, it also works for a \
 deleted token. With a selection instead of an ID, shows up to 20 tokens.`,
   examples: ['4711', '4711 --json', '--user alice --finding never-used'],
-  args: { id: countArgument({ description: 'The token id. Omit it to select tokens with flags.' }) },
+  args: { id: countArgument({ description: 'The token ID. Omit it to select tokens with flags.' }) },
   flags: { ...selection, ...findingPolicyFlag },
   async run({ flags, args }) {
     const { requireOneSelection, traceFlow, traceSelectedFlow } = await import(

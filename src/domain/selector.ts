@@ -222,7 +222,7 @@ function requireValue(name: string, value: unknown): void {
   }
   if (name === 'ids' && Array.isArray(value)) {
     const wrong: unknown = value.find((id) => !Number.isSafeInteger(id) || id < 1);
-    if (wrong !== undefined) throw new TokenctlError('usage', `Invalid token id: ${String(wrong)}`);
+    if (wrong !== undefined) throw new TokenctlError('usage', `Invalid token ID: ${String(wrong)}`);
   }
 }
 
@@ -247,7 +247,7 @@ export function describeSelector(selector: Selector, words: SelectorWords = {}):
   const ofUsers = words.users ?? (users && formatAlternatives(users));
   const ofApplications = words.applications ?? (applications && formatAlternatives(applications));
   const parts = [
-    ids && `with id ${formatAlternatives(ids)}`,
+    ids && `with ID ${formatAlternatives(ids)}`,
     ofUsers && `of ${ofUsers}`,
     notUsers && `not of ${formatAlternatives(notUsers)}`,
     ofApplications && `issued to ${ofApplications}`,

@@ -187,7 +187,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.locator('.rows td .in-narrow').first().waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
     await page.setViewportSize({ width: 1300, height: 900 });
-    await page.getByLabel('Owner, application, text or id', { exact: true }).fill('no such text');
+    await page.getByLabel('Owner, application, text or ID', { exact: true }).fill('no such text');
     await page.keyboard.press('Enter');
     await page.getByText('No loaded token matches the filters.').waitFor();
     expect(await page.getByRole('region', { name: 'Expiry' }).count()).toBe(0);

@@ -51,7 +51,7 @@ export function sendSsoError(reply: FastifyReply, reason: unknown, id: unknown):
   const known = Object.entries(REASONS).find(([name]) => name === reason);
   const [status, said, todo] = known?.[1] ?? [400, 'The login failed.', AGAIN];
   const reference =
-    typeof id === 'string' && REQUEST_ID.test(id) ? `<p>Request id: <code>${id}</code></p>` : '';
+    typeof id === 'string' && REQUEST_ID.test(id) ? `<p>Request ID: <code>${id}</code></p>` : '';
   return sendLoginProblem(reply, {
     status,
     main: `<p role="alert">${said}</p>\n<p>${todo}</p>\n${reference}`,

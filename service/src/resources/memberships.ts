@@ -36,7 +36,7 @@ export function serveMemberships(app: FastifyInstance, service: ServiceContext):
       path: `/api/v2/organizations/:id/${path}/`,
       name,
       description:
-        'POST {"id": N} grants the role to a user; with "disassociate": true it withdraws the role. POST of a user without an id creates the user with this role.',
+        'POST {"id": N} grants the role to a user; with "disassociate": true it withdraws the role. POST of a user without an ID creates the user with this role.',
       fields: userFields,
       allows: (exchange) => mayChangeSeen(exchange, ORGANIZATION),
       handlers: {

@@ -108,7 +108,7 @@ function shownDocument({ application, accessTokens, refreshTokens }: ShownApplic
         ],
         ['Id tokens', idTokens === undefined ? null : numberText(idTokens)],
       ],
-      `Application ${name} (id ${id})`,
+      `Application ${name} (ID ${id})`,
     ),
   ];
 }
@@ -152,13 +152,13 @@ export async function deletionFlow({
   const tokens = [
     countText(accessTokens.total, 'access token'),
     ...(refreshTokens === null ? [] : [countText(refreshTokens, 'refresh token')]),
-    ...(application.idTokens ? [`${countText(application.idTokens, 'stored id token')}`] : []),
+    ...(application.idTokens ? [`${countText(application.idTokens, 'stored ID token')}`] : []),
   ].join(' and ');
   const shown = printable.value(application.name);
   return {
     plan: [
       lines(
-        would`delete the application ${application.name} (id ${application.id}) with ${tokens}.`,
+        would`delete the application ${application.name} (ID ${application.id}) with ${tokens}.`,
         placeText(description),
         accessTokens.byUser.length > 0 && `Users who lose tokens: ${usersText(accessTokens.byUser)}.`,
         application.idTokens
@@ -227,7 +227,7 @@ export async function secretFlow(
   return {
     plan: [
       lines(
-        would`replace the client secret of ${application.name} (id ${application.id}) and write the new one to ${output}.`,
+        would`replace the client secret of ${application.name} (ID ${application.id}) and write the new one to ${output}.`,
         placeText(description),
         'The old secret stops working immediately: clients that use it can neither get nor refresh tokens.',
         tokensLeft(shown, description),

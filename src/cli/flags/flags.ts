@@ -280,7 +280,7 @@ export const selectorFlags = inGroup('SELECTION', {
     summary: 'Select tokens that violate this policy rule. Other selection flags narrow the result.',
     helpValue: 'RULE',
   }),
-  id: count({ ...SEVERAL, summary: 'Select the token with this id.', helpValue: 'NUMBER' }),
+  id: count({ ...SEVERAL, summary: 'Select the token with this ID.', helpValue: 'NUMBER' }),
 });
 
 /** The policy that `--finding` selects by. */

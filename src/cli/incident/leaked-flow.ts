@@ -185,7 +185,7 @@ function tokenLines(token: LeakedToken): Line[] {
     ids.length === 1
       ? ` ${ids[0]}`
       : ids.length === 0
-        ? ' of unknown id'
+        ? ' of unknown ID'
         : ` that is one of ${ids.join(', ')}`;
   const where = `${inLines.length === 0 ? '' : `, line ${inLines.join(', ')}`}${placesText(places)}`;
   const text = `${stateText(token)}  ${name}${id}, of ${user ?? 'an unknown user'}, fingerprint ${fingerprint}${where}`;

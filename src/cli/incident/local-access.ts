@@ -59,11 +59,11 @@ export function localSteps(plan: LocalAccessPlan): {
     after: [
       ...applications.map(
         ({ id, name, accessTokens }) =>
-          `Delete the application ${name} (id ${id}) with ${countText(accessTokens, 'access token')}. This cannot be undone.`,
+          `Delete the application ${name} (ID ${id}) with ${countText(accessTokens, 'access token')}. This cannot be undone.`,
       ),
       ...applicationsKept.map(
         ({ id, name, othersTokens }) =>
-          `Keep the application ${name} (id ${id}): other users have ${countText(othersTokens, 'access token')} of it.`,
+          `Keep the application ${name} (ID ${id}): other users have ${countText(othersTokens, 'access token')} of it.`,
       ),
     ],
   };

@@ -46,7 +46,7 @@ export async function traceSelectedFlow(
   for await (const { id } of tokens()) {
     if (ids.push(id) > MAX_TRACED) {
       throw new TokenctlError('usage', `More than ${MAX_TRACED} tokens are selected`, {
-        hint: 'Narrow the selection. `tokenctl tokens list` takes the same flags and shows their ids.',
+        hint: 'Narrow the selection. `tokenctl tokens list` takes the same flags and shows their IDs.',
       });
     }
   }

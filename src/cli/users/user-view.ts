@@ -131,7 +131,7 @@ export function shownUserResult(
             sessions === null ? notListed : `${sessionsText(sessions, unread !== undefined)}${from}`,
           ],
         ],
-        `User ${user.username} (id ${user.id})`,
+        `User ${user.username} (ID ${user.id})`,
       ),
     ],
     failure: unread,

@@ -166,7 +166,7 @@ export function requireIncident(
   id: string,
 ): { readonly incident: Incident; readonly history: IncidentHistory } {
   if (id === '') {
-    throw new TokenctlError('usage', 'The incident id is empty', {
+    throw new TokenctlError('usage', 'The incident ID is empty', {
       hint: 'Specify an incident ID: `tokenctl incident status` lists them.',
     });
   }

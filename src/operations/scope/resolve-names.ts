@@ -236,7 +236,7 @@ export async function resolveTokenIds(target: Target, ids: readonly number[]): P
   const limit = limitText(description);
   if (limit === null && (await areKnown(target, ids))) return;
   const named = namesText(ids);
-  const noun = `token with id ${named}`;
+  const noun = `token with ID ${named}`;
   if (limit !== null) {
     throw new TokenctlError(
       'permission_refused',

@@ -163,7 +163,7 @@ export function replaceClientSecret(
   return connection.write('applications', async (transaction) => {
     const row = await sql`SELECT a.client_type, a.client_secret FROM ${applications} a
       WHERE a.id = ${id} FOR UPDATE`.first<{ client_type: string; client_secret: string }>(transaction);
-    if (row === null) throw new TokenctlError('not_found', `No application has the id ${id}`);
+    if (row === null) throw new TokenctlError('not_found', `No application has the ID ${id}`);
     if (row.client_type !== 'confidential') {
       throw new TokenctlError('unsupported', `Application ${id} is a public client, which has no secret`);
     }

@@ -42,7 +42,7 @@ describe('describeSelector', () => {
   test.each([
     [{ all: true }, 'every token'],
     [{ users: ['alice', 'bob'] }, 'tokens of alice or bob'],
-    [{ ids: [1, 2, 3, 4, 5, 6, 7] }, 'tokens with id 1, 2, 3, 4, 5 or 2 more'],
+    [{ ids: [1, 2, 3, 4, 5, 6, 7] }, 'tokens with ID 1, 2, 3, 4, 5 or 2 more'],
     [
       { applications: ['CI'], scope: 'write', createdBefore: day },
       'tokens issued to CI, with scope write, created before 2026-08-22T00:00:00Z',

@@ -86,7 +86,7 @@ export function Filters({ filter, onChange }: FiltersProps): ReactNode {
         <ToolbarContent>
           <ToolbarItem className="search">
             <TextSearch
-              label="Owner, application, text or id"
+              label="Owner, application, text or ID"
               key={text}
               value={text}
               onChange={(next) => onChange({ text: next })}

@@ -142,7 +142,7 @@ describe('lifting an incident', () => {
   test('takes no empty id, although every id begins with it', async () => {
     await using at = await incidentFixture('database');
     await at.lockDown();
-    await expect(at.lift('')).rejects.toMatchObject({ code: 'usage', message: 'The incident id is empty' });
+    await expect(at.lift('')).rejects.toMatchObject({ code: 'usage', message: 'The incident ID is empty' });
     expect(await at.status()).toMatchObject([{ state: 'locked' }]);
   });
 
