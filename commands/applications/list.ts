@@ -4,7 +4,7 @@ import { allContextsFlag, csvFlag } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'List OAuth2 applications',
-  description: `Lists the applications that you may see, with client type, grant type and age. Client \
+  description: `Lists the applications that you can see, with client type, grant type and age. Client \
 secrets are neither read nor shown.`,
   examples: ['--tokens'],
   flags: {

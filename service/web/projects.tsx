@@ -67,13 +67,13 @@ const CONFIGURATION = '/api/v2/config/';
 /** Where the folders to choose from come from. */
 function FolderHelp(): ReactNode {
   const { data } = useApi<Configuration>(CONFIGURATION);
-  if (data === undefined) return "A directory with playbooks on the service's host.";
+  if (data === undefined) return "A folder with playbooks on the service's host.";
   const { project_base_dir: base, project_local_paths: free } = data;
   if (free === undefined)
-    return 'Only administrators can see the directories. Ask an administrator to create the project.';
-  const source = `Each project is a directory with playbooks in ${base} on the service's host.`;
-  if (free.length > 0) return `${source} Directories of other projects are not listed.`;
-  return `${source} No directory is available. Ask the operator of the service to add one, and then reload this page.`;
+    return 'Only administrators can see the folders. Ask an administrator to create the project.';
+  const source = `Each project is a folder with playbooks in ${base} on the service's host.`;
+  if (free.length > 0) return `${source} Folders of other projects are not listed.`;
+  return `${source} No folder is available. Ask the operator of the service to add one, and then reload this page.`;
 }
 
 function ProjectStatus({ project: { status } }: { readonly project: ProjectRow }): ReactNode {

@@ -15,7 +15,7 @@ const TRIED = [
     version: '24.6.2.dev145',
     name: 'AWX of October 2024 (24.6.2.dev145)',
   },
-  { id: 'gateway-plain', dialect: 'gateway', version: null, name: 'Gateway, tokens in clear (2.5)' },
+  { id: 'gateway-plain', dialect: 'gateway', version: null, name: 'Gateway, tokens in clear text (2.5)' },
   { id: 'gateway', dialect: 'gateway', version: null, name: 'Gateway, hashed tokens (2.6)' },
   { id: 'gateway-newest', dialect: 'gateway', version: null, name: 'Gateway with OpenID Connect (2025)' },
 ] as const;
@@ -49,35 +49,35 @@ export const effects = {
   orphaned_refresh: {
     what: 'A refresh token whose access token was revoked is',
     seen: same('refused'),
-    where: 'requests after the act',
+    where: 'requests after the change',
     assumed: 'accepted',
   },
   password_sessions: {
-    what: 'A new password leaves the sessions of the user',
+    what: "A new password leaves the user's sessions",
     seen: same('ended'),
-    where: 'requests after the act',
+    where: 'requests after the change',
     assumed: 'as they are',
   },
   password_tokens: {
-    what: 'A new password leaves tokens and codes of the user',
+    what: "A new password leaves the user's tokens and codes",
     seen: same('as they are'),
-    where: 'requests after the act',
+    where: 'requests after the change',
     assumed: 'as they are',
   },
   deactivated_tokens: {
     what: 'Tokens of a deactivated user are',
     seen: { ...same('accepted'), 'gateway-newest': null },
-    where: 'requests of a user deactivated in the database',
+    where: 'requests by a user deactivated in the database',
     assumed: 'accepted',
   },
   revocation_endpoint: {
-    what: 'The revocation endpoint of OAuth2 leaves an access token',
+    what: 'The OAuth2 revocation endpoint leaves an access token',
     seen: { ...same('revoked'), gateway: 'as it is', 'gateway-newest': 'as it is' },
-    where: 'requests after the act',
+    where: 'requests after the change',
     assumed: 'as it is',
   },
   returning_sessions: {
-    what: 'Once a user is active again, sessions that were ended in the database are',
+    what: 'When a user is active again, sessions that were ended in the database are',
     seen: {
       ...same('refused'),
       ...{
@@ -91,19 +91,19 @@ export const effects = {
     assumed: 'accepted',
   },
   application_lifetimes: {
-    what: 'After a change of lifetimes, new application tokens have',
+    what: 'After a lifetime change, new application tokens have',
     seen: {
       ...same('the old lifetime'),
       // Their lifetimes are in a file.
       ...{ 'gateway-plain': null, gateway: null, 'gateway-newest': null },
     },
-    where: 'the next answers of the token endpoint',
+    where: 'the next responses of the token endpoint',
     assumed: 'the old lifetime',
   },
   failed_use: {
-    what: 'A request that is answered with 404 leaves the last use of its token',
+    what: 'A request that gets 404 leaves the last use of its token',
     seen: { ...same('as it is'), ...{ 'gateway-plain': null, gateway: null, 'gateway-newest': null } },
-    where: 'filters of the list of tokens after such requests',
+    where: 'token list filters after such requests',
     assumed: 'overwritten',
   },
 } as const satisfies Readonly<Record<string, Effect>>;
@@ -118,7 +118,7 @@ export const layouts = {
   session_owners: {
     what: 'The users of sessions are',
     seen: { ...same('recorded'), 'gateway-plain': 'not recorded' },
-    where: 'rows that a login adds',
+    where: 'rows added by a login',
   },
   roles: {
     what: 'The tables have',
@@ -130,16 +130,16 @@ export const layouts = {
     where: 'tables',
   },
   activity: {
-    what: 'The activity stream holds changes of settings as',
+    what: 'The activity stream contains settings changes as',
     seen: { ...same('JSON'), 'awx-21.14.0': 'text' },
     where: 'tables',
   },
   external_users: {
-    what: 'Users of identity providers are told by',
+    what: 'Users from identity providers are recognized by',
     seen: {
       ...same('authenticators'),
-      ...{ 'awx-21.14.0': 'tables of their own', 'awx-23.5.1': 'tables of their own' },
-      ...{ 'awx-24.6.1': 'tables of their own', 'awx-devel': 'nothing' },
+      ...{ 'awx-21.14.0': 'separate tables', 'awx-23.5.1': 'separate tables' },
+      ...{ 'awx-24.6.1': 'separate tables', 'awx-devel': 'nothing' },
     },
     where: 'tables',
   },

@@ -252,7 +252,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     const colleague = items.getByRole('row', { name: /user colleague/ });
     await colleague.getByText('legitimate', { exact: true }).waitFor();
     // A mark is taken back in its place, and said again.
-    await colleague.getByRole('button', { name: /^Undo the mark of/ }).click();
+    await colleague.getByRole('button', { name: /^Remove the mark from/ }).click();
     await fateOf(/user colleague/).selectOption('legitimate');
     await fateOf(/copy of production/).selectOption('handed_over');
     await page.getByLabel('Why it is legitimate').fill('hired in May');

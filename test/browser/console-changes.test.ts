@@ -124,7 +124,7 @@ approval: { approvers: { bob: "${bob}" }, aloneUpTo: 100 }
     await plan.getByText('no approval yet').waitFor();
     await plan.getByRole('button', { name: 'Apply…' }).click();
     await page
-      .getByText(/needs the approval of a second person/)
+      .getByText(/requires a second person's approval/)
       .first()
       .waitFor();
     await page.getByRole('button', { name: 'Close' }).first().click();
@@ -169,6 +169,6 @@ approval: { approvers: { bob: "${bob}" }, aloneUpTo: 100 }
     await page.getByText(/^Locked down.*: the access of monitoring/).waitFor();
     await tabTo(page, /^Close$/);
     await page.keyboard.press('Enter');
-    await page.getByRole('grid', { name: /^Ways in of inc-/ }).waitFor();
+    await page.getByRole('grid', { name: /^Access paths of inc-/ }).waitFor();
   });
 });

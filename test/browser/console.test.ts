@@ -347,7 +347,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByText(/^Locked down.*: the access of monitoring/).waitFor();
     await takePictures(page, 'console-lockdown');
     await page.getByRole('button', { name: 'Close' }).first().click();
-    const board = page.getByRole('grid', { name: /^Ways in of inc-/ });
+    const board = page.getByRole('grid', { name: /^Access paths of inc-/ });
     await board.getByText('ALLOW_OAUTH2_FOR_EXTERNAL_USERS').waitFor();
     // Over REST, codes, refresh tokens and sessions are not listed: the lockdown is not called in effect without that.
     await page
@@ -506,7 +506,7 @@ describe.skipIf(chromium === null)('the console', () => {
       .waitFor();
     await page.getByRole('button', { name: 'Verify', exact: true }).click();
     await page.getByText(/Intact: each entry from 1 to \d+ follows from the previous one/).waitFor();
-    await page.getByText(/^Not checked: whether entries are missing at the end, .*choose it below/).waitFor();
+    await page.getByText(/^Not checked: whether entries are missing at the end, .*Select it below/).waitFor();
     expect(await barriers(page, 'moderate')).toEqual([]);
     await takePictures(page, 'console-log');
     await page
@@ -555,7 +555,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByRole('heading', { name: /^Remaining after the week of/ }).waitFor();
     const leases = page.getByRole('grid', { name: 'Leases' });
     expect(await leases.getByText('sunset', { exact: true }).count()).toBeGreaterThan(1);
-    await page.getByText('ends of leases').waitFor();
+    await page.getByText('lease end dates').waitFor();
     expect(await barriers(page, 'moderate')).toEqual([]);
     await takePictures(page, 'console-lifetimes');
     await leases

@@ -180,7 +180,7 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       await press(page, 'Create project');
       await page.getByText('site.yml').waitFor();
       await page.goto(`${service.url}/projects/add`);
-      await page.getByText('No folder is free').waitFor();
+      await page.getByText('No folder is available').waitFor();
       await field(page, 'Name').fill('Without a folder');
       await field(page, 'Organization').selectOption('Default');
       await press(page, 'Create project');

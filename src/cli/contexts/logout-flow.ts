@@ -98,7 +98,7 @@ async function tokensOf(runtime: Runtime, made: readonly number[]) {
   const used = own.filter((id) => made.includes(id));
   if (used.length > 0) return made;
   if (own.length === 1) return [...made, ...own];
-  throw new TokenctlError('unsupported', 'The controller does not tell which token this context uses', {
+  throw new TokenctlError('unsupported', 'The controller does not show which token this context uses', {
     hint: `It is one of the tokens in \`tokenctl tokens list\`${own.length === 0 ? '' : `: ${own.join(', ')}`}. Revoke it, then run \`tokenctl logout\` again.`,
   });
 }

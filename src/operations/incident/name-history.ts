@@ -127,6 +127,6 @@ export function namesFailure(
   }
   if (unread === null) return undefined;
   return new TokenctlError('partly_done', 'Not read: whether another user had one of the names', {
-    hint: 'Use a context with permission to investigate (`tokenctl docs database`, Rights), or check that each name belongs to the intended account.',
+    hint: 'Use a context with permission to investigate (`tokenctl docs database`, Permissions), or check that each name belongs to the intended account.',
   });
 }

@@ -55,7 +55,7 @@ export class Journal {
    */
   async intent(data: EntryDraft['data']): Promise<Entry> {
     const { description, operation } = this.#options;
-    requirePrimary(description, operation === 'tokens.notify-owners' ? 'Mail to owners' : 'A change');
+    requirePrimary(description, operation === 'tokens.notify-owners' ? 'Emailing owners' : 'A change');
     if (!WITHOUT_RIGHTS.has(operation)) requireMayChange(description);
     return await this.#options.log.append(this.#draft('intent', data));
   }

@@ -93,7 +93,7 @@ export async function createPersonalToken(
   if (response.status === 403 && response.body.includes('external authentication provider')) {
     throw new TokenctlError(
       'permission_refused',
-      'Users of an external identity provider may not have tokens here',
+      'Users from an external identity provider cannot have tokens here',
       {
         hint: 'Use a local account, or ask an administrator to run `tokenctl settings external-tokens allow`.',
         details: { provider: PROVIDER.exec(response.body.toString())?.[1] ?? null },

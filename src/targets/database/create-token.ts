@@ -91,7 +91,7 @@ function requireAllowed(owner: Owner, allowExternalUsers: boolean): void {
   if (owner.provider === null || allowExternalUsers) return;
   throw new TokenctlError(
     'permission_refused',
-    'Users of an external identity provider may not have tokens here',
+    'Users from an external identity provider cannot have tokens here',
     {
       hint: 'Use a local account, or run `tokenctl settings external-tokens allow`.',
       details: { provider: owner.provider },

@@ -86,7 +86,7 @@ export const refusals: AcceptanceSuite = {
         assert.deepEqual([gone.length, code], [1, 5], stdout + stderr);
         expectStatus(await it.request('me/', { token: access.personal ?? '' }), 200);
         expectStatus(await it.request('me/', { token: access.application ?? '' }), 401);
-        assert.ok(stdout.includes(`Not verified: ${account.name} sees only`), stdout);
+        assert.ok(stdout.includes(`Not verified: ${account.name} can see only`), stdout);
         assert.doesNotMatch(stdout, /^verified|nothing to revoke|has ended/im);
       },
     },

@@ -106,7 +106,7 @@ describe('a case in a console', () => {
     // What someone says to have resolved manually is out of what remains, and called not checked.
     const byHand = { place: 'east-db', incident, items: [idOf('backdoor')], as: 'by_hand' };
     expect((await send('/api/case/marks', byHand)).json().text).toMatch(
-      /^Marked 1 item as resolved manually .*That was not checked/,
+      /^Marked 1 item as resolved manually .*This was not checked/,
     );
     expect((await read()).investigations).toMatchObject([
       { found: 4, remaining: 2, byHand: 1, legitimate: 1 },
@@ -370,7 +370,7 @@ describe('a case in a console', () => {
     expect(apart).toMatchObject({ count: 1, isWhole: true });
     expect(apart?.items[0]?.summary).toMatch(/^created the user colleague/);
     expect(report.body).toMatch(
-      /taken for the owner's own work \(1 thing\):\n+- \S+ bob: created the user colleague/,
+      /considered the owner's own work \(1 thing\):\n+- \S+ bob: created the user colleague/,
     );
     // Of a token that nothing tells of, the incident's user is investigated.
     expect((await investigate(999_999)).statusCode).toBe(200);

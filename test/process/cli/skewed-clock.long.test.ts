@@ -49,7 +49,7 @@ describe.each([
   const db = databaseEstate();
   const rest = estate({ users: 4, tokens: 12 });
   const wrong = new RegExp(
-    `Warning: This machine's clock is 2 minutes ${where === 'ahead' ? 'ahead of' : 'behind'} that of`,
+    `Warning: This machine's clock is 2 minutes ${where === 'ahead' ? 'ahead of' : 'behind'} the clock of`,
   );
 
   async function makeToken(name: string, expires = "now() + interval '1 day'"): Promise<number> {

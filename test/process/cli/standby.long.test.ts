@@ -103,7 +103,7 @@ describe('a standby of the database', () => {
     expect(plan.code).toBe(4);
     expect(plan.stdout).toMatch(IS_STANDBY);
     expect(plan.stderr).toMatch(
-      /Without --dry-run, this would be refused: A change needs the primary database/,
+      /Without --dry-run, this would be refused: A change requires the primary database/,
     );
     for (const command of [
       ['tokens', 'revoke', '--user', 'alice', '--yes'],
@@ -122,7 +122,7 @@ describe('a standby of the database', () => {
         command.join(' '),
         4,
         expect.stringMatching(
-          /(needs the primary database|No selected token is visible).*Use the primary server's context\./s,
+          /(requires the primary database|No selected token is visible).*Use the primary server's context\./s,
         ),
       ]);
       expect(stdout).not.toMatch(/Verified|already|Nothing/);
@@ -143,13 +143,16 @@ describe('a standby of the database', () => {
       const id = /inc-[0-9a-f]{8}/.exec(locked.stdout)?.[0] ?? '';
       const here = await run('incident', 'status', '--check');
       expect(here.stdout).toContain(id);
-      expect(here.stdout).toMatch(/NOT CHECKED: postgres sees only tokens that this standby has replayed/);
+      expect(here.stdout).toMatch(/NOT CHECKED: postgres can see only tokens that this standby has replayed/);
       expect(here.stdout).not.toMatch(/in effect|Verified/i);
       expect(here.code).toBe(3);
       const { incidents } = JSON.parse((await run('incident', 'status', '--json')).stdout);
       expect(incidents).toMatchObject([{ id, holds: null, accessPaths: [] }]);
       const lift = await run('incident', 'lift', id, '--yes');
-      expect(lift).toMatchObject({ code: 4, stderr: expect.stringContaining('needs the primary database') });
+      expect(lift).toMatchObject({
+        code: 4,
+        stderr: expect.stringContaining('requires the primary database'),
+      });
     } finally {
       await servers.pause(false);
     }
@@ -162,13 +165,16 @@ describe('a standby of the database', () => {
     await place.database.execute("UPDATE auth_user SET email = username || '@example.com'");
     await servers.caughtUp();
     const planned = await run('tokens', 'notify-owners', '--dry-run');
-    expect(planned).toMatchObject({ code: 4, stderr: expect.stringContaining('needs the primary database') });
+    expect(planned).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('requires the primary database'),
+    });
     expect(planned.stderr).toMatch(IS_STANDBY);
     const sent = await run('tokens', 'notify-owners', '--yes');
-    expect(sent).toMatchObject({ code: 4, stderr: expect.stringContaining('needs the primary database') });
+    expect(sent).toMatchObject({ code: 4, stderr: expect.stringContaining('requires the primary database') });
     const job = await run('jobs', 'run', 'mail');
     expect(job.code).toBe(4);
-    expect(job.stderr).toContain('Mail to owners needs the primary database');
+    expect(job.stderr).toContain('Emailing owners requires the primary database');
     expect(mail.mails).toEqual([]);
   });
 

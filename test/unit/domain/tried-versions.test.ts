@@ -124,7 +124,7 @@ describe.each(triedVersions.filter(({ id }) => REAL_PEERS.includes(id)))('the ta
       );
       expect(layouts.activity.seen[id]).toBe(setting === 'text' ? 'text' : 'JSON');
       expect(layouts.external_users.seen[id]).toBe(
-        authenticators ? 'authenticators' : profiles ? 'tables of their own' : 'nothing',
+        authenticators ? 'authenticators' : profiles ? 'separate tables' : 'nothing',
       );
     } finally {
       await real.close();
@@ -151,7 +151,7 @@ test('two versions that differ tell nothing of one between, and the worst is ass
   expect(knownEffect('returning_sessions', between)).toEqual({ outcome: null, seenOn: [] });
   expect(knownEffect('orphaned_refresh', between).outcome).toBe('refused');
   expect(assumptions(between)).toEqual([
-    'Once a user is active again, sessions that were ended in the database are accepted.',
+    'When a user is active again, sessions that were ended in the database are accepted.',
   ]);
   const { standing, text, effects: assumed } = compatibilityOf({ dialect: 'controller', version: '25.1.0' });
   expect([standing, text]).toEqual([

@@ -72,16 +72,16 @@ test.runIf(REAL_PEERS.length === 7)('docs/fields.md has them all', async () => {
     found.filter((each) => (kind ?? each[0]) === each[0] && fieldVerdict(...each) === verdict);
   const kinds = [...new Set(found.map(([kind]) => kind))];
   const page = [
-    '# What a change of each field gives',
+    '# What a change to each field affects',
     '',
-    'An investigation rates what an intruder changed by the field. These are all fields of the tables of AWX 21.14.0, 23.5.1, 24.6.1',
-    'and its state of October 2024, and of three layouts of a gateway. `_id` at the end of a column is left out. A test writes this page',
-    '(`npx vitest run --project=short test/unit/domain/investigation/field-verdicts.test.ts -u`). A field that is not here is rated high.',
+    "An investigation rates an intruder's changes by field. These are all fields in the tables of AWX 21.14.0, 23.5.1, 24.6.1",
+    'and its state of October 2024, and of three layouts of a gateway. `_id` at the end of a column is omitted. A test generates this page',
+    '(`npx vitest run --project=short test/unit/domain/investigation/field-verdicts.test.ts -u`). A field that is not listed is rated high.',
     '',
     '- **access**: who has access, to what, or who administers the object. High or critical.',
-    '- **code**: what code runs, where, and with which rights. High or critical.',
-    '- **secrets**: secrets are shown where they were not. High.',
-    '- **none**: none of these, computed by the controller, or recorded by entries of its own, as roles are.',
+    '- **code**: what code runs, where, and with which permissions. High or critical.',
+    '- **secrets**: secrets become visible. High.',
+    '- **none**: none of these, computed by the controller, or recorded in separate entries, like roles.',
     '',
     '| verdict | fields |',
     '|---|---|',
