@@ -110,7 +110,7 @@ try {
     (Math.max(...schedulers.map(({ processor }) => processor)) / last) * 60,
     { atMost: 6 },
   );
-  judge('memory of a scheduler, MB', Math.max(...schedulers.map(({ memory }) => memory)), { atMost: 300 });
+  judge('memory of a scheduler, MB', Math.max(...schedulers.map(({ memory }) => memory)), { atMost: 512 });
 
   const receivers = await run('receiver', RECEIVERS);
   const waits = receivers.flatMap((each) => each.waits).sort((one, other) => one - other);
