@@ -270,7 +270,7 @@ describe.skipIf(chromium === null)('in a browser', () => {
         'refused_by_provider',
       ]);
       const id = error.searchParams.get('request') ?? 'none';
-      expect(await page.getByText('Request ID').textContent()).toBe(`Request id: ${id}`);
+      expect(await page.getByText('Request ID').textContent()).toBe(`Request ID: ${id}`);
       expect(await page.getByRole('alert').textContent()).toBe('The provider did not log you in.');
       await takePictures(page, 'error');
       await page.getByRole('link', { name: 'To the login page' }).click();

@@ -102,7 +102,7 @@ describe('failed logins', () => {
 
   it('show an id only if it has the form of one', async () => {
     const page = await new Browser().open(`${service.url}/sso/error/?reason=unverified&request=<script>`);
-    expect(page.text).not.toMatch(/script|Request id/);
+    expect(page.text).not.toMatch(/script|Request ID/);
   });
 
   it.each(['', 'a\0b'])('because of the subject %j end at the page, without a user', async (sub) => {

@@ -5,6 +5,7 @@ import { MACHINE } from '../../config/machine-place.ts';
 
 /** What systemd reads beside the units of the package: the scheduler, the one run that the timer starts, and the receiver of events. */
 export const SERVICE_DROP_INS = [
+  'tokenctl-broker.service',
   'tokenctl-jobs.service',
   'tokenctl-signals.service',
   'tokenctl-sweep.service',

@@ -66,7 +66,7 @@ export async function expectRefused(
 ): Promise<void> {
   const { pathname, searchParams } = new URL(stop.url);
   expect([pathname, searchParams.get('reason')]).toEqual(['/sso/error/', reason]);
-  expect(stop.text).toContain(`Request id: <code>${searchParams.get('request')}</code>`);
+  expect(stop.text).toContain(`Request ID: <code>${searchParams.get('request')}</code>`);
   expect(stop.status).toBeGreaterThanOrEqual(400);
   expect(stop.text).toContain('role="alert"');
   expect(browser.cookies.has('svc_sessionid')).toBe(false);
