@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { brokerSchema } from '../../../src/config/broker.ts';
+import { configurationSchema } from '../../../src/config/schema.ts';
 import { claimsMatch, globMatches } from '../../../src/domain/broker/claim-patterns.ts';
 import { type BrokerRule, decideRule, recordedClaims } from '../../../src/domain/broker/rules.ts';
 
@@ -43,6 +44,26 @@ describe('the section', () => {
     expect(ofClaims({ sub: 'repo:acme/*:ref:refs/heads/main' }, GITHUB)).toBe('');
     expect(ofClaims({ repository_owner_id: '65', ref: '**' }, GITHUB)).toBe('');
     expect(ofClaims({ namespace_path: 'acme' }, 'https://gitlab.com')).toBe('');
+  });
+
+  test('has rules for contexts that there are, with a user where the context is a database', () => {
+    const contexts = {
+      db: { database: 'postgres://db.example.com/awx' },
+      rest: { url: 'https://controller.example.com' },
+    };
+    const ofRule = (more: object) => {
+      const rules = { one: { ...rule, ...more } };
+      const broker = { audience: 'x', issuers: { ci: { url: 'https://ci.example.com' } }, rules };
+      const result = configurationSchema([]).safeParse({ contexts, auditLog: {}, scheduler: {}, broker });
+      return result.error?.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; ') ?? '';
+    };
+    expect(ofRule({})).toBe('');
+    expect(ofRule({ context: 'bd' })).toBe(
+      'broker.rules.one.context there is no context "bd"; did you mean "db"?',
+    );
+    expect(ofRule({ user: undefined })).toContain('broker.rules.one.user is missing');
+    expect(ofRule({ context: 'rest' })).toContain('broker.rules.one.user goes with a database');
+    expect(ofRule({ context: 'rest', user: undefined })).toBe('');
   });
 
   test('has no pattern that reads otherwise than it is', () => {
