@@ -371,12 +371,12 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await page.getByRole('heading', { name: 'Investigation of bob' }).waitFor();
     await section('Investigate').getByRole('button', { name: 'Investigate' }).click();
     await page.getByRole('tree', { name: 'Who made what' }).getByText('mole', { exact: true }).waitFor();
-    await section('What was found')
+    await section('Findings')
       .getByText(/ found .*: \d+ still there or not checked/)
       .waitFor();
-    await section('What was found').getByText('What is not known').click();
-    await section('What was found').getByText('Who did it', { exact: true }).waitFor();
-    await section('What was found').getByRole('link', { name: 'lock down bob' }).waitFor();
+    await section('Findings').getByText('Unknowns, for the record').click();
+    await section('Findings').getByText('Who did it', { exact: true }).waitFor();
+    await section('Findings').getByRole('link', { name: 'lock down bob' }).waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-investigation');
     await page.goto(casePage);

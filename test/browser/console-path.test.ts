@@ -45,13 +45,13 @@ describe.skipIf(chromium === null)('from a theft to the report', () => {
     await page.getByRole('link', { name: 'Respond to a stolen token' }).click();
     await page.getByRole('searchbox').fill('bob');
     await button('Select bob, token not known').click();
-    await page.getByText(/^Else from one day before the lockdown/).waitFor();
+    await page.getByText(/^Otherwise from one day before the lockdown/).waitFor();
     await button('Choose another').click();
     await page.getByRole('searchbox').fill('bob');
     await page.getByRole('row', { name: /write/ }).getByRole('button').first().click();
     await page.getByText(/^Plan: deactivates bob, ends \d+ access tokens?$/).waitFor();
     // From when it counts is said before it does.
-    await page.getByText(/^Else from .*, when the token was created\.$/).waitFor();
+    await page.getByText(/^Otherwise from .*, when the token was created\.$/).waitFor();
     await page.getByLabel('Start of the incident, if known').fill('2020-01-01T00:00');
     await page.getByText(/^Counted from .*, when the token was created\./).waitFor();
     await page.getByLabel('Start of the incident, if known').fill('');

@@ -239,7 +239,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
         ['jobs', 'jobs'],
       ]) {
         await page.goto(`${service.url}/${path}`);
-        await page.getByRole('heading', { name: `No ${name} that that that you can access` }).waitFor();
+        await page.getByRole('heading', { name: `No ${name} that you can access` }).waitFor();
         expect(await page.getByText(/ yet$/).count()).toBe(0);
       }
       await page.goto(`${service.url}/tokens`);

@@ -328,7 +328,7 @@ export function NotInList({
   return (
     <>
       {waiting.length > 0 && (
-        <p role="status">Still reading {waiting.join(', ')}. Its items are not in this list.</p>
+        <p role="status">Still reading {waiting.join(', ')}. Items from there are not in this list.</p>
       )}
       <OneMessage
         variant="danger"

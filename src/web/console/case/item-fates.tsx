@@ -38,7 +38,7 @@ const ENDINGS: Readonly<Record<NonNullable<Item['ending']>['act'], string>> = {
 function endingText({ kind, ending }: Item): string {
   if (ending === null) return '';
   const verb = ending.act === 'disable' && kind === 'user' ? 'Deactivate' : ENDINGS[ending.act];
-  return ending.isForGood ? `${verb} permanently` : verb;
+  return ending.isForGood ? `${verb} for good` : verb;
 }
 
 /** What can become of an item now; nothing of one that was decided about. */

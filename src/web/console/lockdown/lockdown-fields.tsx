@@ -93,7 +93,7 @@ function SinceField(props: {
                 </>
               ) : isYoung ? (
                 <>
-                  Else from <When at={made} />, when the token was created.
+                  Otherwise from <When at={made} />, when the token was created.
                 </>
               ) : (
                 'Otherwise from one day before the lockdown. Earlier actions are not listed.'
