@@ -333,7 +333,7 @@ describe.skipIf(chromium === null)('the console', () => {
 
   it('locks a user down from a plan that follows the form, and shows the ways in', async () => {
     await go('Incidents');
-    await page.getByText('No open lockdown in east.').waitFor();
+    await page.getByText('No lockdown is open in east.').waitFor();
     await page.getByLabel('Names, separated by commas').fill('monitoring');
     await page.getByText(/^Would lock down the access of monitoring/).waitFor();
     await page.getByRole('button', { name: /^Measures: / }).click();
