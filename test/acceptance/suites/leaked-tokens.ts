@@ -74,7 +74,7 @@ async function applyPlan(it: Installation, current: 'rest' | 'db'): Promise<void
   assert.equal((await home.run('tokens', 'find', '--leaked', file, '--plan-out', plan)).code, 2);
   const edited = join(home.folder, 'edited.json');
   writeFileSync(edited, text.replace(`"id": ${second?.id}`, `"id": ${third?.id}`));
-  assert.match((await home.run('tokens', 'revoke', '--plan', edited, '--yes')).stderr, /was changed after/);
+  assert.match((await home.run('tokens', 'revoke', '--plan', edited, '--yes')).stderr, /was modified after/);
   const unlogged = ['--yes', '--log-file', '/proc/audit.jsonl'];
   assert.equal((await home.run('tokens', 'revoke', '--plan', plan, ...unlogged)).code, 6);
   assert.equal((await home.run('tokens', 'revoke', '--plan', plan, '--dry-run')).code, 0);

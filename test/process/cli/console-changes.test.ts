@@ -223,7 +223,7 @@ describe('a saved plan in a console', () => {
       expect.stringMatching(/was modified/),
     ]);
     const sent = await send('/api/saved-plan', { name: 'mine.json', plan: readFileSync(path, 'utf8') });
-    expect(sent.json().error.message).toMatch(/^The plan mine\.json was changed after it was made/);
+    expect(sent.json().error.message).toMatch(/^The plan mine\.json was modified after it was created/);
     expect((await send('/api/saved-plan', { name: 'mine.json', plan: 'x' })).json().error.message).toBe(
       'mine.json is not a plan of this version of tokenctl.',
     );

@@ -21,7 +21,7 @@ export async function lockedDown(settings: (home: string) => string = () => '') 
   expect(locked.result).not.toBeNull();
   // What else goes with the stolen token is named before it goes.
   expect(locked.asked?.plan).toMatch(
-    /Access tokens to be permanently revoked:\n +token \d+ of bob: without a description, scope write\n/,
+    /Access tokens to revoke permanently:\n +token \d+ of bob: without a description, scope write\n/,
   );
   const { incident = '' } = (locked.result?.json ?? {}) as { readonly incident?: string };
   const read = async () =>
