@@ -13,11 +13,11 @@ logged in as. Running it again is safe.
 Controllers cannot deactivate users over the REST API. There, use --reset-password, --strip-roles and \
 --end-applications to end a local user's access. Access that stays possible is listed.
 
-With --gone, a configured directory determines who has left: users that it lists as disabled, and users with \
-an account from it that it no longer lists. The plan shows the evidence for each user. Entries that match \
-several users, no user, or a user by email address only are listed but not acted on. Local users, your own \
-account, the last superusers and exceptions are skipped. If the directory's answer is empty, incomplete or \
-suddenly smaller, the command stops before it changes anything.`,
+With --gone, a configured directory determines who has left: users that it lists as disabled, and users \
+with an account from it that it no longer lists. The plan shows the evidence for each user. Users that \
+match several entries, no entry, or an entry by email address only are listed but not acted on. Local \
+users, your own account, the last superusers and exceptions are skipped. If the directory's answer is \
+empty, incomplete or suddenly smaller, the command stops before it changes anything.`,
   exitCodes: 'Exit code 5: some access remains or was not checked. Exit code 130: interrupted.',
   examples: [
     'alice --dry-run',
