@@ -49,7 +49,9 @@ describe('decisions about the items of a case', () => {
       },
     });
     expect(done.asked).toMatchObject({ act: 'reassign 2', type: '' });
-    expect(done.asked?.plan).toMatch(/Reassigned to carol because .*backdoor.*Reassigned to security because .*mole/s);
+    expect(done.asked?.plan).toMatch(
+      /Reassigned to carol because .*backdoor.*Reassigned to security because .*mole/s,
+    );
     expect(done.result?.text).toContain(
       'Recorded: 1 item reassigned to carol: notify them; 1 item reassigned to security: notify them.',
     );
