@@ -81,7 +81,7 @@ const MAX_NAME = 200;
 function requireReceiver({ to = '', reason = '' }: MarkFlags): string {
   const missing = [...(to.trim() === '' ? ['--to'] : []), ...(reason.trim() === '' ? ['--reason'] : [])];
   if (missing.length > 0) {
-    throw new TokenctlError('usage', `--handed-over needs ${missing.join(' and ')}`, {
+    throw new TokenctlError('usage', `--handed-over requires ${missing.join(' and ')}`, {
       hint: 'Specify who decides about the items, and why.',
     });
   }

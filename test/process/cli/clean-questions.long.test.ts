@@ -160,9 +160,9 @@ describe('incident mark', () => {
     const item = plan.clean.find(({ id }) => id.startsWith('o_auth2_application:'))?.id ?? '';
     const mark = ['incident', 'mark', incident, '--item', item, '--handed-over'];
     for (const [wrong, message] of [
-      [[], '--handed-over needs --to and --reason'],
-      [['--to', 'carol'], '--handed-over needs --reason'],
-      [['--to', ' ', '--reason', 'hers'], '--handed-over needs --to'],
+      [[], '--handed-over requires --to and --reason'],
+      [['--to', 'carol'], '--handed-over requires --reason'],
+      [['--to', ' ', '--reason', 'hers'], '--handed-over requires --to'],
       [['--to', 'c'.repeat(201), '--reason', 'hers'], 'more than 200 characters'],
       [['--by-hand'], '--by-hand'],
     ] as const) {

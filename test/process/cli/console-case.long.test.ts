@@ -119,7 +119,7 @@ describe('a case in a console', () => {
     // Of each item that is reassigned, someone decides, and the mark says why.
     const over = { ...byHand, as: 'handed_over' };
     for (const wrong of [over, { ...over, to: 'carol' }, { ...over, to: ' ', reason: 'hers' }])
-      expect((await send('/api/case/marks', wrong)).json().error.message).toMatch(/--handed-over needs/);
+      expect((await send('/api/case/marks', wrong)).json().error.message).toMatch(/--handed-over requires/);
     expect((await send('/api/case/marks', { ...over, to: 'carol', reason: 'hers' })).json().text).toMatch(
       /^Reassigned 1 item to carol for/,
     );
