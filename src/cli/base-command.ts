@@ -14,7 +14,7 @@ import type { RevocationFlags } from './revocation/revocation-flags.ts';
 
 /** The flags of every command. */
 export const outputFlags = inGroup('GLOBAL', {
-  json: boolean({ summary: 'Print JSON; with --json=FIELD,FIELD, only these members of it.' }),
+  json: boolean({ summary: 'Print JSON. With --json=FIELD,FIELD, print only these fields.' }),
   'no-color': boolean({ summary: 'Print no colors.' }),
 });
 

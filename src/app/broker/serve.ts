@@ -90,7 +90,7 @@ export async function serveBroker({ flags, environment, version, notify }: Start
         log.error(reason, 'tokens past their end could not be looked for; retrying');
       }
     }
-    notify('Stopping: tokens that are being made are recorded. Those that live end at their time.');
+    notify('Stopping. Tokens in progress are recorded. Live tokens end at their expiry.');
   } finally {
     process.off('SIGTERM', stop).off('SIGINT', stop);
     await close();
