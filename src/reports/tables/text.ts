@@ -90,6 +90,9 @@ export function secondsText(seconds: number): string {
   return `${countText(rounded, name)} (${seconds} s)`;
 }
 
+/** How many characters are measured for each column of a line. */
+const MEASURED = 16;
+
 /**
  * Breaks a line at spaces and after commas, but not in a duration (`0.3 s`), so that each part takes `width` columns at most; a
  * word that is longer than that is broken where it has to be. At least one part.
@@ -97,7 +100,8 @@ export function secondsText(seconds: number): string {
 export function wrapped(text: string, width: number): string[] {
   const parts: string[] = [];
   let rest = text;
-  while (columnsOf(rest) > width) {
+  // A text is measured as far as a line needs: else each line would take as long as all that follow.
+  while (rest.length > MEASURED * width || columnsOf(rest) > width) {
     const most = fittingLength(rest, width);
     const last = gapIn(rest, most);
     const gap = isDuration(rest, last) ? gapIn(rest, last - 1) : last;
@@ -113,6 +117,13 @@ export const columnsOf = stringWidth;
 
 /** The length of the longest beginning that takes `width` columns at most, but of one character at least. */
 function fittingLength(text: string, width: number): number {
+  for (let size = MEASURED * width; ; size *= 2) {
+    const length = fittingIn(text.slice(0, size), width);
+    if (length < size || size >= text.length) return length;
+  }
+}
+
+function fittingIn(text: string, width: number): number {
   let [length, columns] = [0, 0];
   for (const { segment } of new Intl.Segmenter('en').segment(text)) {
     columns += columnsOf(segment);
