@@ -54,11 +54,14 @@ export function OperationDialog({
   }, [state, queries]);
   useEffect(
     () => () => {
-      // The button that led here may be gone with its form or its rows: the keyboard goes on in the page.
-      requestAnimationFrame(() => {
+      // The button that led here may go with its form, or with its rows once they are read: the keyboard goes on in the page.
+      let frames = 120;
+      const keepFocus = () => {
         if (document.activeElement === document.body)
           document.querySelector('main')?.focus({ preventScroll: true });
-      });
+        else if (--frames > 0) requestAnimationFrame(keepFocus);
+      };
+      requestAnimationFrame(keepFocus);
     },
     [],
   );
