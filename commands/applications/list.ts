@@ -28,7 +28,7 @@ secrets are neither read nor shown.`,
         applications: flags.application?.map((pattern) => ({ pattern })),
         countTokens: flags.tokens === true,
       });
-      await noteLimit(runtime);
+      await noteLimit(runtime, 'applications');
       return applicationListing(applications);
     });
   },

@@ -3,7 +3,7 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 import { changeFlags } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
-  summary: 'Let a rule of the broker give tokens again',
+  summary: 'Resume a stopped broker rule',
   description: `Undoes tokenctl broker stop. Tokens that it ended stay revoked.`,
   examples: ['deploy --reason "runner replaced"'],
   args: {

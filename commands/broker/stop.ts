@@ -3,11 +3,11 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 import { changeFlags } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
-  summary: 'Stop a rule of the broker, and end its tokens',
-  description: `Every broker with the same audit log gives no tokens by this rule from then on, until tokenctl broker resume. That is recorded first; \
-then the tokens of the rule that live are revoked. A lockdown of its user stops a rule as well: tokenctl incident lockdown.`,
+  summary: 'Stop a broker rule, and revoke its tokens',
+  description: `From then on, brokers with the same audit log issue no tokens for this rule until tokenctl broker resume. The stop is recorded first. \
+Then the rule's live tokens are revoked. A lockdown of the rule's user (tokenctl incident lockdown) also stops the rule.`,
   exitCodes:
-    'Exit code 5: the rule is stopped, and some tokens were not revoked, or that could not be verified.',
+    'Exit code 5: the rule is stopped, but some tokens were not revoked, or the revocation could not be verified.',
   examples: ['deploy --reason "runner compromised"'],
   args: {
     rule: textArgument({

@@ -33,7 +33,7 @@ export default defineCommand({
         external: flags.external === true,
         countTokens: flags.tokens === true,
       });
-      return userListing(notingLimit(runtime, users));
+      return userListing(notingLimit(runtime, users, 'users'));
     });
   },
 });

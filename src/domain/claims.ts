@@ -42,10 +42,13 @@ export function standbyText(place: { address: string; standby?: Standby | undefi
   return `${place.address} is a standby: it shows the primary's changes that it has replayed (${replayedText(place.standby)}), which may not be the current state`;
 }
 
+/** What a list has that an account may see only in part. */
+export type Listed = 'tokens' | 'users' | 'applications';
+
 /** What an account sees of one kind of thing, as a sentence without a full stop; null if it sees all. */
 export function limitText(
   { visibility, identity }: { visibility: Visibility; identity: { readonly username: string } },
-  what: 'tokens' | 'users' | 'applications' = 'tokens',
+  what: Listed = 'tokens',
 ): string | null {
   return visibility.kind === 'all' ? null : `${identity.username} can see only ${visibility[what]}`;
 }
@@ -56,9 +59,10 @@ export function limitText(
  */
 export function incompleteText(
   viewer: Parameters<typeof limitText>[0] & Parameters<typeof standbyText>[0],
+  what: Listed = 'tokens',
 ): string | null {
   const standby = standbyText(viewer);
   if (standby !== null) return standby;
-  const limit = limitText(viewer);
-  return limit === null ? null : `Not all tokens are included: ${limit}`;
+  const limit = limitText(viewer, what);
+  return limit === null ? null : `Not all ${what} are included: ${limit}`;
 }

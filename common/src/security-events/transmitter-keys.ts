@@ -100,7 +100,7 @@ export async function requireKeysIn(path: string): Promise<void> {
     createLocalJWKSet(keysIn(await readFile(path, 'utf8')).keys);
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
-    throw new TokenctlError('configuration', `Cannot read a transmitter's keys from ${path}${code}`, {
+    throw new TokenctlError('configuration', `Cannot read the keys of an issuer from ${path}${code}`, {
       hint: 'The file must contain a JWK Set, or certificates or public keys in PEM format.',
     });
   }

@@ -166,9 +166,16 @@ function refusal(status: number, body: unknown): TokenctlError {
     {
       hint: isPassing
         ? 'Try again later.'
-        : 'Its log and its audit log say more: `broker` of the configuration.',
+        : 'Check the log of the broker, and the section `broker` of its configuration.',
     },
   );
+}
+
+/** The code of a network error, or its message where it has none. */
+function reasonOf(cause: unknown): string {
+  const code = errorCode(cause);
+  const inner = cause instanceof Error ? (cause.cause ?? cause) : cause;
+  return code === 'Error' && inner instanceof Error ? inner.message : code;
 }
 
 async function send(name: string, url: string, request: RequestInit) {
@@ -178,7 +185,7 @@ async function send(name: string, url: string, request: RequestInit) {
     signal: AbortSignal.timeout(TIMEOUT_MS),
   }).catch((cause: unknown) => {
     if (cause instanceof TokenctlError) throw cause;
-    throw new TokenctlError('target_unreachable', `${name} could not be reached (${errorCode(cause)})`, {
+    throw new TokenctlError('target_unreachable', `${name} could not be reached (${reasonOf(cause)})`, {
       hint: 'Check the address, the network and the certificate.',
       cause,
     });

@@ -20,12 +20,12 @@ export const execFlags = {
     multipleNonGreedy: true,
   }),
   via: string({
-    summary: 'Get the token of this broker, for the identity of this run. No context is needed.',
+    summary: 'Get the token from this broker, for the identity of this run. No context is needed.',
     helpValue: 'URL',
     exclusive: ['for', 'user', 'context', 'database-file'],
   }),
   'identity-file': string({
-    summary: 'The file with the identity, such as a projected token of Kubernetes.',
+    summary: 'The file with the identity, such as a projected Kubernetes token.',
     helpValue: 'FILE',
     dependsOn: ['via'],
     exclusive: ['identity-env'],
@@ -36,12 +36,12 @@ export const execFlags = {
     dependsOn: ['via'],
   }),
   'identity-audience': string({
-    summary: 'Whom GitHub Actions is to make the identity for. Default: the URL of the broker.',
+    summary: 'The audience of the identity from GitHub Actions. Default: the URL of the broker.',
     helpValue: 'URL',
     dependsOn: ['via'],
   }),
   'via-context': string({
-    summary: 'The context of the broker that the token is for, where several rules fit.',
+    summary: 'The broker context that the token is for, if several rules match.',
     helpValue: 'NAME',
     dependsOn: ['via'],
   }),

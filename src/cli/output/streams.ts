@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Progress, ProgressView, Runtime } from '../../app/runtime.ts';
-import { incompleteText } from '../../domain/claims.ts';
+import { incompleteText, type Listed } from '../../domain/claims.ts';
 import { Rows } from '../../domain/rows.ts';
 import {
   numberText,
@@ -175,9 +175,9 @@ function barText({ done, total }: Progress, length: number): string {
  * Says on stderr what a list or a report leaves out because the account sees only part. A list in JSON is an
  * array and has no place for it. Of a standby, the runtime says it for every command.
  */
-export async function noteLimit(runtime: Runtime): Promise<void> {
+export async function noteLimit(runtime: Runtime, what?: Listed): Promise<void> {
   const description = await runtime.description();
-  const text = incompleteText(description);
+  const text = incompleteText(description, what);
   if (text !== null && description.standby === undefined) writeNotice(`${printable.value(text)}.`);
 }
 
@@ -185,12 +185,12 @@ export async function noteLimit(runtime: Runtime): Promise<void> {
  * Says it before the first rows, or after an empty list. A list that cannot be read ends with its error
  * alone, which says what is missing.
  */
-export function notingLimit<Row>(runtime: Runtime, rows: AsyncIterable<Row>): Rows<Row> {
+export function notingLimit<Row>(runtime: Runtime, rows: AsyncIterable<Row>, what?: Listed): Rows<Row> {
   const listed = Rows.of(rows);
   let isNoted = false;
   return new Rows(async () => {
     const page = await listed.next();
-    if (!isNoted) await noteLimit(runtime);
+    if (!isNoted) await noteLimit(runtime, what);
     isNoted = true;
     return page;
   });

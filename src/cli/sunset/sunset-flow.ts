@@ -102,7 +102,8 @@ export async function sunsetFlow({
               'The end date is also stored with the tokens in the database: the controller rejects them after it.',
             leftTexts(plan),
             inUse.unknown.map((text) => warning`${text}`),
-            `Until then, undo it with: tokenctl tokens sunset --undo ${id}. ${job}`,
+            flags['dry-run'] !== true && `Until then, undo it with: tokenctl tokens sunset --undo ${id}.`,
+            job,
           ),
     ],
     question:

@@ -20,7 +20,7 @@ export async function endByValue(ending: Ending, value: Secret): Promise<boolean
   const fingerprint = fingerprintOf(value);
   const found = (await brokered(ending)).filter(({ token }) => token?.fingerprint === fingerprint);
   if (found.length === 0) return false;
-  const left = await end({ ...ending, reason: 'whoever had it gave it back' }, found);
+  const left = await end({ ...ending, reason: 'returned by the pipeline' }, found);
   if (left !== undefined) throw left;
   return true;
 }

@@ -79,7 +79,7 @@ async function requireNotStopped(exchange: IdentityExchange): Promise<void> {
 }
 
 function stopped(): BrokerRefusal {
-  return new BrokerRefusal('stopped', 'Tokens of this rule are stopped at present');
+  return new BrokerRefusal('stopped', 'This rule is stopped');
 }
 
 /**

@@ -167,6 +167,9 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left, legi
   if (left.length === 0 && handled > 0) {
     return `Not checked in full. The investigation at ${secondText(last.madeAt)} checked the known actions of the accounts again. ${endedText(last, said, legitimate)} Items that were still there or not checked were reported as resolved since.`;
   }
+  if (last.items.length === 0 && legitimate === 0) {
+    return `No actions of the accounts are known. The investigation at ${secondText(last.madeAt)} found none in what it read, so there was nothing to check again. What it could not know is listed below.`;
+  }
   if (left.length === 0) {
     return `Nothing is known to remain. The investigation at ${secondText(last.madeAt)} checked all known actions of the accounts again. They are ended${offText(last)}. What it could not know is listed below.`;
   }

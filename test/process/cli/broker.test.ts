@@ -104,7 +104,7 @@ test('a rule that is stopped, and one whose user is locked down, gives nothing, 
   expect([stopped.code, JSON.parse(stopped.stdout)]).toMatchObject([0, { stopped: true }]);
   expect(await world.status(living.token)).toBe(401);
   const identity = await world.identity();
-  expect(await refusal(identity)).toBe('400 invalid_request: Tokens of this rule are stopped at present');
+  expect(await refusal(identity)).toBe('400 invalid_request: This rule is stopped');
   expect((await world.run('broker', 'resume', 'deploy', '--yes')).stdout).toContain('gives tokens again');
   const again = await exchange(url, identity);
   expect(again.status).toBe(200);

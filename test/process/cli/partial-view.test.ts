@@ -48,6 +48,14 @@ describe('a normal user over REST', () => {
   const part = { kind: 'part', tokens: 'their own tokens' };
 
   test.each([
+    ['users', 'users'],
+    ['applications', 'applications'],
+  ])('%s list says that not all %s are included', async (topic, what) => {
+    const { stderr } = await run(topic, 'list');
+    expect(stderr).toContain(`Not all ${what} are included: norma can see only `);
+  });
+
+  test.each([
     ['tokens', 'list'],
     ['tokens', 'notices'],
     ['tokens', 'audit', '--summary'],
