@@ -216,7 +216,7 @@ describe('the report of an incident', () => {
     const parts = incidentParts(await at.report([investigation(), other]), PLACE);
     const verdict = await texts(parts, 'In short');
     expect(verdict).toMatch(/\*\*User alice: Not over\. .* 7 things remain/);
-    expect(verdict).toMatch(/\*\*User bob: Nothing is known to remain/);
+    expect(verdict).toMatch(/\*\*User bob: No actions of the accounts are known/);
     expect(await texts(parts, 'What remains')).toContain('created the schedule');
     expect(await texts(parts, 'What was ended')).not.toContain(': gone');
     expect(await texts(parts, 'What is not known')).toMatch(/javascript[\s\S]*Of bob only/);
