@@ -75,7 +75,7 @@ export async function serveBroker({ flags, environment, version, notify }: Start
     const server = await serveTokens({ service, log, isReady }, address);
     close = () => server.close();
     const named = Object.keys(settings.rules).join(', ') || 'no rule';
-    notify(`Issuing tokens at ${server.url} for: ${named}. Press Ctrl-C to stop.`);
+    notify(`Issuing tokens for ${named} at ${server.url}. Press Ctrl-C to stop.`);
     let forgotten = performance.now();
     while (!stopping.signal.aborted) {
       await sleep(END_EVERY_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
