@@ -111,7 +111,7 @@ test('a rule that is stopped, and one whose user is locked down, gives nothing, 
   const { stdout } = await world.run('incident', 'lockdown', '--user', 'robot', '--yes', '--context', 'db');
   expect(stdout).toContain('Rules of the broker that give no tokens while it is open: deploy.');
   expect(await world.status(again.token)).toBe(401);
-  expect(await refusal(await world.identity())).toContain('stopped at present');
+  expect(await refusal(await world.identity())).toContain('is stopped');
   const [incident = ''] = /inc-[0-9a-f]{8}/.exec(stdout) ?? [];
   await world.run('incident', 'lift', incident, '--yes', '--accept-sessions');
   expect((await exchange(url, await world.identity())).status).toBe(200);
