@@ -3,6 +3,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { fullName, type GroupKind } from '../../domain/groups.ts';
 import { endOf, isTokenOf } from '../../domain/leased-token.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
+import { DAY } from '../../domain/policy/rule.ts';
 import { Rows } from '../../domain/rows.ts';
 import type { Selection } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
@@ -21,7 +22,6 @@ import {
 import { tellOfDueLeases } from '../leases/lease-text.ts';
 import { notingLimit, writeNotice } from '../output/streams.ts';
 import type { ListFlags } from './token-flags.ts';
-import { originsOfTokens } from './token-origin.ts';
 import { selectTokens } from './token-selection.ts';
 
 /** By what tokens can be counted. */
@@ -251,4 +251,27 @@ function countListing(rows: Rows<Counted>, by: CountBy): Listing<Counted, Counte
     json: (group) => group,
     none: 'No tokens.',
   });
+}
+
+/**
+ * Where tokens come from: of an `application`; of a `broker`, a `rotation` or a `program` that `exec` runs, each with a lease; of a
+ * `person`, with an end within a year of their making. `permanent` are those of persons without such an end, stored somewhere.
+ */
+type TokenOriginName = 'application' | 'broker' | 'rotation' | 'program' | 'person' | 'permanent';
+
+const YEAR = 365 * DAY;
+
+/** Tells where tokens come from; only the log is read for that. */
+async function originsOfTokens(runtime: Runtime): Promise<(token: Token) => TokenOriginName> {
+  const leases = leasesByToken(await tellOfDueLeases(runtime), await runtime.description());
+  return (token) => {
+    if (token.application !== null) return 'application';
+    const own = (leases.get(token.id) ?? []).filter((lease) => isTokenOf(lease, token));
+    for (const { why } of own) {
+      if (why === 'broker' || why === 'rotation') return why;
+      if (why === 'exec') return 'program';
+    }
+    const lifetime = token.expires.getTime() - token.created.getTime();
+    return own.length > 0 || lifetime < YEAR ? 'person' : 'permanent';
+  };
 }
