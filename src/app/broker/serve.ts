@@ -90,7 +90,9 @@ export async function serveBroker({ flags, environment, version, notify }: Start
         log.error(reason, 'tokens past their end could not be looked for; retrying');
       }
     }
-    notify('Stopping. Tokens in progress are recorded. Live tokens end at their expiry.');
+    notify(
+      'Stopping. Tokens in progress are recorded. Another broker or the job lease-end revokes those that expire meanwhile.',
+    );
   } finally {
     process.off('SIGTERM', stop).off('SIGINT', stop);
     await close();
