@@ -14,7 +14,7 @@ import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgr
 import { AUDIENCE, startTransmitter, type Transmitter } from '@tokenctl/testing/transmitter.ts';
 import type { Flood, Flooded, FloodRequest } from './support/flood.ts';
 import { judge, median, sized } from './support/ratio.ts';
-import { api, start, stopLoad } from './support/requests.ts';
+import { api, start } from './support/requests.ts';
 
 const PROGRAM = join(import.meta.dirname, '../bin/tokenctl.js');
 const A_MINUTE = 500;
@@ -64,7 +64,6 @@ try {
   broker.end();
   service.child.disconnect();
   await once(service.child, 'exit');
-  await stopLoad();
   await issuer.close();
   await drips.close();
   await server.stop();

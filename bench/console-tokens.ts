@@ -16,7 +16,7 @@ import type { Page } from 'playwright-core';
 import { testConsole } from '../test/support/console.ts';
 import { configure } from '../test/support/drafts.ts';
 import { judge, median, sized } from './support/ratio.ts';
-import { start, stopLoad } from './support/requests.ts';
+import { start } from './support/requests.ts';
 
 const sorts = ['user', 'application', 'scope', 'created', 'expires', 'lastUsed', 'id'] as const;
 const ROUNDS = sorts.length;
@@ -192,7 +192,6 @@ try {
   await opened.app.close();
   service.child.kill('SIGKILL');
   await postgres.stop();
-  await stopLoad();
   rmSync(home, { recursive: true });
 }
 

@@ -11,7 +11,7 @@ import pg from 'pg';
 import { Pool } from 'undici';
 import { addTokens } from '../test/support/token-estate.ts';
 import { judge, sized } from './support/ratio.ts';
-import { api, start, stopLoad } from './support/requests.ts';
+import { api, start } from './support/requests.ts';
 import { Tokenctl } from './support/tokenctl-process.ts';
 
 const CLIENTS = 8;
@@ -173,7 +173,6 @@ try {
   });
 } finally {
   await database.close();
-  await stopLoad();
   service.child.kill('SIGKILL');
   await server.stop();
 }

@@ -9,7 +9,7 @@ import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgr
 import type { Flooded, FloodRequest } from './support/flood.ts';
 import { p99OfOther, send, stopFlood, tokenOf } from './support/other-caller.ts';
 import { judge, sized } from './support/ratio.ts';
-import { api, start, stopLoad } from './support/requests.ts';
+import { api, start } from './support/requests.ts';
 
 const { values } = parseArgs({
   options: {
@@ -42,7 +42,6 @@ for (const database of ['embedded', 'postgresql']) {
   if ((values.database ?? database) === database) await measureDatabase(database);
 }
 await stopFlood();
-await stopLoad();
 report();
 
 async function measureDatabase(database: string): Promise<void> {

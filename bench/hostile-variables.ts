@@ -9,7 +9,7 @@ import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgr
 import type { FloodRequest } from './support/flood.ts';
 import { p99OfOther, send, stopFlood, tokenOf } from './support/other-caller.ts';
 import { judge, perTurn, sized } from './support/ratio.ts';
-import { api, start, stopLoad } from './support/requests.ts';
+import { api, start } from './support/requests.ts';
 
 const { values } = parseArgs({
   options: {
@@ -88,7 +88,6 @@ try {
 } finally {
   agent.destroy();
   await stopFlood();
-  await stopLoad();
   child.kill('SIGKILL');
   await server?.stop();
 }

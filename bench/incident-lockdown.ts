@@ -14,7 +14,7 @@ import { Secret } from '@tokenctl/common/secret.ts';
 import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import { fillForLoad, IncidentLoad, WAYS } from '../test/support/incident-load.ts';
 import { judge, sized } from './support/ratio.ts';
-import { api, start, stopLoad } from './support/requests.ts';
+import { api, start } from './support/requests.ts';
 
 const PROGRAM = join(import.meta.dirname, '../bin/tokenctl.js');
 const SIZE = { users: sized(50, 10), tokens: sized(20_000, 500) };
@@ -34,7 +34,6 @@ try {
     '--deactivate',
   ]);
 } finally {
-  await stopLoad();
   await server.stop();
 }
 

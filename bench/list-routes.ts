@@ -8,7 +8,7 @@ import { openPostgres } from '@tokenctl/common/db/postgres.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
 import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import { judge, median, sized } from './support/ratio.ts';
-import { api, start, stopLoad } from './support/requests.ts';
+import { api, start } from './support/requests.ts';
 
 const SIZES = process.argv[2] === undefined ? sized([100, 100_000], [100]) : [Number(process.argv[2])];
 const REQUESTS = sized(5, 1);
@@ -166,6 +166,5 @@ try {
     child.kill('SIGKILL');
   }
 } finally {
-  await stopLoad();
   await server?.stop();
 }

@@ -14,7 +14,7 @@ import { Secret } from '@tokenctl/common/secret.ts';
 import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import { Adversary, fillForAdversary, MINTS } from './support/adversary.ts';
 import { judge, sized } from './support/ratio.ts';
-import { api, start, stopLoad } from './support/requests.ts';
+import { api, start } from './support/requests.ts';
 
 const PROGRAM = join(import.meta.dirname, '../bin/tokenctl.js');
 /** Tokens of the user before the lockdown. */
@@ -75,7 +75,6 @@ try {
     );
   }
 } finally {
-  await stopLoad();
   await server.stop();
 }
 

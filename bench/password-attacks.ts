@@ -9,7 +9,7 @@ import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgr
 import type { Flooded, FloodRequest } from './support/flood.ts';
 import { send, stopFlood } from './support/other-caller.ts';
 import { judge, sized } from './support/ratio.ts';
-import { api, start, stopLoad } from './support/requests.ts';
+import { api, start } from './support/requests.ts';
 
 const { values } = parseArgs({
   options: {
@@ -70,7 +70,6 @@ try {
   await report(`20 addresses, ${CONNECTIONS} connections`, many, SECONDS - 1);
 } finally {
   await stopFlood();
-  await stopLoad();
   child.kill('SIGKILL');
   await server?.stop();
 }

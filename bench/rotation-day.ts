@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import pg from 'pg';
 import { judge, median, sized } from './support/ratio.ts';
-import { api, start, stopLoad } from './support/requests.ts';
+import { api, start } from './support/requests.ts';
 
 const { values } = parseArgs({
   options: {
@@ -202,7 +202,6 @@ try {
   for (const child of schedulers) child.kill('SIGTERM');
   await Promise.all(ended);
   service.child.kill('SIGKILL');
-  await stopLoad();
   await Promise.all([tokens.end(), records.end()]);
   await server.stop();
   rmSync(home, { recursive: true });

@@ -7,7 +7,7 @@ import { openPostgres } from '@tokenctl/common/db/postgres.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
 import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import { judge, median, sized } from './support/ratio.ts';
-import { api, start, stopLoad } from './support/requests.ts';
+import { api, start } from './support/requests.ts';
 
 const TOKENS = Number(process.argv[2] ?? sized(10_000_000, 10_000));
 const ENTRIES = sized(10_000, 1_000);
@@ -114,7 +114,6 @@ try {
   console.log(`a bare lookup: ${median(stream.bare).toFixed(2)} ms`);
   judge(`activity_stream/ of ${ENTRIES} entries with a count, median in ms`, stream.middle, { atMost: 3 });
 } finally {
-  await stopLoad();
   for (const { child } of [service, bare]) child.kill('SIGKILL');
   await server.stop();
 }

@@ -11,7 +11,7 @@ import { Secret } from '@tokenctl/common/secret.ts';
 import { createDatabase, startPostgres } from '@tokenctl/testing/embedded-postgres.ts';
 import { AUDIENCE, EVENTS, startTransmitter, type Transmitter } from '@tokenctl/testing/transmitter.ts';
 import { judge, sized } from './support/ratio.ts';
-import { api, start, stopLoad } from './support/requests.ts';
+import { api, start } from './support/requests.ts';
 
 const PROGRAM = join(import.meta.dirname, '../bin/tokenctl.js');
 const ONE_BY_ONE = sized(200, 3);
@@ -33,7 +33,6 @@ try {
   await measure('database', 1000);
   await measure('rest', 3000);
 } finally {
-  await stopLoad();
   await transmitter.close();
   await server.stop();
 }

@@ -23,7 +23,7 @@ import { findChromium } from '@tokenctl/testing/tools.ts';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { bundleWeb } from '../scripts/build-web.ts';
 import { judge, median, perTurn, sized } from './support/ratio.ts';
-import { start, stopLoad } from './support/requests.ts';
+import { start } from './support/requests.ts';
 
 const ROUNDS = sized(15, 1);
 const QUIET_MS = 500;
@@ -69,7 +69,6 @@ try {
   server.close();
   service.child.kill('SIGKILL');
   await postgres.stop();
-  await stopLoad();
   rmSync(built, { recursive: true });
 }
 

@@ -1,6 +1,4 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { Worker } from 'node:worker_threads';
-import type { Load } from './load.ts';
 
 const BASIC = `Basic ${Buffer.from('admin:bench').toString('base64')}`;
 
@@ -17,37 +15,6 @@ export async function start(
     child.once('exit', (code) => reject(new Error(`${file} ended with ${code}`)));
   });
   return { url, child };
-}
-
-const worker = new Worker(new URL('./load.ts', import.meta.url));
-
-/** Ends the thread that sends. */
-export function stopLoad(): Promise<number> {
-  return worker.terminate();
-}
-
-/** Sends requests from another thread. Returns milliseconds. */
-export async function load(what: Load): Promise<number> {
-  const answer = await new Promise<number | string>((resolve) => {
-    worker.once('message', resolve);
-    worker.postMessage(what);
-  });
-  if (typeof answer === 'string') throw new Error(answer);
-  return answer;
-}
-
-/** The text of a GET request; `headers` in lines that end with CR LF. */
-export function get(path: string, headers: string): string {
-  return `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`;
-}
-
-/** The text of a POST request with a form. */
-export function form(path: string, fields: Record<string, string>): string {
-  const body = new URLSearchParams(fields).toString();
-  return (
-    `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n` +
-    `Content-Length: ${body.length}\r\n\r\n${body}`
-  );
 }
 
 /** A request of the superuser's to the API, by fetch. Returns the parsed body. */
