@@ -96,7 +96,7 @@ const TEMPLATE: ResourceKind<TemplateRow> = {
   actions: (template) => <LaunchButton template={template} />,
 };
 
-/** Launches a template, or leads to the form for what the template asks for. */
+/** Launches a template, or leads to the form for what the template asks for when the button is clicked: the page may show it as it was. */
 function LaunchButton({
   template,
   variant = 'primary',
@@ -109,12 +109,16 @@ function LaunchButton({
   const queries = useQueryClient();
   const [isBusy, setBusy] = useState(false);
   const { id, name } = template;
-  const asks = promptsOf(template).length > 0;
   if (template.summary_fields.user_capabilities?.start !== true) return null;
   const launch = async () => {
     setBusy(true);
     try {
-      const job = await callApi<Named>(`/api/v2/job_templates/${id}/launch/`, { method: 'POST', body: {} });
+      const api = `/api/v2/job_templates/${id}/launch/`;
+      if (promptsOf(await callApi<LaunchFacts>(api)).length > 0) {
+        await navigate(`/templates/${id}/launch`);
+        return;
+      }
+      const job = await callApi<Named>(api, { method: 'POST', body: {} });
       await queries.invalidateQueries();
       await navigate(`/jobs/${job.id}`);
     } catch (error) {
@@ -129,7 +133,7 @@ function LaunchButton({
       isDisabled={isBusy}
       isLoading={isBusy}
       aria-label={`Launch ${name}`}
-      onClick={() => void (asks ? navigate(`/templates/${id}/launch`) : launch())}
+      onClick={() => void launch()}
     >
       Launch
     </Button>
