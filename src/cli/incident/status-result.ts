@@ -178,7 +178,7 @@ function settingLines(values: readonly HeldValue[]): string[] {
     .filter(({ what }) => what === 'setting')
     .map(({ name, before, locked, found, holds, incidents }) => {
       const state = holds ? valueText(locked) : `CHANGED to ${found === null ? 'nothing' : valueText(found)}`;
-      const shared = incidents.length > 1 ? `, also held by ${incidents.join(' and ')}` : '';
+      const shared = incidents.length > 1 ? `, held by ${incidents.join(' and ')}` : '';
       return `${name}: ${state} (was ${valueText(before)}${shared})`;
     });
 }
@@ -196,7 +196,7 @@ function stayLines({ id, stays, values, context }: IncidentStatus) {
     if (value.found === value.locked)
       return what === 'user' ? `${name} stays deactivated.` : `${name} stays taken.`;
     return what === 'user'
-      ? bad`ACTIVE: ${name}, which the lift left deactivated`.text
+      ? bad`ACTIVE: ${name}, whom the lift left deactivated`.text
       : `ASSIGNED AGAIN: ${name}, which the lift did not restore`;
   };
   return [

@@ -33,7 +33,7 @@ export function isUndo(plan: AnyPlan): plan is UndoPlan {
 
 const BY_HAND = 'Follow the instructions in these lines.';
 const INVESTIGATE_AGAIN =
-  'The account is still active, or was until now. Investigate again, and clean the new items.';
+  'The account is still making changes, or was until now. Investigate again, and clean the new items.';
 const AGAIN_AND_BY_HAND =
   'Run the same command again, and follow the instructions under "Needs manual action".';
 
@@ -230,7 +230,7 @@ export function cleaningEnding(plan: AnyPlan, done: CleaningReport, { isBrief }:
       lines(
         countsText(plan, done),
         stepLines(steps),
-        left === null && warning`Not verified: the remaining items could not be read.`,
+        left === null && warning`Not verified: whether anything remains was not checked.`,
         left?.length === 0 &&
           (undoes
             ? good`Verified: these items are as before the cleanup.`
@@ -285,7 +285,7 @@ function leftText(plan: AnyPlan, done: CleaningReport | null): string {
   const parts = [
     ...(later === 0 ? [] : [`${countText(later, 'item')} appeared after the plan was made`]),
     ...(left === null
-      ? ['the remaining items could not be read']
+      ? ['whether anything remains was not checked']
       : left === 0
         ? []
         : [`${countText(left, 'item')} of the plan ${remainText(plan, left)}`]),

@@ -85,7 +85,7 @@ function endingOf({ results, leftovers, interrupted, stopped, run }: MigrationRe
     document: [
       lines(
         done > 0 &&
-          good`${countText(done, 'token')} of the gateway replaced the controller's tokens. The values were read back from where they were written. The old tokens stay valid.`,
+          good`${countText(done, 'token')} of the gateway replaced the controller's tokens. The values were read back from where they were written. The old tokens were not changed.`,
         failed
           .slice(0, SHOWN)
           .map(({ old, owner, why }) => `Token ${old} of ${owner} was not replaced: ${why}.`),

@@ -61,7 +61,7 @@ function saidOf(
   if (matchesAny(username, except)) return `${asked}; ${username} is an exception and is not compared.`;
   const compared =
     accounts.length === 0 ? '' : ` It compares users with an account from ${accounts.join(', ')}.`;
-  return `${asked}; ${username} had not left.${compared}`;
+  return `${asked}; ${username} was not among those who had left.${compared}`;
 }
 
 function sourcesOf({ answers }: KnownSources): readonly SourceJson[] | null {

@@ -119,7 +119,7 @@ export function localPathsLeft(
     paths.push(uncheckedPath('single_sign_on', how, { remedy }));
   }
   if (external.length > 0) {
-    const how = `Assigned by an identity provider, which may assign roles again at the next login: ${names(external)}. Controller 24.6.1 does not change the password of such an account over its REST API, and accepts an existing one.`;
+    const how = `From an identity provider, which may assign roles again at the next login: ${names(external)}. Controller 24.6.1 does not change the password of such an account over its REST API, and accepts an existing one.`;
     const remedy =
       'Disable the accounts at the identity provider, and use a database context to deactivate the users.';
     paths.push(openPath('external_accounts', how, { remedy }));

@@ -100,6 +100,6 @@ export async function undone(
   const ended =
     lease === undefined ? [] : await endLeases({ ...delivery, reason: 'the rotation failed' }, [lease]);
   const left = leftLeases(ended, 'The next run tries again.');
-  const fate = left === undefined ? 'The new token was revoked; the old token is still valid' : left.message;
+  const fate = left === undefined ? 'The new token was revoked; the old token was not changed' : left.message;
   return new TokenctlError(code, `${message}. ${fate}`, { hint });
 }

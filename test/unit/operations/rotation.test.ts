@@ -213,7 +213,7 @@ describe('a rotation', () => {
     };
     await expect(at.run()).rejects.toMatchObject({
       code: 'store_changed',
-      message: expect.stringContaining('The new token was revoked; the old token is still valid'),
+      message: expect.stringContaining('The new token was revoked; the old token was not changed'),
     });
     expect(at.living()).toEqual([first]);
   });

@@ -77,7 +77,7 @@ describe('lifting an incident whose users stay deactivated', () => {
     expect(text).toContain('bob stays deactivated.');
     expect(text).toContain(`incident lift ${incident}`);
     await at.target.users.setActive(3, true);
-    expect((await asked()).text).toContain('ACTIVE: bob, which the lift left deactivated');
+    expect((await asked()).text).toContain('ACTIVE: bob, whom the lift left deactivated');
     await at.lift(incident, { keepDeactivated: false });
     const after = await asked();
     expect(after.found.left).toEqual([]);
