@@ -142,7 +142,7 @@ export async function leaseChangeFlow(
   const { context } = description;
   const moved = leases.find((lease) => !isLeaseHere(lease, description));
   if (moved !== undefined && moved.target['context'] !== context) throw notHere(moved, description);
-  const none = end === undefined ? `No lease of ${context} has expired.` : 'This lease is not open.';
+  const none = end === undefined ? `No open lease of ${context} has expired.` : 'This lease is not open.';
   return {
     plan:
       leases.length === 0

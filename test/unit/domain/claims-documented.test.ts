@@ -6,7 +6,7 @@ const ROOT = new URL('../../../', import.meta.url);
 
 /** Words that say what became of access. A sentence that has one is a claim, unless it is listed below. */
 const CLAIM =
-  /\b(verified|closed|ended|revoked|lifted|deleted|deactivated|locked down|in effect|nothing|none|no (?:findings|lockdown|incidents?|tokens|longer|reason found)|gone|already|fixed(?=\.$| since| ones)|is off|still (?:add|make)|refused after|accepted after|skipped these items|^skipped: … in the file|new since the plan|after the plan was made|and skipped|still create a token|was off when|listed has expired|stream contains no actions|found no actions|no actions from|the period were not read|end time is not known|removed, undone or|fixed: neither|fixed findings|currently off|creates no entries|marked, but not found)\b/i;
+  /\b(verified|closed|ended|revoked|lifted|deleted|deactivated|locked down|in effect|nothing|none|no (?:findings|lockdown|incidents?|tokens|longer|reason found)|gone|already|fixed(?=\.$| since| ones)|(?:is|was|currently) off|still (?:add|make|create)|(?:rejected|refused|accepted) after|skipped these items|^skipped: … in the file|new since the plan|after the plan was made|and skipped|ha(?:s|ve) expired|no actions|the period were not read|end time is not known|removed, undone or|fixed: neither|fixed findings|creates no entries|marked, but not found)\b/i;
 
 /** Sentences with such a word that claim nothing about access at a target: plans, refusals, headings, and the tool itself. */
 const NO_CLAIMS: readonly RegExp[] = [
@@ -14,13 +14,14 @@ const NO_CLAIMS: readonly RegExp[] = [
   // Names of members.
   /^[a-z][A-Za-z]*(?: [a-z][A-Za-z]*){6,}$/,
   /^Would |^Keep |^Check that |^Testing |^Verifying |^A revoked token$|^revoked refresh tokens$|^a deleted user$/,
-  /the audit log|exported already|^Closed …\.$|^Entries … to … are no longer|^Nothing to export|^Nothing to rotate/,
-  /cannot be revoked|^Not deactivated: |could not be|was not revoked: |which may change nothing|was already lifted$/,
-  /^Undo the cleaning of this run|^Closed incidents$|^(?:When the theft began: |The start of the incident: )|^Pick none|An investigation changes nothing\.|^: changes\s+nothing\.$|^Revoked tokens are not restored\. The plan|^none is$|^Everything is investigated again, |^How it ended$/,
-  /^Revoked tokens are not restored\. The plan is shown|^A case ends when its lockdown is lifted|^The audit log has no such incident/,
+  /the audit log|^Closed …\.$|^Entries … to … are no longer|^Nothing to export|^Nothing to rotate/,
+  /cannot be revoked|^Not deactivated: |could not be|was not revoked: |was already lifted$/,
+  /^Closed incidents$|^The start of the incident: |^: changes\s+nothing\.$|^Revoked tokens are not restored\. The plan|^none is$/,
+  /^(?:\.\s+|It is older than the last cleanup, so it is not known what remains\. )?An investigation changes nothing\.(?:$| It shows what an account did,)/,
+  /^A case ends when its lockdown is lifted|^The audit log has no such incident/,
   /^No incident (?:is due|… at (?:this target|…$)|selected)|^List them with |^The sweep |^The policy would revoke/,
   /certificate (?:is )?(?:not )?verified|^delete expired and revoked|but several are audited$|prints nothing/,
-  /<!doctype html>|<h2>Findings|^Nothing was changed\. Repair|name any more: |Sessions are ended only in the database/,
+  /<!doctype html>|<h2>Findings|name any more: |Sessions are ended only in the database/,
   /already exists(?: and is not overwritten|\.)?$|^Add it first|except those already notified/,
   /^(?:default-src|base-uri|form-action|frame-ancestors) 'none'$|^<p>This address was already used|^Duration in hours|Nothing (?:is|has been) changed(?: yet| before that)?\.$/,
   /can be neither listed nor \w+$|^Save the (?:lockdown|plan)(?: of the revocation)? to a new file|^Wait this long/,
@@ -111,7 +112,16 @@ test('the page of claims has no sentence that cannot be printed', () => {
 test('the page says of every claim whether it is about a moment, a state or the past', () => {
   const page = readFileSync(new URL('docs/claims.md', ROOT), 'utf8');
   const rows = page.split('\n').filter((line) => line.startsWith('| `'));
-  const about =
-    /\| (?:A moment|A state|The past|The same|Not checked|As of|As for|As in|Not a claim|A condition)[^|]* \|$/;
+  const sections = [...page.matchAll(/^## (.+)$/gm)].map(([, name]) => name).join('|');
+  const about = new RegExp(
+    String.raw`\| (?:A moment|A state|The past|The same|Not checked|As for each access path|As in (?:${sections})\b|Not a claim)[^|]* \|$`,
+  );
   expect(rows.filter((row) => !about.test(row))).toEqual([]);
+});
+
+test('a row that refers to another sentence names one of the page', () => {
+  const page = readFileSync(new URL('docs/claims.md', ROOT), 'utf8');
+  const named = [...page.matchAll(/\bas for `(?:… )?([^`]+)`/gi)].map(([, sentence = '']) => sentence);
+  expect(named).not.toHaveLength(0);
+  expect(named.filter((sentence) => ![...PAGE].some((each) => each.endsWith(sentence)))).toEqual([]);
 });
