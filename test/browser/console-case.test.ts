@@ -356,7 +356,7 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await page.getByLabel('Type bob to confirm').fill('bob');
     await page.keyboard.press('Enter');
     await page
-      .getByText(/^Gave back/)
+      .getByText(/^Restored what was left by the lift/)
       .first()
       .waitFor();
     await close();

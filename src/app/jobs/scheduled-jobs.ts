@@ -206,7 +206,7 @@ function requireSmallJitter(schedule: Schedule, jitter: number): void {
     if (jitter >= apart) {
       throw new TokenctlError(
         'configuration',
-        `Jitter of ${jitter} s is too long: scheduled runs are ${apart} apart`,
+        `Jitter of ${jitter} s is too long: scheduled runs are ${apart} s apart`,
       );
     }
     at = next;

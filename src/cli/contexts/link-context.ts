@@ -66,7 +66,7 @@ export async function linkFlow(
       lines(
         changed
           ? `"${database}" is now the database context of "${name}", in ${file}.`
-          : `"${database}" was the previous database context of "${name}". Nothing was changed.`,
+          : `"${database}" is already the database context of "${name}". Nothing was changed.`,
         isChecked
           ? `Both belong to the installation ${installUuid}.`
           : warning`Not checked: whether both belong to the same controller. One of them does not report its installation ID.`,

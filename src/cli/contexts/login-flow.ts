@@ -192,7 +192,7 @@ export function requireNoPlace(flags: {
   readonly 'database-file'?: string | undefined;
 }): void {
   if (flags.context !== undefined) {
-    throw new TokenctlError('usage', `You cannot log in to the existing context "${flags.context}"`, {
+    throw new TokenctlError('usage', `Logging in does not use the context "${flags.context}"`, {
       hint: 'Set the name of the new context with --name, and specify the controller by its address.',
     });
   }

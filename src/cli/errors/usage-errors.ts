@@ -84,7 +84,7 @@ function wrongValue(message: string): string | undefined {
       message,
     ) ?? [];
   if (problem === undefined) return undefined;
-  return `${once} ${problem.replace('can only be specified once', 'can only be specified once')}`;
+  return `${once} ${problem}`;
 }
 
 /** The error for a value that is not one of a flag's choices. The value itself is not shown: it may be a secret. */

@@ -234,7 +234,7 @@ export function leakedSource(path: string): () => Promise<LeakedInput> {
   let read: Promise<LeakedInput> | undefined;
   return () => {
     if (path === '-' && process.stdin.isTTY) {
-      throw new TokenctlError('usage', 'Standard input is empty', {
+      throw new TokenctlError('usage', 'Standard input is the terminal', {
         hint: 'Specify a file, or pipe the output of another program. A pasted value would stay visible on the screen.',
       });
     }

@@ -316,7 +316,7 @@ function itemText({ what, name: shown, before, found, action, others, endedBy }:
     case 'waits':
       return `Keep ${shown} deactivated for now because existing sessions would be accepted again.`;
     case 'kept':
-      return `Keep ${shown}: another incident also holds it (${others.join(' and ')}).`;
+      return `Keep ${shown}: also held by ${others.join(' and ')}.`;
     case 'changed':
       return `Keep ${shown}${found === null ? '' : ` at ${valueText(found)}`}: it has changed since.`;
     case 'ended_since':
@@ -340,7 +340,7 @@ function roleText(
     case 'stays':
       return `${shown} stays taken.`;
     case 'kept':
-      return `Do not restore ${shown}: another incident also took it (${others.join(' and ')}).`;
+      return `Do not restore ${shown}: also taken by ${others.join(' and ')}.`;
     case 'ended_since':
       return `Do not restore ${shown}: ${endedText('offboarded', endedBy)}.`;
     case 'changed':
@@ -362,7 +362,7 @@ function reportLines(
   if (result === 'unchanged') return `${incident} was already lifted. Nothing was changed.`;
   return [
     isGiving
-      ? `${result === 'lifted' ? 'Gave back' : 'Partly restored'} what was left by the lift: ${incident}.`
+      ? `${result === 'lifted' ? 'Restored' : 'Partly restored'} what was left by the lift: ${incident}.`
       : result === 'lifted'
         ? usual(good`Lifted: ${incident}.`.text)
         : warning`Partly lifted: ${incident}.`,

@@ -173,7 +173,7 @@ async function answer<Read>(
 
 function isDryRun(mode: string): boolean {
   if (mode === 'live' || mode === 'dry-run') return mode === 'dry-run';
-  throw new TokenctlError('usage', `"${mode}" must be live or dry-run`);
+  throw new TokenctlError('usage', `The mode must be live or dry-run, not "${mode}"`);
 }
 
 function webhookOf(url: string): string {

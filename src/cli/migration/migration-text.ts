@@ -51,7 +51,7 @@ export function migrationDocument(
         : would`create ${countText(needing.length, 'token')} on ${to.context} to replace those in use on ${from.context}${place === '' ? '' : `, each in ${place}`}:`,
       placeText(from),
       placeText(to),
-      `According to the documentation, ${countText(tokens.length, 'live token')} of ${from.context} stop working with version 2.7. In use since ${dayText(usedSince)}.`,
+      `According to the documentation, ${countText(tokens.length, 'live token')} of ${from.context} stop working with version 2.7. "In use" means used since ${dayText(usedSince)}.`,
     ),
     {
       kind: 'counts',

@@ -159,7 +159,7 @@ function leftTexts({ left }: SunsetPlan): readonly string[] {
   const all = [
     [ending, 'expire soon enough by themselves'],
     [leased, 'already have a lease, or belong to one of your contexts'],
-    [excepted, 'are exempt from the policy (never-expires)'],
+    [excepted, 'have an exception in the policy (never-expires)'],
     [ofApplications, 'belong to applications: shorten the configured lifetime, and revoke them'],
     [withoutOwner, 'have no owner'],
   ] as const;

@@ -149,7 +149,7 @@ describe('in a database', () => {
     // The command that is printed can be pasted as it is.
     const given = await home.run([...back.split(' '), '--yes']);
     expect(given.stdout).toContain(`Will restore what the lift of ${incident} left`);
-    expect(given.stdout).toContain(`Gave back what was left by the lift: ${incident}.`);
+    expect(given.stdout).toContain(`Restored what was left by the lift: ${incident}.`);
     expect(await isActive()).toEqual({ is_active: true });
     const late = await home.run([...lift, '--keep-deactivated', '--yes']);
     expect(late.stdout).toContain('It is too late for --keep-deactivated');
