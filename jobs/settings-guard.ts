@@ -42,7 +42,7 @@ export const settingsGuard = defineJob({
     if (drift.length === 0) return { message: `All ${checked} settings match`, summary: { drift } };
     const names = drift.map(({ setting }) => setting).join(', ');
     const corrects = enforce && !context.dryRun;
-    if (corrects) await enforceSettings({ ...context, wanted: settings, reason: 'scheduled settings check' });
+    if (corrects) await enforceSettings({ ...context, wanted: settings, reason: 'scheduled settings guard' });
     const found = drift.map(
       ({ setting, wanted, found }) =>
         `${setting} is ${JSON.stringify(found)}; expected ${JSON.stringify(wanted)}`,

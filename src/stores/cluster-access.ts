@@ -82,7 +82,10 @@ export async function accessByKubeconfig(
 function bearer(token: string, name: string): Secret {
   const text = token.trim();
   if (!/^[\x21-\x7e]+$/.test(text))
-    throw new TokenctlError('configuration', `${name}: its token contains whitespace`);
+    throw new TokenctlError(
+      'configuration',
+      `${name}: its token is empty, or contains whitespace or non-ASCII characters`,
+    );
   return new Secret(`Bearer ${text}`);
 }
 

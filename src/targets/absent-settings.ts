@@ -8,7 +8,7 @@ const ALTERNATIVES: Partial<Record<Name, string>> = {
   OAUTH2_PROVIDER:
     'Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS in the settings file of the platform gateway, and restart it. Existing tokens keep their expiry.',
   ALLOW_OAUTH2_FOR_EXTERNAL_USERS:
-    'No change is needed: a controller without this setting has no single sign-on, and therefore no external users.',
+    'No change is needed: a controller without this setting has no single sign-on of its own, and therefore no external users.',
   SESSIONS_PER_USER:
     'On a platform gateway, set MAX_EXTRA_SESSIONS_PER_USER. It counts sessions in addition to the newest, so 0 allows one.',
   MAX_EXTRA_SESSIONS_PER_USER:

@@ -91,7 +91,7 @@ export async function serveBroker({ flags, environment, version, notify }: Start
       }
     }
     notify(
-      'Stopping. Tokens in progress are recorded. Another broker or the job lease-end revokes those that expire meanwhile.',
+      'Stopping. Tokens in progress are recorded. Until the next start, only another broker or the job lease-end revokes expired tokens.',
     );
   } finally {
     process.off('SIGTERM', stop).off('SIGINT', stop);

@@ -271,7 +271,7 @@ export function tokenLimits(found: ReadEvidence): Limits {
     begins !== 'given' &&
       limit(
         'honest_work',
-        "The start of the incident was not specified, so the user's actions before it are included. Add --since WHEN. Add --since WHEN.",
+        "The start of the incident was not specified, so the user's actions before it are included. Add --since WHEN.",
       ),
     limit('token_unknown', includedText(found)),
     shared.length > 0 &&

@@ -156,7 +156,7 @@ export function streamItem({ text }: StreamHole, { since, until }: Window): Inve
       {
         rule: 'stream-emptied',
         severity: 'critical',
-        message: "It is not known what was done in that time, including users and other users' changes.",
+        message: 'What was done in that time is not known, including new users and changes by other users.',
       },
     ],
     risk: 'critical',

@@ -75,7 +75,7 @@ export function isUnauthenticated({ status, body }: HttpResponse): boolean {
 
 /** The vendor's documentation of 2.7, "Mandatory platform gateway authentication"; nothing in the answer tells this from a wrong one. */
 const SINCE_2_7 =
-  "According to the platform's documentation, controllers from version 2.7 on accept requests only from the gateway. Use the gateway's address and one of its tokens.";
+  "According to the platform's documentation, controllers accept requests only from the gateway from platform version 2.7 on. Use the gateway's address and one of its tokens.";
 
 function credentialsError(from: Responder): TokenctlError {
   const { credential } = from;
