@@ -11,7 +11,7 @@ date is also changed, so that the controller rejects the token after it. The end
 --over. All tokens of an owner end on the same day, unused tokens come first, and no token ends on a \
 weekend. Exceptions to the policy rule never-expires are skipped. Emails to owners (tokens notify-owners, \
 the job owner-notices) state the date. The job lease-end revokes the tokens on that date. Until then, --undo \
-removes the end date and restores the old expiry, and tokens leases --extend postpones it. Over REST, \
+removes the end date and restores the old expiry, and tokens leases --extend changes it. Over REST, \
 nothing changes on the controller before that date. tokens leases --sunset shows the remaining tokens by \
 week, and which are still in use.`,
   exitCodes: 'Exit code 130: interrupted. Run the command again to continue.',

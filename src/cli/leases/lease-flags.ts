@@ -7,13 +7,13 @@ const others = (name: (typeof ACTS)[number]) => [...ACTS.filter((each) => each !
 
 /** The flags of `tokens leases`. */
 export const leaseFlags = {
-  all: boolean({ summary: 'Include expired leases.' }),
+  all: boolean({ summary: 'Include past leases.' }),
   sunset: boolean({
     summary: 'Show the remaining sunset end dates by week, and how many of the tokens are in use.',
     exclusive: [...ACTS, 'all'],
   }),
   extend: string({
-    summary: 'Postpone the end of this lease: its ID, the first characters, or its token ID.',
+    summary: 'Change the end of this lease: its ID, the first characters, or its token ID.',
     helpValue: 'ID',
     exclusive: others('extend'),
     dependsOn: ['for'],
