@@ -143,7 +143,7 @@ export function labelOf(each: CaseItem, of: Pick<Investigation, 'madeAt'>): Item
     case 'legitimate':
       return label(item.state === 'there' ? 'legitimate' : `${word}${legitimate}`, 'strong');
     case 'by_hand':
-      return label('manually, not checked', 'warning');
+      return label('resolved manually, not checked', 'warning');
     case 'handed_over':
       return label('reassigned', 'warning', `to ${said.handedOver?.to}`);
     case 'seen_again':

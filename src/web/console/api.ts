@@ -61,7 +61,7 @@ const REFUSED: ReadonlySet<string> = new Set(['credentials_refused', 'permission
 /** What a context that cannot be read is called: one that refuses the credential was reached. */
 export function unreadText({ code }: Pick<Problem, 'code'>): string {
   if (UNREACHABLE.has(code)) return 'not reachable';
-  return REFUSED.has(code) ? 'login or permission rejected' : 'not read';
+  return REFUSED.has(code) ? 'login rejected or permission denied' : 'not read';
 }
 
 /** A name as the pattern that means exactly it. */

@@ -201,7 +201,7 @@ function Given(props: {
   readonly isMade: boolean;
 }): ReactNode {
   const { since, token, isFirst, isMade } = props;
-  if (!isFirst) return 'Investigate again with a different token or time';
+  if (!isFirst) return 'Investigate again, also with a different token or time';
   return (
     <>
       Since <When at={Number.isNaN(Date.parse(since)) ? null : new Date(since).toISOString()} none="?" />,
