@@ -146,7 +146,9 @@ test('audits and the settings say what directories last answered, and go on with
   const time = '\\d{4}-\\d\\d-\\d\\dT[\\d:]+Z';
   expect(await said(left)).toEqual([expect.stringMatching(`^staff: asked at ${time}; ${left} had left\\.$`)]);
   expect(await said(there)).toEqual([
-    expect.stringMatching(`^staff: asked at ${time}; ${there} was not among those who had left. It compares .* s\\.$`),
+    expect.stringMatching(
+      `^staff: asked at ${time}; ${there} was not among those who had left. It compares .* s\\.$`,
+    ),
   ]);
   expect(await said('nobody-here')).toEqual([
     expect.stringMatching(/^Not checked: .* No such user is listed here\.$/),
