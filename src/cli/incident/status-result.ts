@@ -103,7 +103,7 @@ function leftPart(left: readonly IncidentStatus[], { address, context }: TargetD
 
 /** A state in short, and with what to do. */
 const STATES: Readonly<Record<IncidentStatus['state'], readonly [short: string, line: Line]>> = {
-  unfinished: ['UNFINISHED', bad`INCOMPLETE: interrupted, or still running. Run the same lockdown again.`],
+  unfinished: ['UNFINISHED', bad`UNFINISHED: interrupted, or still running. Run the same lockdown again.`],
   locked: ['locked down', 'locked down'],
   partly: ['PARTLY LOCKED DOWN', bad`PARTLY LOCKED DOWN: run the same lockdown again.`],
   lifting: ['partly lifted', 'partly lifted: run the lift again.'],
