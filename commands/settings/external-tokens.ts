@@ -6,8 +6,8 @@ export default defineCommand({
   summary: 'Allow or deny tokens for external users',
   description: `External users log in through an identity provider. Denying only prevents new tokens. \
 Existing tokens stay valid unless you use --revoke-existing. The output shows how many there are. The output \
-of allow and status says when a directory was last checked for
-departed users (see tokenctl docs identity-providers).`,
+of allow and status says when a directory was last checked for departed \
+users (see tokenctl docs identity-providers).`,
   examples: ['status', 'deny --revoke-existing --dry-run'],
   args: {
     state: string({

@@ -4,9 +4,9 @@ import { auditFlags } from '../../src/cli/token-audit/audit-flags.ts';
 
 export default defineCommand({
   summary: 'Audit tokens against the policy',
-  description: `Rules, parameters, severities and exceptions come from the policy section of the \
-configuration, or from --policy. Rules, parameters, severities and exceptions come from the policy section \
-of the configuration, or from --policy. See tokenctl docs policy for all rules, or --explain for one.
+  description: `Checks tokens and, without a selection, also applications, refresh tokens and settings. \
+Rules, parameters, severities and exceptions come from the policy section of the configuration, or from \
+--policy. See tokenctl docs policy for all rules, or --explain for one.
 
 The table shows the first findings of each rule with severity medium or above (all severities with --rule), \
 highest severity first. --list shows all findings in one table. The other formats include all findings. \
