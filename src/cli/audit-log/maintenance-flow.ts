@@ -254,13 +254,13 @@ export async function rotationFlow(
 /** Why older entries are still there, and what ends that. */
 function heldLines({ since, incidents, leases }: HeldEntries): Lines {
   return [
-    warning`Kept all entries since ${secondText(since)} because these incidents need them:`,
+    warning`Kept all entries since ${secondText(since)} because the following need them:`,
     ...list(
       ...incidents.map(({ id, stays }) => {
         const names = stays.map(({ what, name }) => (what === 'user' ? name : `the role ${name}`));
         return stays.length === 0
           ? `${id}: still open.`
-          : `${id}: its lift did not restore ${names.join(', ')}. The entries are required for the lift.`;
+          : `${id}: its lift did not restore ${names.join(', ')}. A later lift requires these entries.`;
       }),
       ...leases.map(({ id }) => `${id}: still open, and the entries contain its end time.`),
     ),

@@ -149,7 +149,7 @@ export async function leaseChangeFlow(
         ? [lines(none)]
         : [
             lines(
-              would`revoke ${countText(leases.length, 'token')} with expired leases:`,
+              would`revoke the tokens of ${countText(leases.length, 'lease')}:`,
               placeText(description),
               list(leases.map(leaseText)),
               moved &&
