@@ -4,10 +4,10 @@ import { investigateFlags } from '../../src/cli/investigation/investigation-flag
 export default defineCommand({
   summary: 'Investigate what an intruder did',
   description: `Reads the controller's activity stream to find out what a user did in a period, including \
-the actions of users that this user created or whose passwords were changed. Compares this with the current \
-state and lists remaining access, code that can still run, code that ran, data that may have been read, and \
-what is unknown. Each item shows whether it still exists, whether another user has changed it since, its \
-risk and how to remove it. Changes nothing.
+the actions of users that this user created or whose passwords this user changed. Compares this with the \
+current state and lists remaining access, code that can still run, code that ran, data that may have been \
+read, and what is unknown. Each item shows whether it still exists, whether another user has changed it \
+since, its risk and how to remove it. Changes nothing.
 
 The activity stream records users, not tokens. With --token and --application, everything their owners did \
 is included.

@@ -11,7 +11,7 @@ configuration. If there is no incident yet, provide what you know. Unknown value
 <user>. A command with a placeholder does not run.
 
 If the configuration does not say which contexts belong to the same controller, the contexts are asked, for \
-up to three seconds. Without any of these flags, no context is asked, and the runbook is printed unchanged.`,
+up to three seconds. Without flags, no context is asked, and the runbook is printed unchanged.`,
   examples: [
     'stolen-token',
     'stolen-token --user alice --since 2h --reason "laptop stolen" --ticket SEC-7',
