@@ -175,7 +175,7 @@ function actText({ clean, decisions }: Settling): string {
   return [
     ...(clean === null
       ? []
-      : [ended === undefined ? 'apply all of these actions' : `end ${countText(ended, 'item')}`]),
+      : [ended === undefined ? 'end all listed items' : `end ${countText(ended, 'item')}`]),
     ...[...Map.groupBy(decisions, ({ as }) => as)].map(([as, some]) =>
       ACTS[as](some.reduce((sum, { items }) => sum + items.length, 0)),
     ),
