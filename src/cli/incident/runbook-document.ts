@@ -65,8 +65,8 @@ function withEitherContext(command: string, known: RunbookCase): RunbookCase {
   const { rest, database, isRestDown = false } = known;
   return {
     ...known,
-    // Why an item is legitimate is another reason than that of the incident.
-    ...(command.startsWith('tokenctl incident mark ') && { reason: null }),
+    // Why an item is legitimate, or an incident is over, is another reason than that of the incident.
+    ...(/^tokenctl incident (?:mark|lift) /.test(command) && { reason: null }),
     rest: rest ?? (REST_ONLY.test(command) ? null : database),
     database: database ?? (isRestDown || DATABASE_ONLY.test(command) ? null : rest),
   };
@@ -145,8 +145,7 @@ export function filledMarkdown(markdown: string, known: RunbookCase): string {
     .split(/(\n{2,})/)
     .map((block) => {
       if (!block.startsWith('    ')) return filledText(block, known);
-      const rows = block.split('\n');
-      return rows.map((row) => `    ${commandOf(row.slice(4), known)}`).join('\n');
+      return block.replaceAll(/^ {4}(.*)$/gm, (_, row) => `    ${commandOf(row, known)}`);
     })
     .join('');
 }

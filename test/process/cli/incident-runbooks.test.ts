@@ -278,7 +278,7 @@ describe('a runbook for a case', () => {
       expect(stdout).toContain(`incident status --context production-db --check`);
       expect(stdout).toContain(`tokens list --context production --user bob\n`);
       expect(stdout).toContain(
-        `incident lift ${incident} --context production-db --reason stolen --ticket SEC-8\n`,
+        `incident lift ${incident} --context production-db --reason <reason> --ticket SEC-8\n`,
       );
     }
     const unknown = await run(['incident', 'runbook', 'stolen-token', '--incident', 'inc-ffffffff']);

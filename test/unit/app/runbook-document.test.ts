@@ -64,6 +64,13 @@ describe('a runbook for a case', () => {
     expect(filledMarkdown(textOf('stolen-token'), CASE)).toContain(
       'tokenctl incident mark inc-99887766 --context east --item <item> --reason <reason>\n',
     );
+    expect(filledMarkdown(textOf('stolen-token'), CASE)).toContain(
+      'tokenctl incident lift inc-99887766 --context east --reason <reason> --ticket SEC-99\n',
+    );
+  });
+
+  it.each(runbooks)('%s ends with a newline as it is written', (name) => {
+    expect(filledMarkdown(textOf(name), CASE)).toMatch(/\S\n$/);
   });
 
   it.each(runbooks)('%s names no one, and no user that a command could run for, without a case', (name) => {
