@@ -19,14 +19,14 @@ export function traceResult(trace: TokenTrace, visibility: Visibility): Report<T
   const shown = token === null ? null : tokenToJson(token);
   return report({
     json: { ...rest, token: shown, made, history, ownerActivity, visibility },
-    document: () => traceDocument(trace),
+    document: () => traceDocument(trace, visibility),
   });
 }
 
-function traceDocument(trace: TokenTrace): Document {
+function traceDocument(trace: TokenTrace, visibility: Visibility): Document {
   const { tokenId, history, recordedUses, ownerActivity, entries, notTold } = trace;
   return [
-    facts(aboutToken(trace), `Token ${tokenId}`),
+    facts(aboutToken(trace, visibility), `Token ${tokenId}`),
     lines(recordedUses !== null && usesText(recordedUses)),
     titled('Other changes to it', history.map(activityText)),
     ownerActivity !== null && ownerPart(ownerActivity),
@@ -40,11 +40,12 @@ function traceDocument(trace: TokenTrace): Document {
   ];
 }
 
-function aboutToken({ token, made, ownUse, origin }: TokenTrace): readonly Fact[] {
+function aboutToken(trace: TokenTrace, visibility: Visibility): readonly Fact[] {
+  const { token, made, ownUse, origin } = trace;
   const maker = made === null ? '' : `, by ${made.actor?.username ?? 'an unknown user'}`;
   if (token === null) {
     return [
-      ['state', 'deleted, or not visible to you'],
+      ['state', whyNotListed(trace, visibility)],
       ...(made === null ? [] : [['created', timeText(made.at) + maker] as const]),
       ...originFacts(origin),
     ];
@@ -54,6 +55,15 @@ function aboutToken({ token, made, ownUse, origin }: TokenTrace): readonly Fact[
       fact[0] === 'last used' && ownUse !== null ? ['last used', [fact[1], ownUseText(ownUse)]] : fact,
   );
   return [...told, ...originFacts(origin)];
+}
+
+/** Why a token is not listed, as far as the audit log, the activity stream or the account's view tell. */
+function whyNotListed({ entries, history }: TokenTrace, { kind }: Visibility): string {
+  const revoked = entries.findLast(({ result }) => result === 'revoked');
+  if (revoked !== undefined) return `revoked by tokenctl, recorded at ${revoked.at} in the audit log`;
+  const deleted = history.findLast(({ operation }) => operation === 'delete');
+  if (deleted !== undefined) return `deleted at ${timeText(deleted.at)}, according to the activity stream`;
+  return kind === 'all' ? 'deleted' : 'deleted, or not visible to you';
 }
 
 /** Which run of which pipeline had it: as its issuer signed. */

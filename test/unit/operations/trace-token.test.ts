@@ -1,9 +1,10 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, test } from 'vitest';
 import { traceResult } from '../../../src/cli/token-audit/trace-result.ts';
+import type { Visibility } from '../../../src/domain/claims.ts';
 import type { Activity } from '../../../src/domain/token.ts';
 import { UseRecord } from '../../../src/operations/journal/own-uses.ts';
-import { traceToken } from '../../../src/operations/token-audit/trace-token.ts';
+import { type TokenTrace, traceToken } from '../../../src/operations/token-audit/trace-token.ts';
 import { noScreen } from '../../../src/reports/tables/text.ts';
 import { fixture } from '../../support/fixture.ts';
 import { databaseDescription, description } from '../../support/memory-target.ts';
@@ -29,6 +30,10 @@ const made = activity(1, {
   object: 'o_auth2_access_token',
   changes: { id: 3 },
 });
+
+async function stateOf(trace: TokenTrace, visibility: Visibility = { kind: 'all' }) {
+  return /state: +(.*)/.exec(await traceResult(trace, visibility).text(noScreen))?.[1];
+}
 
 async function world(tokens = 5) {
   const all = await fixture(tokens);
@@ -127,6 +132,12 @@ describe('traceToken', () => {
       ['intent', 'tokens.revoke', null],
       ['outcome', 'tokens.revoke', 'revoked'],
     ]);
+    expect(await stateOf(gone)).toMatch(/^revoked by tokenctl, recorded at 2\S+Z in the audit log$/);
+    expect(await stateOf({ ...gone, entries: [], history: [] })).toBe('deleted');
+    const limited = { kind: 'part', tokens: '', users: '', applications: '', organizations: [] } as const;
+    expect(await stateOf({ ...gone, entries: [], history: [] }, limited)).toBe(
+      'deleted, or not visible to you',
+    );
     expect((await all.trace(4)).entries.map(({ result }) => result)).toContain('failed');
     const { entries } = await traceToken({ ...all.common, log: all.log, tokenId: 5 });
     expect(entries.length).toBeGreaterThan(0);
@@ -175,6 +186,7 @@ describe('traceToken', () => {
     all.target.stream.push(deleted);
     const trace = await all.trace(3);
     expect(trace).toMatchObject({ token: null, made, history: [deleted] });
+    expect(await stateOf(trace)).toBe('deleted at 2026-07-01T00:00:09Z, according to the activity stream');
     expect(trace.ownerActivity?.owner).toEqual(alice);
   });
 
