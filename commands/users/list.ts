@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, csvFlag } from '../../src/cli/flags/flags.ts';
+import { allContextsFlag, count, csvFlag } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'List users',
@@ -17,12 +17,13 @@ export default defineCommand({
     superuser: boolean({ summary: 'List superusers only.' }),
     external: boolean({ summary: 'List only users from an identity provider.' }),
     tokens: boolean({ summary: 'Count the access tokens of each user. Reads all tokens.' }),
+    limit: count({ summary: 'List at most this many users.', helpValue: 'N' }),
     ...csvFlag,
     ...allContextsFlag,
   },
   async run({ flags }) {
     const { listUsers } = await import('../../src/operations/users/users.ts');
-    const { notingLimit } = await import('../../src/cli/output/streams.ts');
+    const { limited, notingLimit } = await import('../../src/cli/output/streams.ts');
     const { userListing } = await import('../../src/cli/users/user-view.ts');
     return await this.inContexts(flags, async ({ runtime }) => {
       const users = listUsers({
@@ -33,7 +34,7 @@ export default defineCommand({
         external: flags.external === true,
         countTokens: flags.tokens === true,
       });
-      return userListing(notingLimit(runtime, users, 'users'));
+      return userListing(limited(notingLimit(runtime, users, 'users'), flags.limit));
     });
   },
 });

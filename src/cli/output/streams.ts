@@ -195,3 +195,22 @@ export function notingLimit<Row>(runtime: Runtime, rows: AsyncIterable<Row>, wha
     return page;
   });
 }
+
+/** The first rows, and a line on stderr if there are more. */
+export function limited<Row>(rows: Rows<Row>, limit: number | undefined): Rows<Row> {
+  if (limit === undefined) return rows;
+  let left = limit;
+  let isOver = false;
+  return new Rows(async () => {
+    const page = isOver ? null : await rows.next();
+    if (page === null) return null;
+    const first = page.slice(0, left);
+    left -= first.length;
+    isOver = first.length < page.length;
+    if (isOver) {
+      const listed = limit === 1 ? 'one is' : `${numberText(limit)} are`;
+      writeNotice(`Only the first ${listed} listed. There are more.`);
+    }
+    return first;
+  });
+}

@@ -20,7 +20,7 @@ import {
   tokenListing,
 } from '../../reports/tables/token-view.ts';
 import { tellOfDueLeases } from '../leases/lease-text.ts';
-import { notingLimit, writeNotice } from '../output/streams.ts';
+import { limited, notingLimit, writeNotice } from '../output/streams.ts';
 import type { ListFlags } from './token-flags.ts';
 import { selectTokens } from './token-selection.ts';
 
@@ -132,22 +132,6 @@ function sorted<Row extends ListedToken>(tokens: Rows<Row>, { compare }: Order):
       });
     });
     return held.sort(compare);
-  });
-}
-
-/** The first rows, and a line on stderr if there are more. */
-function limited<Row>(rows: Rows<Row>, limit: number | undefined): Rows<Row> {
-  if (limit === undefined) return rows;
-  let left = limit;
-  let isOver = false;
-  return new Rows(async () => {
-    const page = isOver ? null : await rows.next();
-    if (page === null) return null;
-    const first = page.slice(0, left);
-    left -= first.length;
-    isOver = first.length < page.length;
-    if (isOver) writeNotice(`Only the first ${numberText(limit)} are listed. There are more.`);
-    return first;
   });
 }
 
