@@ -126,7 +126,7 @@ describe('tokens list', () => {
   });
 
   test('sorts, limits, and shows the columns that are asked for', { tags: ['long'] }, async () => {
-    const { run } = home();
+    const { run, folder } = home();
     const sorted = await run([
       'tokens',
       'list',
@@ -147,6 +147,9 @@ describe('tokens list', () => {
         .reverse(),
     );
     expect(sorted.stderr).toBe('Only the first 3 are listed. There are more.\n');
+    const snapshot = join(folder, 'snapshot.json');
+    expect((await run(['tokens', 'snapshot', snapshot])).code).toBe(0);
+    expect((await run(['tokens', 'diff', snapshot])).stdout).toMatch(/^No changes to tokens, from /);
     expect(await run(['tokens', 'list', '--columns', 'creatd'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('did you mean "created"?'),
@@ -191,6 +194,9 @@ describe('tokens list', () => {
     expect(left.every(({ isActive }: { isActive: boolean }) => !isActive)).toBe(true);
     expect(left).toEqual(users.filter(({ isActive }: { isActive: boolean }) => !isActive).map(withoutTokens));
     expect((await run(['users', 'list', '--user', 'ci-*'])).stdout).toMatch(/^ID +USER +STATE/);
+    const first = await run(['users', 'list', '--limit', '1', '--json']);
+    expect(JSON.parse(first.stdout)).toEqual([withoutTokens(users[0])]);
+    expect(first.stderr).toBe('Only the first one is listed. There are more.\n');
     expect(await json('users', 'show', 'backup')).toMatchObject({
       user: { username: 'backup', isActive: true },
       accessTokens: { total: ofBackup.length },
