@@ -287,13 +287,18 @@ export function inFormat<Json>(
   };
 }
 
-function tooSevere({ bySeverity }: AuditSummary, failOn: Severity | undefined): TokenctlError | undefined {
+/** What an audit counts: with a baseline, what is known is left out. */
+function foundText(count: number, { known }: AuditSummary): string {
+  return countText(count, known === null ? 'finding' : 'new finding');
+}
+
+function tooSevere(summary: AuditSummary, failOn: Severity | undefined): TokenctlError | undefined {
   if (failOn === undefined) return undefined;
   const found = severities
     .filter((severity) => atLeast(severity, failOn))
-    .reduce((sum, severity) => sum + bySeverity[severity], 0);
+    .reduce((sum, severity) => sum + summary.bySeverity[severity], 0);
   if (found === 0) return undefined;
-  return new TokenctlError('findings', `${countText(found, 'finding')} of severity ${failOn} or above`, {
+  return new TokenctlError('findings', `${foundText(found, summary)} of severity ${failOn} or above`, {
     details: { failOn, found },
   });
 }
@@ -318,7 +323,7 @@ function summaryDocument(audit: Audit, output?: string): Document {
     return [', ', { word: severity, tone }, ' ', { word: number, tone }];
   });
   const kept = Object.values(excused).reduce((sum, count) => sum + count, 0);
-  const heading = `${countText(found, 'finding')} on ${countText(tokensRead, 'token')}: `;
+  const heading = `${foundText(found, summary)} on ${countText(tokensRead, 'token')}: `;
   return [
     lines(
       { text: [heading, ...counts.slice(1), '.'] },

@@ -414,7 +414,9 @@ describe('table and CSV', () => {
         withKnown,
       });
     const table = await text(tableReport(await compared(), noScreen));
-    expect(table).toMatch(/\nCompared with the baseline: \d+ new, 1 known, 2 fixed\.\n/);
+    expect(table).toMatch(
+      /\n\d+ new findings on 32 tokens: .*\n(?: .*\n)*Compared with the baseline: \d+ new, 1 known, 2 fixed\.\n/,
+    );
     expect(JSON.parse(await text(jsonReport(await compared(), self)))).toMatchObject({ known: 1, fixed: 2 });
     const sarif = JSON.parse(await text(sarifReport(await compared(true), context)));
     expect(sarif.runs[0].properties.trend).toMatchObject({ known: 1, fixed: 2 });
