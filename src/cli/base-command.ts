@@ -116,6 +116,8 @@ abstract class TokenctlCommand extends Command {
   #csv = false;
   /** The result with the fields of --json=FIELD,FIELD. */
   #shown = (result: Result): Result => result;
+  /** Those of the fields that nothing printed has; undefined before the first row. */
+  #absent: readonly string[] | undefined;
   /** Whether the command changes anything, so that the audit log records it. */
   #changes = false;
   #confirmation: Confirmation | undefined;
@@ -137,7 +139,10 @@ abstract class TokenctlCommand extends Command {
         ? fields.filter((each) => each !== 'context')
         : fields;
       await requireFields(this.config.root, this.id ?? '', own);
-      this.#shown = (result) => withFields(result, fields);
+      this.#shown = (result) =>
+        withFields(result, fields, (members) => {
+          this.#absent = (this.#absent ?? fields).filter((field) => !Object.hasOwn(members, field));
+        });
     }
     this.#csv = flags['csv'] === true;
     this.#changes =
@@ -273,6 +278,7 @@ abstract class TokenctlCommand extends Command {
         const { resultNamingContext } = await import('../app/named-context.ts');
         const named = resultNamingContext(this.#shown(result), this.#contextName());
         process.exitCode = await present(named, { format: this.#format(), recorded: this.#changes });
+        for (const field of this.#absent ?? []) writeNotice(`Nothing that is printed has the field ${field}.`);
       }
       return result as T;
     } catch (error) {

@@ -41,11 +41,19 @@ function namesIn(schema: Schema, definitions = schema.definitions ?? {}): Readon
   return new Set([...Object.keys(properties), ...inner.flatMap((each) => [...namesIn(each, definitions)])]);
 }
 
-/** The same result, whose JSON has only these fields, in this order; of a list, each row. What a row does not have is left out. */
-export function withFields(result: Result, fields: readonly string[]): Result {
+/**
+ * The same result, whose JSON has only these fields, in this order; of a list, each row. What a row does not have is left out.
+ * @param onRow Gets each row, or the result, before it is printed; not one that is streamed.
+ */
+export function withFields(
+  result: Result,
+  fields: readonly string[],
+  onRow: (members: object) => void = () => {},
+): Result {
   const only = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(only);
     const members = value as Readonly<Record<string, unknown>>;
+    onRow(members);
     return Object.fromEntries(
       fields.filter((field) => Object.hasOwn(members, field)).map((field) => [field, members[field]]),
     );

@@ -44,11 +44,12 @@ test.runIf(existsSync('/dev/full'))('a full disk is told, and is no success', as
 
 test('--json=FIELD,FIELD prints only these members, of each row or of the result', async () => {
   const { run } = home();
-  const list = await run(['tokens', 'list', '--limit', '2', '--json=user,id']);
+  const list = await run(['tokens', 'list', '--limit', '2', '--json=user,lease,id']);
   expect(JSON.parse(list.stdout).map(Object.keys)).toEqual([
     ['user', 'id'],
     ['user', 'id'],
   ]);
+  expect(list.stderr).toMatch(/\nNothing that is printed has the field lease\.\n$/);
   const audit = await run(['tokens', 'audit', '--json=visibility,bySeverity']);
   expect(Object.keys(JSON.parse(audit.stdout))).toEqual(['bySeverity', 'visibility']);
   expect(JSON.parse((await run(['whoami', '--json=address'])).stdout)).toEqual({
