@@ -266,7 +266,8 @@ async function prepareLockdown(request: Lockdown, preparation: Preparation): Pro
     request,
     ...preparation,
   });
-  const order = { ...lockdownOrder(flags), proposedId: newIncident };
+  const ordered = lockdownOrder(flags);
+  const order = { ...ordered, proposedId: newIncident ?? ordered.sharedId };
   return {
     ...{ command, flags },
     plan: async ({ runtime, notify }) => {

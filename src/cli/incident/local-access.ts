@@ -68,3 +68,8 @@ export function localSteps(plan: LocalAccessPlan): {
     ],
   };
 }
+
+/** That there are no roles where they would be taken. */
+export function noRolesText({ stripRoles }: LocalMeasures, { roles }: LocalAccessPlan): string | false {
+  return stripRoles === true && roles.length === 0 && 'There are no roles to take from these users.';
+}

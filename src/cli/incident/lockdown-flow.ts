@@ -98,7 +98,10 @@ export async function lockdownFlow(request: LockdownRequest): Promise<LockdownCh
     incident: plan.incident,
     plan: [
       lines(rescueFile !== null && rescuePlanLine(rescueFile, description)),
-      ...lockdownPlanDocument(plan, description, await endText(runtime, { ...description, ...plan })),
+      ...lockdownPlanDocument(plan, description, {
+        ends: await endText(runtime, { ...description, ...plan }),
+        opens: !isPlanned || proposedId !== undefined,
+      }),
       // Without a question, the result that says it follows at once.
       ...(flags.yes === true ? [] : accessParts(plan.accessPaths)),
     ],

@@ -16,7 +16,7 @@ export interface LockdownOrder {
   readonly measures: Measures;
   /** The id for a new incident in several contexts. */
   readonly sharedId: string;
-  /** The id for a new incident that a dry run of before said. */
+  /** The id for a new incident, which a dry run says and the change after it takes; undefined for any. */
   readonly proposedId?: string | undefined;
   /** For how long, in milliseconds; null for until it is lifted. */
   readonly lasts: number | null;

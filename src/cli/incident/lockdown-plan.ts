@@ -22,7 +22,7 @@ import {
 import { countText, numberText } from '../../reports/tables/text.ts';
 import { placeLine } from '../change/plan-text.ts';
 import { expiredText } from '../revocation/revocation-plan.ts';
-import { localSteps } from './local-access.ts';
+import { localSteps, noRolesText } from './local-access.ts';
 
 /** What the names of a scope are of. */
 export function kindOf({ kind }: LockdownScope): 'user' | 'application' {
@@ -32,13 +32,17 @@ export function kindOf({ kind }: LockdownScope): 'user' | 'application' {
 /** User names to list. */
 const SHOWN = 8;
 
-/** What a lockdown would do, in order. */
+/**
+ * What a lockdown would do, in order.
+ * @param opens Whether a new incident will have the id that is planned; a dry run opens none.
+ */
 export function lockdownPlanDocument(
   plan: LockdownPlan,
   description: TargetDescription,
-  ends: Line,
+  { ends, opens }: { readonly ends: Line; readonly opens: boolean },
 ): Document {
-  const { incident, continues, selection, usersKept, usersGone } = plan;
+  const { continues, selection, usersKept, usersGone } = plan;
+  const incident = continues || opens ? plan.incident : 'a new incident';
   return [
     lines(
       would`lock down ${selection}, as ${incident}${continues ? ', an open incident' : ''}.`,
@@ -49,6 +53,7 @@ export function lockdownPlanDocument(
     stepsPart(plan, description),
     tokensPart(plan),
     lines(
+      noRolesText(plan.measures, plan.local),
       plan.revocation?.kept.map(
         ({ tokenId }) => warning`Kept: token ${tokenId}, which may be the credential of this context.`,
       ),

@@ -27,7 +27,7 @@ import { runLine, stepAmount, stepLines, unfinishedWork } from '../change/ending
 import type { ChangeFlags, LocalFlags } from '../flags/flags.ts';
 import { planDocument } from '../revocation/revocation-plan.ts';
 import { hintForPaths } from './incident-text.ts';
-import { localMeasures, localSteps } from './local-access.ts';
+import { localMeasures, localSteps, noRolesText } from './local-access.ts';
 
 /** What `users offboard` prints with `--json`. Without a change, most members of the report are null. */
 export interface OffboardingJson extends MaybeMade<UserOffboardingReport> {
@@ -86,6 +86,7 @@ export async function offboardingFlow(
         plan.staysActive && STAYS_ACTIVE,
         local.before,
         local.after,
+        noRolesText(measures, plan.local),
       ),
       ...planDocument(plan.revocation, description),
     ],

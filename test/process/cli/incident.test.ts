@@ -112,7 +112,7 @@ describe('in a database', () => {
     const { name, personal } = await db.addUser();
     const given = ['incident', 'lockdown', '--user', 'alice', '--token', String(personal.id)];
     const dry = await home.run([...given, '--dry-run']);
-    expect(dry.stdout).toContain(`Would lock down the access of ${name}`);
+    expect(dry.stdout).toContain(`Would lock down the access of ${name}, as a new incident.\n`);
     expect(dry.stdout).toContain(`Token ${personal.id} belongs to ${name} `);
     await db.database().execute('TRUNCATE main_activitystream CASCADE');
     for (const begin of ['Locked down', 'Already locked down']) {

@@ -1,8 +1,10 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { describe, expect, test } from 'vitest';
+import { lockdownPlanDocument } from '../../../../src/cli/incident/lockdown-plan.ts';
 import type { AccessPath } from '../../../../src/domain/access.ts';
 import type { LocalMeasures } from '../../../../src/domain/incident/incident.ts';
 import { offboardUsers, planUserOffboarding } from '../../../../src/operations/incident/offboard-user.ts';
+import { documentText } from '../../../../src/reports/document.ts';
 import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
 import { description, user } from '../../../support/memory-target.ts';
 import { token } from '../../../support/tokens.ts';
@@ -63,6 +65,17 @@ describe('a lockdown where users cannot be deactivated', () => {
     const password = at.target.access.passwords.get(ALICE) ?? '';
     expect(password.length).toBeGreaterThan(40);
     expect(JSON.stringify([await at.entries(), report])).not.toContain(password);
+  });
+
+  test('says in its plan where there are no roles to take', async () => {
+    await using at = await controller();
+    const planned = async () => {
+      const shown = { ends: '', opens: false };
+      return documentText(lockdownPlanDocument(await at.plan(at.asked), at.target.self, shown));
+    };
+    expect(await planned()).toContain('Take 2 roles: ');
+    at.target.access.held.set(ALICE, []);
+    expect(await planned()).toContain('There are no roles to take from these users.');
   });
 
   test('claims nothing of a version that was not tried', async () => {
