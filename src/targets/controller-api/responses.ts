@@ -1,4 +1,5 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { isFromService } from '@tokenctl/common/product.ts';
 import type { Connection, Credential, HttpResponse } from './connection.ts';
 
 /** Who responded, and the credential that was sent there: a connection or an API. */
@@ -35,7 +36,7 @@ export function responseError(response: HttpResponse, from: Responder, what: str
   const answerer = from.answeredBy();
   const { status } = response;
   if (status >= 300 && status <= 399) return redirectError(response, from);
-  if (isUnauthenticated(response)) return credentialsError(from);
+  if (isUnauthenticated(response)) return credentialsError(response, from);
   if (status === 403) {
     return new TokenctlError('permission_refused', `${answerer} does not allow this account ${what}`, {
       hint: 'Use an account with the required permissions, and for changes a token with scope write.',
@@ -77,17 +78,18 @@ export function isUnauthenticated({ status, body }: HttpResponse): boolean {
 const SINCE_2_7 =
   "According to the platform's documentation, controllers accept requests only from the gateway from platform version 2.7 on. Use the gateway's address and one of its tokens.";
 
-function credentialsError(from: Responder): TokenctlError {
+function credentialsError({ headers }: HttpResponse, from: Responder): TokenctlError {
   const { credential } = from;
+  const since = isFromService(headers) ? '' : ` ${SINCE_2_7}`;
   if (credential.kind === 'token') {
     return new TokenctlError('credentials_refused', `${from.answeredBy()} does not accept the token`, {
-      hint: `It may be revoked, expired or mistyped. Create a new token and use it. ${SINCE_2_7}`,
+      hint: `It may be revoked, expired or mistyped. Create a new token and use it.${since}`,
     });
   }
   return new TokenctlError(
     'credentials_refused',
     `${from.answeredBy()} does not accept ${credential.username} with this password`,
-    { hint: `Check both. If basic authentication is turned off there, use a token. ${SINCE_2_7}` },
+    { hint: `Check both. If basic authentication is turned off there, use a token.${since}` },
   );
 }
 

@@ -6,6 +6,7 @@ import { createServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PRODUCT_HEADER, SERVICE_PRODUCT } from '@tokenctl/common/product.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
 import { NO_ANSWER_MS } from '@tokenctl/testing/limits.ts';
 import { refused } from '@tokenctl/testing/refused.ts';
@@ -82,6 +83,9 @@ describe('unexpected responses', () => {
     const { error } = await failing(answer, { credential: bearer });
     expect(error).toMatchObject(refused('credentials_refused', 'the token'));
     expect(error).toHaveProperty('hint', expect.stringContaining('from version 2.7 on'));
+    const service: Fault = (_, response) => json(response, 401, {}, { [PRODUCT_HEADER]: SERVICE_PRODUCT });
+    const { error: ofService } = await failing(service, { credential: bearer });
+    expect(ofService).toHaveProperty('hint', expect.stringMatching(/Create a new token and use it\.$/));
   });
 
   test('a missing permission, without the response body', async () => {
