@@ -330,7 +330,10 @@ function withAbsolutePaths(values: RawSettings, base: string, environment: Envir
             key,
             paths.has(key) && typeof inner === 'string' && inner !== ''
               ? absolutePath(inner, base, environment)
-              : walk(inner),
+              : // The names of claims are those of an issuer.
+                key === 'claims'
+                ? inner
+                : walk(inner),
           ]),
         )
       : value;

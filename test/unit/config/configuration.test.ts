@@ -90,6 +90,21 @@ describe('the layers', () => {
     });
   });
 
+  test('claims that are named like the settings of paths stay as they are', () => {
+    const claims = { file: 'deploy.yml', caFile: 'ci/ca.pem', passwordFile: 'x' };
+    const broker = {
+      audience: 'x',
+      issuers: { ci: { url: 'https://ci.example.com', caFile: 'ca.pem' } },
+      rules: { one: { issuer: 'ci', claims, context: 'lab' } },
+    };
+    const { home, settings } = load(
+      JSON.stringify({ contexts: { lab: { url: 'https://a.example' } }, broker }),
+    );
+    const found = settings().broker;
+    expect(found?.rules['one']?.claims).toEqual(claims);
+    expect(found?.issuers['ci']?.caFile).toBe(join(home, 'ca.pem'));
+  });
+
   test('the file goes over the defaults, its paths from its own folder', () => {
     const { home, settings } = load(file);
     expect(settings().auditLog.file).toBe(join(home, 'from-file.jsonl'));
