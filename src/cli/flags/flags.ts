@@ -125,7 +125,8 @@ export const allContextsFlag = {
 
 export const serviceDatabaseFlags = inGroup('DATABASE', {
   data: string({
-    summary: 'The directory of the embedded database.',
+    summary:
+      'The directory of the embedded database. Default: tokenctl/service in $XDG_STATE_HOME or ~/.local/state.',
     exclusive: ['database', 'database-file'],
     helpValue: 'DIR',
   }),
