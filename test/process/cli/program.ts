@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { WAIT_LIMIT_MS } from '@tokenctl/testing/limits.ts';
 import { onTestFinished } from 'vitest';
 import { requireDescribed } from '../../support/json-output.ts';
 
@@ -133,8 +134,14 @@ export function startTokenctl(args: readonly string[], options: RunOptions = {})
     });
   });
   const says = async (pattern: RegExp) => {
+    const limit = AbortSignal.timeout(WAIT_LIMIT_MS);
     while (!pattern.test(stderr)) {
-      const next = once(child.stderr, 'data').then(() => null);
+      const next = once(child.stderr, 'data', { signal: limit }).then(
+        () => null,
+        () => {
+          throw new Error(`Waited in vain for ${pattern}: ${stderr}`);
+        },
+      );
       const run = await Promise.race([next, ended]);
       if (run !== null && !pattern.test(run.stderr))
         throw new Error(`Ended without ${pattern}: ${run.stderr}`);
