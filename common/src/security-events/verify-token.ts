@@ -161,7 +161,7 @@ export async function verifyIdentity(
   if (nonce !== undefined || events !== undefined) throw invalid('it is a token for another purpose');
   // Each of its audiences could present it to the others.
   if (Array.isArray(aud) && aud.length !== 1)
-    throw new SignalRefusal('invalid_audience', 'The token is for several audiences');
+    throw new SignalRefusal('invalid_audience', 'The token is for several audiences', claims);
   return { ...claims, exp, iat };
 }
 
@@ -250,7 +250,8 @@ function refusalOf(error: unknown, now = new Date()): unknown {
       return new KeysUnavailable("The token's issue time is ahead of this machine's clock", { cause: error });
     const claim = /^\w{1,20}$/.test(error.claim) ? error.claim : 'unknown';
     const problem = error.reason === 'missing' ? 'is missing' : 'is not acceptable';
-    return new SignalRefusal(CODE_BY_CLAIM[claim] ?? 'invalid_request', `The claim ${claim} ${problem}`);
+    const code = CODE_BY_CLAIM[claim] ?? 'invalid_request';
+    return new SignalRefusal(code, `The claim ${claim} ${problem}`, error.payload);
   }
   const isSignature =
     error instanceof errors.JWSSignatureVerificationFailed ||

@@ -15,10 +15,13 @@ export type RefusalCode =
 export class SignalRefusal extends Error {
   override readonly name = 'SignalRefusal';
   readonly code: RefusalCode;
+  /** What its issuer signed, where that is known. */
+  readonly claims: object | undefined;
 
-  constructor(code: RefusalCode, message: string) {
+  constructor(code: RefusalCode, message: string, claims?: object) {
     super(message);
     this.code = code;
+    this.claims = claims;
   }
 }
 

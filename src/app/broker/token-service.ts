@@ -57,9 +57,7 @@ export class PipelineTokens implements TokenService {
       throw error instanceof SignalRefusal ? new BrokerRefusal('invalid_identity', error.message) : error;
     });
     const refuse = (refusal: BrokerRefusal, of: readonly BrokerRule[]) =>
-      this.#refusals.note(refusal, {
-        ...{ issuer, rules: of.map(({ name }) => name), claims: recordedClaims(claims, of) },
-      });
+      this.#refusals.note(refusal, { issuer, rules: of, claims });
     const ofIssuer = rules.filter((each) => each.issuer === issuer);
     const { rule, problem } = decideRule(ofIssuer, { issuer, claims, context: audience });
     if (rule === null) {
@@ -70,8 +68,11 @@ export class PipelineTokens implements TokenService {
       await refuse(refusal, ofIssuer);
       throw refusal;
     }
-    if (scope === 'write' && rule.scope === 'read')
-      throw new BrokerRefusal('invalid_scope', 'Tokens of this rule have the scope read');
+    if (scope === 'write' && rule.scope === 'read') {
+      const refusal = new BrokerRefusal('invalid_scope', 'Tokens of this rule have the scope read');
+      await refuse(refusal, [rule]);
+      throw refusal;
+    }
     const origin = { rule: rule.name, issuer, claims: recordedClaims(claims, [rule]) };
     const wanted = { rule, origin, scope: scope ?? rule.scope };
     const made = await desk
@@ -91,7 +92,7 @@ export class PipelineTokens implements TokenService {
   }
 
   async #verified(identity: string) {
-    const { settings } = this.#options;
+    const { settings, rules } = this.#options;
     if (identity.length > MAX_IDENTITY_LENGTH)
       throw new SignalRefusal('invalid_request', 'The token is invalid: it is too long');
     const url = unverifiedIssuer(identity);
@@ -104,6 +105,15 @@ export class PipelineTokens implements TokenService {
       ...{ issuer: url, audiences: [settings.audience], algorithms: signatureAlgorithms, now },
       keys: this.#keys.of({ url, jwks: found.jwks, ca: issuer.ca }),
       maxAge: found.maxAge,
+    }).catch(async (error: unknown) => {
+      // Signed, but for others: somebody presents here what was meant for another service.
+      if (error instanceof SignalRefusal && error.code === 'invalid_audience' && error.claims !== undefined)
+        await this.#refusals.note(new BrokerRefusal('invalid_identity', error.message), {
+          issuer: issuer.name,
+          rules: rules.filter((each) => each.issuer === issuer.name),
+          claims: error.claims,
+        });
+      throw error;
     });
     const last = Math.min(claims.exp, claims.iat + found.maxAge) + REMEMBER_MORE_S;
     return { issuer: issuer.name, claims, rememberMs: Math.ceil(last * 1000 - now.getTime()) };
@@ -137,8 +147,9 @@ const MAX_REFUSALS = 100;
 /** What the audit log says of a refused identity. */
 interface RefusedIdentity {
   readonly issuer: string;
-  readonly rules: readonly string[];
-  readonly claims: Readonly<Record<string, unknown>>;
+  readonly rules: readonly BrokerRule[];
+  /** What its issuer signed. */
+  readonly claims: object;
 }
 
 /** Records identities that got no token: only those that their issuer signed, and no more than people read. */
@@ -150,7 +161,11 @@ class RefusalNotes {
     this.#options = options;
   }
 
-  async note({ problem, message }: BrokerRefusal, { issuer, rules, claims }: RefusedIdentity): Promise<void> {
+  async note(
+    { problem, message }: BrokerRefusal,
+    { issuer, rules, ...signed }: RefusedIdentity,
+  ): Promise<void> {
+    const claims: Readonly<Record<string, unknown>> = recordedClaims(signed.claims, rules);
     const { auditLog, operator, settings, log } = this.#options;
     const now = performance.now();
     for (const [key, at] of this.#noted) if (now - at > REFUSAL_MS) this.#noted.delete(key);
@@ -161,7 +176,7 @@ class RefusalNotes {
       .append({
         ...{ kind: 'note', operation: 'broker.refuse', run: randomUUID(), actor: operator },
         target: { context: 'broker', address: settings.audience },
-        data: { problem, selection: message, issuer, rules, claims },
+        data: { problem, selection: message, issuer, rules: rules.map(({ name }) => name), claims },
       })
       .catch((error: unknown) => log.error({ reason: String(error) }, 'a refusal could not be recorded'));
   }

@@ -64,6 +64,10 @@ test('over REST, tokens are of the account of the broker; a rule has limits, whi
   const second = await report();
   expect(await refusal(second)).toBe('429 temporarily_unavailable: As many tokens of this rule live as may');
   expect(await refusal(await report(), { scope: 'write' })).toContain('400 invalid_scope');
+  expect(world.entries().at(-1)).toMatchObject({
+    operation: 'broker.refuse',
+    data: { problem: 'invalid_scope', rules: ['report'], claims: { run_id: '4711' } },
+  });
   await post('/revoke', { token: first.token });
   expect((await exchange(url, second)).status).toBe(200);
 });
@@ -85,6 +89,13 @@ test('who fits no rule, or asks for something else, gets nothing, and a person f
   expect(await refusal(identity, { grant_type: 'password' })).toContain('400 unsupported_grant_type');
   expect(await refusal('')).toContain('needs a subject_token');
   expect(await refusal(await world.identity({}, { typ: 'secevent+jwt' }))).toContain('400 invalid_request');
+  for (const aud of ['https://elsewhere.example', [AUDIENCE, 'https://elsewhere.example']]) {
+    expect(await refusal(await world.identity({ aud, run_id: '4712', sub: String(aud) }))).toContain('400 i');
+    expect(world.entries().at(-1)).toMatchObject({
+      operation: 'broker.refuse',
+      data: { problem: 'invalid_identity', claims: { run_id: '4712' } },
+    });
+  }
   const twice = new URLSearchParams([
     ['token', 'a'],
     ['token', 'b'],
