@@ -97,10 +97,12 @@ function Found(props: {
   const accounts = accountsOf(rows, named ?? [], text);
   const found = [...rows, ...accounts];
   const problems = problemsIn(readings, named ?? []);
+  // Tokens and users are read apart: what is shown may be of more controllers than one of them knew.
+  const isOfSeveral = new Set([...readings, ...found].map((each) => each.place)).size > 1;
   return (
     <>
       {isShown && found.length > 0 && (
-        <FoundTable rows={found} isOfSeveral={readings.length > 1} onPick={onPick} />
+        <FoundTable rows={found} isOfSeveral={isOfSeveral} onPick={onPick} />
       )}
       {isShown && total > rows.length && (
         <p>{countText(total - rows.length, 'more token')}: add a word, as in “bob laptop”.</p>
