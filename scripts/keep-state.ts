@@ -4,17 +4,8 @@
 // Run, with the released program: node scripts/keep-state.ts bin/tokenctl.js VERSION postgres://…
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
@@ -23,13 +14,18 @@ import { ADMIN } from '@tokenctl/service/testing/service-template.ts';
 const [program = '', version = '', database = ''] = process.argv.slice(2);
 if (database === '') throw new Error('Give the program, its version and the URL of an empty database');
 const kept = join(import.meta.dirname, '../test/fixtures/state', version);
-const home = mkdtempSync(join(tmpdir(), 'keep-state-'));
+// What is kept names no machine: the folder and the host are the same everywhere.
+const home = '/var/tmp/tokenctl';
+mkdirSync(home, { mode: 0o700 });
+const host = `import os from 'node:os'; import { syncBuiltinESMExports } from 'node:module';
+os.hostname = () => 'kept.example.org'; syncBuiltinESMExports();`;
 const { password } = ADMIN;
 const env = {
   PATH: process.env['PATH'],
   HOME: home,
   XDG_STATE_HOME: home,
   TOKENCTL_ADMIN_PASSWORD: password,
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(host)}`,
 };
 
 const probe = createServer().listen(0, '127.0.0.1');

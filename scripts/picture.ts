@@ -1,5 +1,5 @@
 // Draws docs/terminal.svg: a recording of real commands on a terminal (`script` of util-linux makes it), against a real
-// service with a sample estate. Nothing is added to what they print, colors included.
+// service with a sample estate. Nothing is added to what they print, colors included; its folder is shown as the default one.
 // Run: npm run build && node scripts/picture.ts
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ async function record(stage: DemoService, command: string): Promise<Line[]> {
   });
   let printed = '';
   for await (const part of child.stdout.setEncoding('utf8')) printed += part;
-  const lines = printed.trimEnd().split(/\r?\n/);
+  const lines = printed.trimEnd().replaceAll(stage.folder, '~/.local/state').split(/\r?\n/);
   return [
     { typed: true, text: `tokenctl ${command}` },
     ...lines.map((line) => ({ typed: false, text: lastDrawing(line) })),
