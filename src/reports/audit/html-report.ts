@@ -104,8 +104,7 @@ ${rows.join('\n')}
 }
 
 function findingTables(findings: readonly Finding[], { found, known }: AuditSummary): string {
-  if (findings.length === 0)
-    return `<h2>Findings</h2>\n<p>No ${known === null ? '' : 'new '}findings.</p>\n`;
+  if (findings.length === 0) return `<h2>Findings</h2>\n<p>No ${known === null ? '' : 'new '}findings.</p>\n`;
   const which =
     found > findings.length
       ? `<p class="muted">The most severe ${numberText(findings.length)} of ${numberText(found)}. Use --format json or csv to get all of them.</p>`

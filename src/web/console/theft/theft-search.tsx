@@ -101,9 +101,7 @@ function Found(props: {
   const isOfSeveral = new Set([...readings, ...found].map((each) => each.place)).size > 1;
   return (
     <>
-      {isShown && found.length > 0 && (
-        <FoundTable rows={found} isOfSeveral={isOfSeveral} onPick={onPick} />
-      )}
+      {isShown && found.length > 0 && <FoundTable rows={found} isOfSeveral={isOfSeveral} onPick={onPick} />}
       {isShown && total > rows.length && (
         <p>{countText(total - rows.length, 'more token')}: add a word, as in “bob laptop”.</p>
       )}
