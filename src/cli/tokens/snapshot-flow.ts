@@ -4,7 +4,7 @@ import { Secret } from '@tokenctl/common/secret.ts';
 import { z } from 'zod';
 import type { Runtime } from '../../app/runtime.ts';
 import { requireNewFile, writeSecretFile } from '../../app/secret-file.ts';
-import { describeSelector, EVERY_TOKEN, isByGroup, type Selection } from '../../domain/selector.ts';
+import { describeSelector, isByGroup, type Selection } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
 import {
   CHANGES,
@@ -222,14 +222,13 @@ function diffDocument({ before, after, selection, tellsUse, changes }: TokenDiff
       : change === 'gone' && after.notSeen !== null
         ? 'Listed before, but not now'
         : TITLES[change];
-  const tokens = selection.startsWith(EVERY_TOKEN) ? selection.replace(EVERY_TOKEN, 'tokens') : selection;
   const groups = CHANGES.flatMap((change) => {
     const tokens = changes.flatMap((each) => (each.change === change ? each.token : []));
     return tokens.length === 0 ? [] : [{ title: titleOf(change), tokens }];
   });
   return [
     lines(
-      `${groups.length === 0 ? 'No changes' : 'Changes'} to ${tokens}, ${period}.`,
+      `${groups.length === 0 ? 'No changes' : 'Changes'} ${period} (${selection}).`,
       !tellsUse &&
         'Not compared: when tokens were used. Both snapshots must have been taken in a database context for that.',
     ),
