@@ -4,10 +4,10 @@ import { openPostgres } from '@tokenctl/common/db/postgres.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
 import type { SchedulerClock } from '../../src/operations/ports/clock.ts';
 import type { NewSignal, SignalStore } from '../../src/operations/ports/signals.ts';
-import { openPostgresLedger } from '../../src/scheduler/ledger/ledger.ts';
+import { openLedgerTables } from '../../src/scheduler/ledger/ledger.ts';
 import { Schedule } from '../../src/scheduler/schedule.ts';
 import { Scheduler } from '../../src/scheduler/scheduler.ts';
-import { openSignalDatabase } from '../../src/signals/signal-store.ts';
+import { openSignals } from '../../src/signals/signal-store.ts';
 
 /**
  * The jobs of a controller with 100,000 tokens that is reached over REST, where a page of 200 takes 100 ms: when they are due, also
@@ -78,12 +78,12 @@ if (process.send !== undefined && process.env['SCALE'] !== undefined) {
     connections: 8,
     applicationName: 'bench',
   });
-  const store = options.role === 'scheduler' ? null : await openSignalDatabase({ database });
+  const store = options.role === 'scheduler' ? null : await openSignals({ database });
   const began = new Promise<number>((resolve) => process.once('message', (at) => resolve(Number(at))));
   process.send('ready');
   const clock = new Clock(await began);
   const before = process.cpuUsage();
-  await (store === null ? schedule(clock, await openPostgresLedger({ database })) : receive(clock, store));
+  await (store === null ? schedule(clock, await openLedgerTables({ database })) : receive(clock, store));
   const { user, system } = process.cpuUsage(before);
   const told: Told = {
     waits,
@@ -95,7 +95,7 @@ if (process.send !== undefined && process.env['SCALE'] !== undefined) {
   process.send(told);
 }
 
-async function schedule(clock: Clock, store: Awaited<ReturnType<typeof openPostgresLedger>>): Promise<void> {
+async function schedule(clock: Clock, store: Awaited<ReturnType<typeof openLedgerTables>>): Promise<void> {
   const scheduler = new Scheduler({
     ...{ store, clock, holder: `scheduler-${options.number}`, lease: 60_000, poll: 5_000 },
     ...{ maxLosses: 3, keepDays: 400, limits: { atOnce: options.atOnce, perContext: 4 } },

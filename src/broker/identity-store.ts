@@ -1,17 +1,12 @@
 import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { sql } from '@tokenctl/common/db/sql.ts';
 import {
-  openStateDatabase,
-  openStateFile,
-  type StateDatabaseOptions,
+  openStateTables,
+  type StatePlace,
   type StateSchema,
   type StateTables,
 } from '@tokenctl/common/db/state-tables.ts';
-import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Admission, IdentityStore, IdentityUse } from '../operations/ports/broker.ts';
-
-/** The version of the tables below. */
-const VERSION = 1;
 
 /** In SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, by the clock of the store. */
 const schema: StateSchema = {
@@ -20,9 +15,12 @@ const schema: StateSchema = {
   setting: 'broker.store',
   docs: 'pipelines',
   lock: 'brokerSchema',
-  async create(queryable, { exist, indexStatement }) {
-    if (exist) return await requireVersion(queryable);
-    await queryable.execute('CREATE TABLE tokenctl_broker.version (number integer NOT NULL)');
+  version: 1,
+  newer: {
+    subject: 'The store of the broker',
+    hint: 'Use the version of tokenctl that wrote it, or a newer one.',
+  },
+  async create(queryable, { addIndex }) {
     await queryable.execute(`CREATE TABLE tokenctl_broker.identity (
       id text PRIMARY KEY,
       rule text NOT NULL,
@@ -30,8 +28,7 @@ const schema: StateSchema = {
       live_until bigint NOT NULL,
       kept_until bigint NOT NULL,
       fingerprint text)`);
-    for (const index of INDEXES) await queryable.execute(indexStatement(index));
-    await queryable.execute('INSERT INTO tokenctl_broker.version (number) VALUES ($1)', [VERSION]);
+    for (const index of INDEXES) await addIndex(index);
   },
 };
 
@@ -42,24 +39,9 @@ const INDEXES = [
   { name: 'identity_kept', unique: false, on: 'identity (kept_until)' },
 ] as const;
 
-async function requireVersion(queryable: Queryable): Promise<void> {
-  const [row] = await queryable.query<{ number: number }>('SELECT number FROM tokenctl_broker.version');
-  if (row?.number === VERSION) return;
-  throw new TokenctlError(
-    'configuration',
-    `The store of the broker has version ${row?.number ?? 0}; this program supports version ${VERSION}`,
-    { hint: 'Use the version of tokenctl that wrote it, or a newer one.' },
-  );
-}
-
-/** Opens the store in an SQLite file, for processes on one machine. Throws as {@link openStateFile}. */
-export async function openIdentityFile(path: string): Promise<IdentityStore> {
-  return identityStore(await openStateFile(path, schema));
-}
-
-/** Opens the store in PostgreSQL (`tokenctl_broker`), for replicas. Throws as {@link openStateDatabase}. */
-export async function openIdentityDatabase(options: StateDatabaseOptions): Promise<IdentityStore> {
-  return identityStore(await openStateDatabase(options, schema));
+/** Opens the store: in PostgreSQL, it is the schema `tokenctl_broker`. Throws as {@link openStateTables}. */
+export async function openIdentities(place: StatePlace): Promise<IdentityStore> {
+  return identityStore(await openStateTables(place, schema));
 }
 
 const HOUR_MS = 3_600_000;

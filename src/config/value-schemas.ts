@@ -104,6 +104,7 @@ export const statePlace = z
     ({ file, database }) => file === undefined || database === undefined,
     'has both a file and a database: keep one',
   );
+export type StateSetting = z.infer<typeof statePlace>;
 
 /** A name that is given in a configuration: `a transmitter`. */
 export const plainName = (what: string) =>

@@ -1,12 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { joined, sql } from '@tokenctl/common/db/sql.ts';
-import {
-  openStateDatabase,
-  openStateFile,
-  type StateDatabaseOptions,
-  type StateTables,
-} from '@tokenctl/common/db/state-tables.ts';
+import { openStateTables, type StatePlace, type StateTables } from '@tokenctl/common/db/state-tables.ts';
 import type {
   AdmissionLimit,
   ExpectedVerification,
@@ -23,14 +18,9 @@ import type {
 import { signalStates } from '../operations/ports/signals.ts';
 import { signalsSchema } from './signal-tables.ts';
 
-/** Opens the queue in an SQLite file, for processes on one machine. Throws as {@link openStateFile}. */
-export async function openSignalFile(path: string): Promise<SignalStore> {
-  return new StoredSignals(await openStateFile(path, signalsSchema));
-}
-
-/** Opens the queue in PostgreSQL (`tokenctl_signals`), for replicas. Throws as {@link openStateDatabase}. */
-export async function openSignalDatabase(options: StateDatabaseOptions): Promise<SignalStore> {
-  return new StoredSignals(await openStateDatabase(options, signalsSchema));
+/** Opens the queue: in PostgreSQL, it is the schema `tokenctl_signals`. Throws as {@link openStateTables}. */
+export async function openSignals(place: StatePlace): Promise<SignalStore> {
+  return new StoredSignals(await openStateTables(place, signalsSchema));
 }
 
 /** The id of a signal: one for each `jti` of an issuer. */

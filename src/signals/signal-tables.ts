@@ -1,17 +1,10 @@
-import type { Queryable } from '@tokenctl/common/db/database.ts';
 import type { StateSchema } from '@tokenctl/common/db/state-tables.ts';
-import { TokenctlError } from '@tokenctl/common/errors.ts';
-
-/** The version of the tables below. Newer ones are rejected; 1 had fewer indexes, before 3 all actions had one limit. */
-const VERSION = 4;
 
 /**
- * The tables, in SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC; `lease_until` is on the
+ * The signals, in SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC; `lease_until` is on the
  * store's clock, the others on the receiver's. Lists and objects are JSON.
  */
-const CREATE_TABLES: readonly string[] = [
-  'CREATE TABLE tokenctl_signals.version (number integer NOT NULL)',
-  `CREATE TABLE tokenctl_signals.signal (
+const CREATE_SIGNAL = `CREATE TABLE tokenctl_signals.signal (
      id text PRIMARY KEY,
      issuer text NOT NULL,
      jti text NOT NULL,
@@ -35,8 +28,7 @@ const CREATE_TABLES: readonly string[] = [
      lease_until bigint,
      holder text,
      released text,
-     told integer NOT NULL)`,
-];
+     told integer NOT NULL)`;
 
 /** Users who were acted on, by what counts against one limit. */
 const CREATE_ACTED = `CREATE TABLE tokenctl_signals.acted (
@@ -70,34 +62,25 @@ export const signalsSchema: StateSchema = {
   setting: 'signals.queue',
   docs: 'signals',
   lock: 'signalsSchema',
-  async create(queryable, { exist, indexStatement }) {
-    if (exist) {
-      const version = await storedVersion(queryable);
-      if (version === VERSION) return;
-      if (version === 1) for (const index of LATER_INDEXES) await queryable.execute(indexStatement(index));
-      if (version < 3) {
-        // It only remembers an hour.
-        await queryable.execute('DROP TABLE tokenctl_signals.acted');
-        await queryable.execute(CREATE_ACTED);
-      }
-      await queryable.execute(CREATE_VERIFICATION);
-      await queryable.execute('UPDATE tokenctl_signals.version SET number = $1', [VERSION]);
+  // 1 had fewer indexes, before 3 all actions had one limit.
+  version: 4,
+  newer: {
+    subject: 'The signal queue',
+    hint: 'Use the tokenctl version that wrote the queue, or a later one.',
+  },
+  async create(queryable, { from, addIndex }) {
+    if (from === null) {
+      for (const statement of [CREATE_SIGNAL, CREATE_ACTED, CREATE_VERIFICATION])
+        await queryable.execute(statement);
+      for (const index of [...INDEXES, ...LATER_INDEXES]) await addIndex(index);
       return;
     }
-    for (const statement of [...CREATE_TABLES, CREATE_ACTED, CREATE_VERIFICATION])
-      await queryable.execute(statement);
-    for (const index of [...INDEXES, ...LATER_INDEXES]) await queryable.execute(indexStatement(index));
-    await queryable.execute('INSERT INTO tokenctl_signals.version (number) VALUES ($1)', [VERSION]);
+    if (from === 1) for (const index of LATER_INDEXES) await addIndex(index);
+    if (from < 3) {
+      // It only remembers an hour.
+      await queryable.execute('DROP TABLE tokenctl_signals.acted');
+      await queryable.execute(CREATE_ACTED);
+    }
+    await queryable.execute(CREATE_VERIFICATION);
   },
 };
-
-async function storedVersion(queryable: Queryable): Promise<number> {
-  const [row] = await queryable.query<{ number: number }>('SELECT number FROM tokenctl_signals.version');
-  const version = row?.number ?? 0;
-  if (version >= 1 && version <= VERSION) return version;
-  throw new TokenctlError(
-    'configuration',
-    `The signal queue has version ${version}; this program supports version ${VERSION}`,
-    { hint: 'Use the tokenctl version that wrote the queue, or a later one.' },
-  );
-}

@@ -5,7 +5,7 @@ import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { expect, inject, test } from 'vitest';
 import type { SchedulerClock } from '../../src/operations/ports/clock.ts';
 import type { JobStore } from '../../src/operations/ports/scheduler.ts';
-import { openPostgresLedger } from '../../src/scheduler/ledger/ledger.ts';
+import { openLedgerTables } from '../../src/scheduler/ledger/ledger.ts';
 import type { ScheduledJob } from '../../src/scheduler/scheduled-job.ts';
 import { Scheduler } from '../../src/scheduler/scheduler.ts';
 import { done, scheduledJob } from '../support/scheduled.ts';
@@ -48,7 +48,7 @@ test(`${CONTEXTS * JOBS_PER_CONTEXT} jobs that are due in the same minute run on
   const schedulers: Scheduler[] = [];
   for (let replica = 1; replica <= REPLICAS; replica += 1) {
     const database = await openPostgres({ url: new Secret(url), connections: 8, applicationName: 'test' });
-    const store = await openPostgresLedger({ database });
+    const store = await openLedgerTables({ database });
     stores.push(store);
     const work =
       (name: string, context: string): ScheduledJob['work'] =>

@@ -7,7 +7,7 @@ import { revocationSweep } from '../../jobs/revocation-sweep.ts';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import { defaultPolicy } from '../../src/domain/policy/policy.ts';
 import type { SchedulerClock } from '../../src/operations/ports/clock.ts';
-import { openPostgresLedger } from '../../src/scheduler/ledger/ledger.ts';
+import { openLedgerTables } from '../../src/scheduler/ledger/ledger.ts';
 import { Schedule } from '../../src/scheduler/schedule.ts';
 import type { ScheduledJob } from '../../src/scheduler/scheduled-job.ts';
 import { Scheduler } from '../../src/scheduler/scheduler.ts';
@@ -127,7 +127,7 @@ const database = await openPostgres({
   connections: 8,
   applicationName: 'tokenctl scheduler',
 }).catch(startAgain);
-const store = await openPostgresLedger({ database }).catch(startAgain);
+const store = await openLedgerTables({ database }).catch(startAgain);
 const scheduler = new Scheduler({
   store,
   clock,

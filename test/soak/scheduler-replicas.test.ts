@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import type { Entry } from '../../src/operations/ports/audit-log.ts';
 import type { RunRecord } from '../../src/operations/ports/scheduler.ts';
-import { openPostgresLedger } from '../../src/scheduler/ledger/ledger.ts';
+import { openLedgerTables } from '../../src/scheduler/ledger/ledger.ts';
 import { bundledProgram } from '../support/bundled-program.ts';
 import { makeTables } from '../support/controller-tables.ts';
 import { stillClock } from '../support/drafts.ts';
@@ -132,7 +132,7 @@ describe(`${REPLICAS} replicas and ${TICKS} ticks, a replica killed every ${KILL
     const ledger = await createDatabase(server.url);
     const estates: string[] = [];
     for (let index = 0; index < ESTATES; index += 1) estates.push(await estate());
-    const store = await openPostgresLedger({ database: await openOn(ledger) });
+    const store = await openLedgerTables({ database: await openOn(ledger) });
     const names = estates.map((_, index) => `sweep@estate-${index}`);
     await store.register(
       names.map((name) => ({ name, schedule: `${SCHEDULE} UTC` })),

@@ -12,7 +12,7 @@ import { jobKinds } from '../../src/app/jobs/job-kinds.ts';
 import { scheduledJobs } from '../../src/app/jobs/scheduled-jobs.ts';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import { loadConfiguration } from '../../src/config/configuration.ts';
-import { openPostgresLedger } from '../../src/scheduler/ledger/ledger.ts';
+import { openLedgerTables } from '../../src/scheduler/ledger/ledger.ts';
 import { makeTables } from '../support/controller-tables.ts';
 import { webServer } from '../support/receivers.ts';
 import { schedulerOn } from '../support/scheduled.ts';
@@ -119,7 +119,7 @@ describe(`a month of jobs on ${TOKENS} tokens`, () => {
       files: jobFiles({ environment, version: '0.0.0' }),
       notifiers: recipients.notifiers,
     });
-    const store = await openPostgresLedger({ database: await openOn(url) });
+    const store = await openLedgerTables({ database: await openOn(url) });
     const { scheduler, events } = schedulerOn(store, clock, { poll: DAY });
     await scheduler.replace(jobs);
 

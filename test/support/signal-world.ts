@@ -16,7 +16,7 @@ import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { AUDIENCE, startTransmitter, type Transmitter } from '@tokenctl/testing/transmitter.ts';
 import { until } from '@tokenctl/testing/until.ts';
 import type { Signal } from '../../src/operations/ports/signals.ts';
-import { openSignalFile } from '../../src/signals/signal-store.ts';
+import { openSignals } from '../../src/signals/signal-store.ts';
 import { bundledProgram } from './bundled-program.ts';
 
 /** The receiver in one file; a test file makes it for its tests. */
@@ -203,7 +203,7 @@ ${transmitterLines}
         body: token,
       }),
     async signals() {
-      const store = await openSignalFile(at('signals.sqlite'));
+      const store = await openSignals(at('signals.sqlite'));
       try {
         return await store.list({ limit: 100_000 });
       } finally {

@@ -25,10 +25,14 @@ export interface StateSchema {
   /** The page of the documentation with the rights that a database role needs. */
   readonly docs: string;
   readonly lock: Extract<keyof typeof ADVISORY_LOCKS, `${string}Schema`>;
-  /** Creates or migrates the tables in an exclusive transaction. Throws `configuration` if they are newer. */
+  /** The version of the tables, from 1. */
+  readonly version: number;
+  /** How an error about newer tables begins, and its hint. */
+  readonly newer: { readonly subject: string; readonly hint: string };
+  /** Creates the tables besides `version` (from null), or migrates those of an older version, in an exclusive transaction. */
   create(
     queryable: Queryable,
-    options: { readonly exist: boolean; readonly indexStatement: (index: StateIndex) => string },
+    options: { readonly from: number | null; readonly addIndex: (index: StateIndex) => Promise<unknown> },
   ): Promise<void>;
 }
 
@@ -47,13 +51,43 @@ const FILE_TIMEOUT_MS = 15_000;
 /** The low byte of SQLite's "busy" result codes. */
 const SQLITE_BUSY = 5;
 
+/** Where tables are: the path of an SQLite file, or PostgreSQL. */
+export type StatePlace = string | StateDatabaseOptions;
+
+/** Opens tables, and creates or migrates them if need be. Throws as {@link openStateFile} and {@link openStateDatabase}. */
+export function openStateTables(place: StatePlace, schema: StateSchema): Promise<StateTables> {
+  return typeof place === 'string' ? openStateFile(place, schema) : openStateDatabase(place, schema);
+}
+
+/** Throws `configuration` if the tables are newer. */
+async function prepareTables(
+  queryable: Queryable,
+  { name, version, newer, create }: StateSchema,
+  { exist, indexStatement }: { exist: boolean; indexStatement: (index: StateIndex) => string },
+): Promise<void> {
+  const [row] = exist
+    ? await queryable.query<{ number: number }>(`SELECT number FROM ${name}.version`)
+    : [{ number: null }];
+  const from = row === undefined ? 0 : row.number;
+  if (from === version) return;
+  if (from !== null && (from < 1 || from > version)) {
+    const message = `${newer.subject} has version ${from}; this program supports version ${version}`;
+    throw new TokenctlError('configuration', message, { hint: newer.hint });
+  }
+  await create(queryable, { from, addIndex: (index) => queryable.execute(indexStatement(index)) });
+  await queryable.execute(
+    from === null ? `CREATE TABLE ${name}.version (number integer NOT NULL)` : `DELETE FROM ${name}.version`,
+  );
+  await queryable.execute(`INSERT INTO ${name}.version (number) VALUES ($1)`, [version]);
+}
+
 /**
  * Opens tables in an SQLite file, for any number of processes on one machine; makes the file and its folder
  * if need be. SQLite's locks end with the process that holds them.
  * @throws TokenctlError `database_unreachable` if it cannot be opened or is something else, `configuration`
  * if it is newer.
  */
-export async function openStateFile(path: string, schema: StateSchema): Promise<StateTables> {
+async function openStateFile(path: string, schema: StateSchema): Promise<StateTables> {
   const database = await open(path, schema);
   let turn: Promise<unknown> = Promise.resolve();
   /** A connection runs one transaction at a time. */
@@ -99,7 +133,7 @@ async function open(path: string, schema: StateSchema): Promise<DatabaseSync> {
 
 async function prepareFile(queryable: Queryable, schema: StateSchema): Promise<void> {
   const found = await queryable.query(`SELECT 1 FROM ${schema.name}.sqlite_master WHERE name = 'version'`);
-  await schema.create(queryable, {
+  await prepareTables(queryable, schema, {
     exist: found.length > 0,
     indexStatement: ({ name, unique, on }) =>
       `CREATE ${unique ? 'UNIQUE ' : ''}INDEX ${schema.name}.${name} ON ${on}`,
@@ -175,7 +209,7 @@ export interface StateDatabaseOptions {
  * @throws TokenctlError `database_unreachable`, `configuration` if they are newer, `permission_refused` if
  * the role may not create the schema, `busy` if another process does not finish creating it.
  */
-export async function openStateDatabase(
+async function openStateDatabase(
   { database, timeoutMs = DATABASE_TIMEOUT_MS }: StateDatabaseOptions,
   schema: StateSchema,
 ): Promise<StateTables> {
@@ -205,7 +239,7 @@ async function prepareDatabase(
       );
       // Checked first: a role that may not create schemas may still use an existing one.
       if (found?.schema !== true) await transaction.execute(`CREATE SCHEMA IF NOT EXISTS ${name}`);
-      await schema.create(transaction, {
+      await prepareTables(transaction, schema, {
         exist: found?.table === true,
         indexStatement: ({ name: index, unique, on }) =>
           `CREATE ${unique ? 'UNIQUE ' : ''}INDEX ${index} ON ${name}.${on}`,

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { LOG_LINES } from '@tokenctl/common/log-lines.ts';
@@ -7,8 +6,7 @@ import { pino } from 'pino';
 import { serveTokens } from '../../broker/token-endpoint.ts';
 import type { BrokerSettings } from '../../config/broker.ts';
 import { type Configuration, loadConfiguration } from '../../config/configuration.ts';
-import { type Environment, stateFolder } from '../../config/paths.ts';
-import { databaseConnection } from '../../config/secrets.ts';
+import type { Environment } from '../../config/paths.ts';
 import { incidentOperations } from '../../domain/incident/incident.ts';
 import { requireFree, socketOf } from '../../http/listener.ts';
 import { stopOperations } from '../../operations/broker/stopped-rules.ts';
@@ -19,6 +17,7 @@ import { jobKinds } from '../jobs/job-kinds.ts';
 import type { StartOptions } from '../jobs/start.ts';
 import { openAuditLog, withConfiguredSink } from '../open-audit-log.ts';
 import { createRuntime } from '../runtime.ts';
+import { openStatePlace } from '../state-place.ts';
 import { BrokerDesk } from './broker-desk.ts';
 import { PipelineTokens } from './token-service.ts';
 
@@ -112,15 +111,10 @@ function requireBroker({ broker }: Configuration): BrokerSettings {
 }
 
 async function openStore({ store }: BrokerSettings, environment: Environment): Promise<IdentityStore> {
-  const { openIdentityDatabase, openIdentityFile } = await import('../../broker/identity-store.ts');
-  if (store?.database === undefined)
-    return await openIdentityFile(store?.file ?? join(stateFolder(environment), 'broker.sqlite'));
-  const { openPostgres } = await import('@tokenctl/common/db/postgres.ts');
-  const url = databaseConnection(store.database, environment);
-  return await openIdentityDatabase({
-    database: await openPostgres({
-      ...{ url, environment, connections: STORE_CONNECTIONS, applicationName: 'tokenctl broker' },
-      responseTimeout: RESPONSE_TIMEOUT_MS,
-    }),
+  const { openIdentities } = await import('../../broker/identity-store.ts');
+  const place = await openStatePlace(store, {
+    ...{ environment, fileName: 'broker.sqlite', applicationName: 'tokenctl broker' },
+    ...{ connections: STORE_CONNECTIONS, responseTimeout: RESPONSE_TIMEOUT_MS },
   });
+  return await openIdentities(place);
 }

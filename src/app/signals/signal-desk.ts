@@ -6,7 +6,6 @@ import type { Logger } from 'pino';
 import { type Configuration, withSettings } from '../../config/configuration.ts';
 import { contextOf, expandGroups } from '../../config/contexts.ts';
 import { type Environment, stateFolder } from '../../config/paths.ts';
-import { databaseConnection, databaseName } from '../../config/secrets.ts';
 import type { SignalsSettings } from '../../config/signals.ts';
 import type { AuditLog } from '../../operations/ports/audit-log.ts';
 import { controllerClock, machineClock } from '../../operations/ports/clock.ts';
@@ -15,6 +14,7 @@ import { type MatchingRules, matchUser } from '../../operations/signals/match-us
 import { processSignals, type SignalPlace, signalGroup } from '../../operations/signals/process-signal.ts';
 import { createRuntime, type Runtime } from '../runtime.ts';
 import { snapshotFiles } from '../snapshot-file.ts';
+import { openStatePlace } from '../state-place.ts';
 
 /** How long a claim holds without being renewed, in milliseconds. */
 const LEASE_MS = 30_000;
@@ -36,25 +36,14 @@ export function requireSignals({ signals }: Configuration): SignalsSettings {
   });
 }
 
-/** Where the queue is, for people. */
-function queueName({ queue }: SignalsSettings, environment: Environment): string {
-  if (queue?.database !== undefined) return `in the database ${databaseName(queue.database)}`;
-  return queue?.file ?? join(stateFolder(environment), 'signals.sqlite');
-}
-
 /** Opens the queue. Throws TokenctlError `database_unreachable`, `configuration`, `permission_refused`. */
 export async function openQueue(settings: SignalsSettings, environment: Environment): Promise<SignalStore> {
-  const { openSignalDatabase, openSignalFile } = await import('../../signals/signal-store.ts');
-  const { file, database } = settings.queue ?? {};
-  if (database === undefined) return await openSignalFile(file ?? queueName(settings, environment));
-  const { openPostgres } = await import('@tokenctl/common/db/postgres.ts');
-  const url = databaseConnection(database, environment);
-  return await openSignalDatabase({
-    database: await openPostgres({
-      ...{ url, environment, connections: CONNECTIONS, applicationName: 'tokenctl signals' },
-      responseTimeout: RESPONSE_TIMEOUT_MS,
-    }),
+  const { openSignals } = await import('../../signals/signal-store.ts');
+  const place = await openStatePlace(settings.queue, {
+    ...{ environment, fileName: 'signals.sqlite', applicationName: 'tokenctl signals' },
+    ...{ connections: CONNECTIONS, responseTimeout: RESPONSE_TIMEOUT_MS },
   });
+  return await openSignals(place);
 }
 
 /** Whether a subject is someone here. */

@@ -1,9 +1,4 @@
-import type { Queryable } from '@tokenctl/common/db/database.ts';
 import type { StateSchema } from '@tokenctl/common/db/state-tables.ts';
-import { TokenctlError } from '@tokenctl/common/errors.ts';
-
-/** The version of the tables below. A newer ledger is rejected. */
-const LEDGER_VERSION = 3;
 
 /**
  * The ledger's tables, in SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC:
@@ -42,7 +37,6 @@ const CREATE_SCHEDULER = `CREATE TABLE tokenctl_scheduler.scheduler (
      seen bigint NOT NULL,
      alive_until bigint NOT NULL)`;
 const CREATE_TABLES: readonly string[] = [
-  'CREATE TABLE tokenctl_scheduler.version (number integer NOT NULL)',
   `CREATE TABLE tokenctl_scheduler.job (
      name text PRIMARY KEY,
      schedule text NOT NULL,
@@ -86,26 +80,15 @@ export const ledgerSchema: StateSchema = {
   setting: 'scheduler.ledger',
   docs: 'jobs',
   lock: 'ledgerSchema',
-  async create(queryable, { exist, indexStatement }) {
-    const version = exist ? await ledgerVersion(queryable) : null;
-    if (version === LEDGER_VERSION) return;
-    const statements = version === null ? CREATE_TABLES : version === 1 ? MIGRATE_FROM_1 : [CREATE_SCHEDULER];
+  version: 3,
+  newer: {
+    subject: "The scheduler's ledger",
+    hint: 'Use the tokenctl version that wrote the ledger, or a later one.',
+  },
+  async create(queryable, { from, addIndex }) {
+    const statements = from === null ? CREATE_TABLES : from === 1 ? MIGRATE_FROM_1 : [CREATE_SCHEDULER];
     for (const statement of statements) await queryable.execute(statement);
     // Version 2 has the indexes.
-    for (const index of version === 2 ? [] : INDEXES) await queryable.execute(indexStatement(index));
-    await queryable.execute('DELETE FROM tokenctl_scheduler.version');
-    await queryable.execute('INSERT INTO tokenctl_scheduler.version (number) VALUES ($1)', [LEDGER_VERSION]);
+    for (const index of from === 2 ? [] : INDEXES) await addIndex(index);
   },
 };
-
-/** The version of an existing ledger: the current one, or an older one that can be migrated. */
-async function ledgerVersion(queryable: Queryable): Promise<number> {
-  const [row] = await queryable.query<{ number: number }>('SELECT number FROM tokenctl_scheduler.version');
-  const version = row?.number ?? 0;
-  if (version >= 1 && version <= LEDGER_VERSION) return version;
-  throw new TokenctlError(
-    'configuration',
-    `The scheduler's ledger has version ${version}; this program supports version ${LEDGER_VERSION}`,
-    { hint: 'Use the tokenctl version that wrote the ledger, or a later one.' },
-  );
-}

@@ -2,12 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { joined, type Sql, sql } from '@tokenctl/common/db/sql.ts';
-import {
-  openStateDatabase,
-  openStateFile,
-  type StateDatabaseOptions,
-  type StateTables,
-} from '@tokenctl/common/db/state-tables.ts';
+import { openStateTables, type StatePlace, type StateTables } from '@tokenctl/common/db/state-tables.ts';
 import type {
   Claim,
   Claimant,
@@ -26,24 +21,11 @@ import type {
 import { ledgerSchema } from './ledger-tables.ts';
 
 /**
- * Opens the ledger in an SQLite file, for any number of processes on one machine. Creates the file and its
- * folder if they are missing.
- * @throws TokenctlError `database_unreachable` if the file cannot be opened or is not a ledger,
- * `configuration` if it is newer than the program.
+ * Opens the ledger: in PostgreSQL, it is the schema `tokenctl_scheduler`, and leases use the server's clock. Throws as
+ * {@link openStateTables}.
  */
-export async function openFileLedger(path: string): Promise<JobStore> {
-  return new Ledger(await openStateFile(path, ledgerSchema));
-}
-
-/**
- * Opens the ledger in PostgreSQL, for replicas on several machines. Creates the schema `tokenctl_scheduler`
- * if it is missing. Leases use the server's clock.
- * @throws TokenctlError `database_unreachable`, `configuration` if the ledger is newer than the program,
- * `permission_refused` if the role may not create the schema, `busy` if another process does not finish
- * creating it.
- */
-export async function openPostgresLedger(options: StateDatabaseOptions): Promise<JobStore> {
-  return new Ledger(await openStateDatabase(options, ledgerSchema));
+export async function openLedgerTables(place: StatePlace): Promise<JobStore> {
+  return new Ledger(await openStateTables(place, ledgerSchema));
 }
 
 interface TickRow {

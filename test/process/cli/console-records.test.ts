@@ -8,7 +8,7 @@ import { filterOf, filterSchema, pageSchema } from '../../../src/console/tokens/
 import { TokenTable } from '../../../src/console/tokens/token-table.ts';
 import { type Severity, severities } from '../../../src/domain/policy/rule.ts';
 import { TokenStatistics } from '../../../src/domain/token-statistics.ts';
-import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
+import { openLedgerTables } from '../../../src/scheduler/ledger/ledger.ts';
 import { consoleOf, type TestConsole } from '../../support/console.ts';
 import { days, facts, now } from '../../support/policy-facts.ts';
 import { token } from '../../support/tokens.ts';
@@ -171,7 +171,7 @@ it('shows the jobs, and runs one as a dry run under its lock, which changes noth
   const before = (await waitForRows(send)).total;
   const dryRun = async () => (await send('/api/jobs/dry-run', { job: 'sweep@test' })).json();
   // Another process has the job.
-  const ledger = await openFileLedger(`${at.folder}/.local/state/tokenctl/ticks.sqlite`);
+  const ledger = await openLedgerTables(`${at.folder}/.local/state/tokenctl/ticks.sqlite`);
   const began = new Date();
   const claimant = { holder: 'another process', lease: 60_000, now: began };
   const claim = await ledger.claim({ job: 'sweep@test', due: began, kind: 'manual' }, claimant);

@@ -15,7 +15,7 @@ import { hasProgram } from '@tokenctl/testing/tools.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { runbooks } from '../../../src/cli/incident/incident-flags.ts';
-import { openSignalFile } from '../../../src/signals/signal-store.ts';
+import { openSignals } from '../../../src/signals/signal-store.ts';
 import { scimAnswer } from '../../support/directory-providers.ts';
 import { providerServer } from '../../support/provider-server.ts';
 import { argumentsOf, commandsOf, PAGES } from './documented-pages.ts';
@@ -65,7 +65,7 @@ async function place() {
   );
   const folder = temporaryFolder();
   const queue = join(folder, 'signals.sqlite');
-  const store = await openSignalFile(queue);
+  const store = await openSignals(queue);
   const hold = async (jti: string) => {
     const state = {
       state: 'held' as const,

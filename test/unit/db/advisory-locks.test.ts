@@ -4,7 +4,7 @@ import { NO_ANSWER_MS } from '@tokenctl/testing/limits.ts';
 import { refused } from '@tokenctl/testing/refused.ts';
 import { describe, expect, inject, test } from 'vitest';
 import { openPostgresLog } from '../../../src/audit-log/postgres-log.ts';
-import { openPostgresLedger } from '../../../src/scheduler/ledger/ledger.ts';
+import { openLedgerTables } from '../../../src/scheduler/ledger/ledger.ts';
 import { draft, stillClock } from '../../support/drafts.ts';
 import { refusal } from '../../support/logs.ts';
 
@@ -37,14 +37,14 @@ const LEDGER = 7_305_114_204;
 describe('the creation of tables', () => {
   test('of the ledger does not wait for appends to the audit log', async () => {
     await using at = await lockedDatabase([MIGRATION, ...AUDIT_LOG]);
-    const ledger = await openPostgresLedger({ database: await openOn(at.url) });
+    const ledger = await openLedgerTables({ database: await openOn(at.url) });
     await ledger.close();
   });
 
   test('of the ledger is given up on if another process does not finish it', async () => {
     await using at = await lockedDatabase([LEDGER]);
     const database = await openOn(at.url);
-    expect(await refusal(openPostgresLedger({ database, timeoutMs: NO_ANSWER_MS }))).toMatchObject({
+    expect(await refusal(openLedgerTables({ database, timeoutMs: NO_ANSWER_MS }))).toMatchObject({
       code: 'busy',
       message:
         "Another process did not finish creating the tables of the scheduler's ledger within 1 seconds",

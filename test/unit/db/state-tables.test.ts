@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { openStateFile } from '@tokenctl/common/db/state-tables.ts';
+import { openStateTables } from '@tokenctl/common/db/state-tables.ts';
 import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { signalsSchema } from '../../../src/signals/signal-tables.ts';
@@ -8,7 +8,7 @@ import { signalsSchema } from '../../../src/signals/signal-tables.ts';
 test('a commit that SQLite refuses, because another connection reads, is made when that has ended', async () => {
   const folder = await temporaryFolder();
   const path = join(folder.path, 'signals.sqlite');
-  const tables = await openStateFile(path, signalsSchema);
+  const tables = await openStateTables(path, signalsSchema);
   const other = new DatabaseSync(path);
   const { exec } = DatabaseSync.prototype;
   const refused: string[] = [];

@@ -16,7 +16,7 @@ import { loadConfiguration } from '../../../src/config/configuration.ts';
 import { incidentOperations } from '../../../src/domain/incident/incident.ts';
 import { lockDown } from '../../../src/operations/incident/lock-down.ts';
 import { planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';
-import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
+import { openLedgerTables } from '../../../src/scheduler/ledger/ledger.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
 import { makeTables } from '../../support/controller-tables.ts';
 import { NO_MEASURE } from '../../support/incident-fixture.ts';
@@ -67,7 +67,7 @@ test('a lockdown for ten minutes is lifted after ten minutes, and a dry run of t
     files: jobFiles({ environment, version: '0.0.0' }),
     notifiers: new Map(),
   });
-  const store = await openFileLedger(at('ticks.sqlite'));
+  const store = await openLedgerTables(at('ticks.sqlite'));
   const { scheduler } = schedulerOn(store, clock, { poll: MINUTE });
   await scheduler.replace(jobs);
   const messages = async (job: string) =>

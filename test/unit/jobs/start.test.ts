@@ -8,7 +8,7 @@ import { ADMIN, startTestService } from '@tokenctl/service/testing/service.ts';
 import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { until } from '@tokenctl/testing/until.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
+import { openLedgerTables } from '../../../src/scheduler/ledger/ledger.ts';
 import { webServer } from '../../support/receivers.ts';
 
 const PROGRAM = join(import.meta.dirname, 'start-process.ts');
@@ -142,7 +142,7 @@ describe('jobs start', () => {
 
     scheduler.child.kill('SIGTERM');
     expect(await scheduler.exited).toBe(0);
-    const store = await openFileLedger(join(folder.path, 'ticks.sqlite'));
+    const store = await openLedgerTables(join(folder.path, 'ticks.sqlite'));
     expect(await store.history({ states: ['running'], limit: 5 })).toEqual([]);
     const [stopped] = await store.history({ job: 'sweep@lab', states: ['failed'], limit: 1 });
     expect(stopped?.summary).toMatchObject({ code: 'plan_too_large', details: { found: 30, tokens: 50 } });

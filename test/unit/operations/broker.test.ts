@@ -4,7 +4,7 @@ import { openOn } from '@tokenctl/testing/databases.ts';
 import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { openIdentityDatabase, openIdentityFile } from '../../../src/broker/identity-store.ts';
+import { openIdentities } from '../../../src/broker/identity-store.ts';
 import type { BrokerRule } from '../../../src/domain/broker/rules.ts';
 import { isOpen } from '../../../src/domain/leases.ts';
 import { endByValue, endDueBrokered } from '../../../src/operations/broker/end-brokered.ts';
@@ -26,12 +26,12 @@ type Open = () => Promise<IdentityStore>;
 async function inFile(): Promise<Open> {
   const folder = await temporaryFolder();
   onTestFinished(() => folder[Symbol.asyncDispose]());
-  return () => openIdentityFile(join(folder.path, 'broker.sqlite'));
+  return () => openIdentities(join(folder.path, 'broker.sqlite'));
 }
 
 async function inPostgres(): Promise<Open> {
   const url = await createDatabase(inject('postgresUrl'));
-  return async () => openIdentityDatabase({ database: await openOn(url) });
+  return async () => openIdentities({ database: await openOn(url) });
 }
 
 async function opened(open: Open): Promise<IdentityStore> {

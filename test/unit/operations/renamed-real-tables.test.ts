@@ -13,7 +13,7 @@ import { offboardUsers, planUserOffboarding } from '../../../src/operations/inci
 import { type PlanLockdownOptions, planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';
 import { planOffboarding } from '../../../src/operations/incident/plan-offboarding.ts';
 import { processSignals } from '../../../src/operations/signals/process-signal.ts';
-import { openSignalFile } from '../../../src/signals/signal-store.ts';
+import { openSignals } from '../../../src/signals/signal-store.ts';
 import { openDatabaseEvidence } from '../../../src/targets/database/evidence/evidence.ts';
 import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
 import { loadRealCase } from '../../support/real-stream.ts';
@@ -132,7 +132,7 @@ async function decoyCase() {
 /** A signal about the login name bob, handled in one place. */
 async function handle(common: Awaited<ReturnType<typeof decoyCase>>['common'], released: string | null) {
   await using folder = await temporaryFolder();
-  const store = await openSignalFile(join(folder.path, 'signals.sqlite'));
+  const store = await openSignals(join(folder.path, 'signals.sqlite'));
   await store.record({
     ...{
       issuer: 'https://idp.example.com',

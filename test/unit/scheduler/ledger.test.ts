@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Claim, JobStore } from '../../../src/operations/ports/scheduler.ts';
-import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
+import { openLedgerTables } from '../../../src/scheduler/ledger/ledger.ts';
 import { filePlace, LEDGERS, type LedgerPlace } from './ledgers.ts';
 
 const NOW = new Date('2026-01-01T12:00:00Z');
@@ -244,7 +244,7 @@ it('keeps the file from other users, whatever the umask is', async () => {
   const umask = process.umask(0o022);
   try {
     const path = join(folder, 'ticks.sqlite');
-    await (await openFileLedger(path)).close();
+    await (await openLedgerTables(path)).close();
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   } finally {
     process.umask(umask);

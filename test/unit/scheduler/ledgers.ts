@@ -6,7 +6,7 @@ import { openOn } from '@tokenctl/testing/databases.ts';
 import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { inject } from 'vitest';
 import type { JobStore } from '../../../src/operations/ports/scheduler.ts';
-import { openFileLedger, openPostgresLedger } from '../../../src/scheduler/ledger/ledger.ts';
+import { openLedgerTables } from '../../../src/scheduler/ledger/ledger.ts';
 
 /** A place for a ledger, which several may have open. */
 export interface LedgerPlace extends AsyncDisposable {
@@ -21,7 +21,7 @@ export const LEDGERS = [
 
 async function postgresPlace(): Promise<LedgerPlace> {
   const url = await createDatabase(inject('postgresUrl'));
-  return place(async () => openPostgresLedger({ database: await openOn(url) }));
+  return place(async () => openLedgerTables({ database: await openOn(url) }));
 }
 
 /** A ledger in a temporary folder, whose tables can be changed behind its back. */
@@ -30,7 +30,7 @@ export async function filePlace(): Promise<LedgerPlace & { run(statements: strin
   const path = join(folder, 'state', 'ticks.sqlite');
   return {
     ...place(
-      () => openFileLedger(path),
+      () => openLedgerTables(path),
       () => rm(folder, { recursive: true, force: true }),
     ),
     run(statements) {

@@ -6,7 +6,7 @@ import { stateDigest } from '../../../src/app/signals/intake.ts';
 import { pollingIntake } from '../../../src/app/signals/streams.ts';
 import { signalsSchema } from '../../../src/config/signals.ts';
 import type { SignalStore } from '../../../src/operations/ports/signals.ts';
-import { openSignalFile } from '../../../src/signals/signal-store.ts';
+import { openSignals } from '../../../src/signals/signal-store.ts';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let store: SignalStore;
@@ -14,7 +14,7 @@ let transmitter: Transmitter;
 let count = 0;
 beforeAll(async () => {
   folder = await temporaryFolder();
-  store = await openSignalFile(join(folder.path, 'signals.sqlite'));
+  store = await openSignals(join(folder.path, 'signals.sqlite'));
   transmitter = await startTransmitter();
   for (const state of ['first', 'second'])
     await store.expect({ transmitter: 'managed', stream: 's-1', state: stateDigest(state) }, new Date());

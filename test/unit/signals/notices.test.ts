@@ -6,7 +6,7 @@ import { HeldNotices } from '../../../src/app/signals/held-notices.ts';
 import { RefusalNotices } from '../../../src/app/signals/refusal-notices.ts';
 import type { Notice, Notifier } from '../../../src/operations/ports/notifier.ts';
 import type { SignalStore } from '../../../src/operations/ports/signals.ts';
-import { openSignalFile } from '../../../src/signals/signal-store.ts';
+import { openSignals } from '../../../src/signals/signal-store.ts';
 
 const log = pino({ enabled: false });
 
@@ -28,7 +28,7 @@ function recipient() {
 
 async function queue(): Promise<SignalStore> {
   const folder = await temporaryFolder();
-  const store = await openSignalFile(join(folder.path, 'signals.sqlite'));
+  const store = await openSignals(join(folder.path, 'signals.sqlite'));
   onTestFinished(async () => {
     await store.close();
     await folder[Symbol.asyncDispose]();

@@ -5,7 +5,7 @@ import { createDatabase } from '@tokenctl/testing/embedded-postgres.ts';
 import { temporaryFolder } from '@tokenctl/testing/temporary-folder.ts';
 import { inject, onTestFinished, test as plain } from 'vitest';
 import type { NewSignal, SignalStore } from '../../../src/operations/ports/signals.ts';
-import { openSignalDatabase, openSignalFile } from '../../../src/signals/signal-store.ts';
+import { openSignals } from '../../../src/signals/signal-store.ts';
 
 const HOUR_MS = 3_600_000;
 const subject = { format: 'email', email: 'alice@example.org' } as const;
@@ -29,14 +29,14 @@ const QUEUES: readonly (readonly [string, () => Promise<Open>])[] = [
     async () => {
       const folder = await temporaryFolder();
       onTestFinished(() => folder[Symbol.asyncDispose]());
-      return () => openSignalFile(join(folder.path, 'signals.sqlite'));
+      return () => openSignals(join(folder.path, 'signals.sqlite'));
     },
   ],
   [
     'PostgreSQL',
     async () => {
       const url = await createDatabase(inject('postgresUrl'));
-      return async () => openSignalDatabase({ database: await openOn(url) });
+      return async () => openSignals({ database: await openOn(url) });
     },
   ],
 ];
@@ -115,7 +115,7 @@ plain(
     const folder = await temporaryFolder();
     onTestFinished(() => folder[Symbol.asyncDispose]());
     const path = join(folder.path, 'signals.sqlite');
-    const store = await opened(() => openSignalFile(path));
+    const store = await opened(() => openSignals(path));
     const limits = { countedAs: 'revoke', limit: 1, withinMs: HOUR_MS };
     expect(await store.admit(['a'], limits)).toEqual(['a']);
     expect(await store.admit(['b'], limits)).toBeNull();
@@ -139,7 +139,7 @@ plain('a file of an earlier version gets the indexes of this one', async ({ expe
   const folder = await temporaryFolder();
   onTestFinished(() => folder[Symbol.asyncDispose]());
   const path = join(folder.path, 'signals.sqlite');
-  await (await openSignalFile(path)).close();
+  await (await openSignals(path)).close();
   const indexes = () => {
     const file = new DatabaseSync(path);
     const rows = file
@@ -153,10 +153,10 @@ plain('a file of an earlier version gets the indexes of this one', async ({ expe
   old.exec(`DROP INDEX signal_untold; DROP INDEX signal_state; UPDATE version SET number = 1;
     DROP TABLE verification; DROP TABLE acted; CREATE TABLE acted (username text PRIMARY KEY, at bigint NOT NULL)`);
   old.close();
-  await (await openSignalFile(path)).close();
+  await (await openSignals(path)).close();
   expect(indexes()).toEqual(all);
   const newer = new DatabaseSync(path);
   newer.exec('UPDATE version SET number = 5');
   newer.close();
-  await expect(openSignalFile(path)).rejects.toThrow('version 5');
+  await expect(openSignals(path)).rejects.toThrow('version 5');
 });
