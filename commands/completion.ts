@@ -1,5 +1,5 @@
-import { string } from '@oclif/core/args';
 import { defineCommand, outputFlags } from '../src/cli/base-command.ts';
+import { requiredArgument } from '../src/cli/flags/flags.ts';
 import type { DescribedCommand, Shell } from '../src/cli/shell-completion.ts';
 import type { Report } from '../src/reports/result.ts';
 
@@ -17,14 +17,7 @@ With fish, run: tokenctl completion fish > ~/.config/fish/completions/tokenctl.f
   examples: ['bash'],
   /** The script is the same for any configuration. */
   baseFlags: outputFlags,
-  args: {
-    shell: string({
-      description: 'The shell.',
-      options: ['bash', 'zsh', 'fish'],
-      required: true,
-      ignoreStdin: true,
-    }),
-  },
+  args: { shell: requiredArgument('The shell.', ['bash', 'zsh', 'fish']) },
   async run({ args }): Promise<Report<{ readonly shell: Shell; readonly script: string }>> {
     const { completionScript, shells } = await import('../src/cli/shell-completion.ts');
     const { report } = await import('../src/reports/result.ts');

@@ -1,13 +1,13 @@
-import { string } from '@oclif/core/args';
 import { string as flag } from '@oclif/core/flags';
 import { defineCommand, outputFlags } from '../src/cli/base-command.ts';
+import { optionalArgument } from '../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Print a page of the documentation',
   description: `Prints the page as Markdown. Without a name, lists the pages and the location of their \
 files. With --schema, prints the JSON schema of a command's --json output.`,
   examples: ['', 'policy', '--schema "tokens list"'],
-  args: { page: string({ description: 'The name of the page.', ignoreStdin: true }) },
+  args: { page: optionalArgument('The name of the page.') },
   flags: {
     schema: flag({
       summary: 'Print the JSON schema of this command.',

@@ -1,6 +1,6 @@
-import { string } from '@oclif/core/args';
 import { defineCommand } from '../src/cli/base-command.ts';
 import { loginFlags } from '../src/cli/contexts/context-flags.ts';
+import { optionalArgument } from '../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Log in to a controller and store a token',
@@ -15,7 +15,7 @@ context.`,
     'controller.example.org --browser',
     'controller.example.org --username admin --password-file ./password --database-context production-db',
   ],
-  args: { address: string({ description: 'The address of the controller.', ignoreStdin: true }) },
+  args: { address: optionalArgument('The address of the controller.') },
   flags: loginFlags,
   async run({ args, flags }) {
     const { loginFlow, requireNoPlace } = await import('../src/cli/contexts/login-flow.ts');

@@ -1,18 +1,11 @@
-import { string as textArgument } from '@oclif/core/args';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { changeFlags } from '../../src/cli/flags/flags.ts';
+import { changeFlags, requiredArgument } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Resume a stopped broker rule',
   description: `Undoes tokenctl broker stop. Tokens that it ended stay revoked.`,
   examples: ['deploy --reason "runner replaced"'],
-  args: {
-    rule: textArgument({
-      description: 'The name of the rule in the configuration.',
-      required: true,
-      ignoreStdin: true,
-    }),
-  },
+  args: { rule: requiredArgument('The name of the rule in the configuration.') },
   flags: changeFlags,
   async run({ args, flags }) {
     const { ruleStopFlow } = await import('../../src/cli/broker/stop-flow.ts');

@@ -1,6 +1,5 @@
-import { string as textArgument } from '@oclif/core/args';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { changeFlags } from '../../src/cli/flags/flags.ts';
+import { changeFlags, requiredArgument } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Stop a broker rule, and revoke its tokens',
@@ -9,13 +8,7 @@ Then the rule's live tokens are revoked. A lockdown of the rule's user (tokenctl
   exitCodes:
     'Exit code 5: the rule is stopped, but some tokens were not revoked, or the revocation could not be verified.',
   examples: ['deploy --reason "runner compromised"'],
-  args: {
-    rule: textArgument({
-      description: 'The name of the rule in the configuration.',
-      required: true,
-      ignoreStdin: true,
-    }),
-  },
+  args: { rule: requiredArgument('The name of the rule in the configuration.') },
   flags: changeFlags,
   async run({ args, flags }) {
     const { ruleStopFlow } = await import('../../src/cli/broker/stop-flow.ts');

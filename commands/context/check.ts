@@ -1,7 +1,6 @@
-import { string } from '@oclif/core/args';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag } from '../../src/cli/flags/flags.ts';
+import { allContextsFlag, optionalArgument } from '../../src/cli/flags/flags.ts';
 
 /** Rejects a name together with a flag that selects other contexts. */
 function requireOneName(
@@ -19,9 +18,7 @@ export default defineCommand({
   description: `Shows which controller answers, which account you use and what it can do there. \
 Distinguishes DNS, port, TLS and credential errors.`,
   examples: ['', 'production --json'],
-  args: {
-    name: string({ description: 'The context to check. Default: the current one.', ignoreStdin: true }),
-  },
+  args: { name: optionalArgument('The context to check. Default: the current one.') },
   flags: allContextsFlag,
   async run({ args, flags }) {
     const { checkTarget } = await import('../../src/operations/contexts/check-target.ts');

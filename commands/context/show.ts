@@ -1,14 +1,12 @@
-import { string } from '@oclif/core/args';
 import { defineCommand } from '../../src/cli/base-command.ts';
+import { optionalArgument } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Show the settings of a context',
   description:
     'Reads only the configuration and connects to nothing. Use tokenctl context check to test the connection.',
   examples: ['', 'production --json'],
-  args: {
-    name: string({ description: 'The context to show. Default: the current one.', ignoreStdin: true }),
-  },
+  args: { name: optionalArgument('The context to show. Default: the current one.') },
   async run({ args, flags }) {
     const { configuration } = await this.runtime({ ...flags, context: undefined });
     const { contextOf } = await import('../../src/config/contexts.ts');

@@ -1,5 +1,5 @@
-import { string } from '@oclif/core/args';
 import { defineCommand } from '../../src/cli/base-command.ts';
+import { optionalArgument } from '../../src/cli/flags/flags.ts';
 import { liftFlags } from '../../src/cli/incident/incident-flags.ts';
 
 export default defineCommand({
@@ -26,7 +26,7 @@ same incident with --no-keep-deactivated.`,
     'inc-1a2b3c4d --keep-deactivated --reason "laptop not found yet"',
     '--due --yes',
   ],
-  args: { incident: string({ description: 'The incident ID or its first characters.', ignoreStdin: true }) },
+  args: { incident: optionalArgument('The incident ID or its first characters.') },
   flags: liftFlags,
   async run({ args, flags }) {
     const { liftFlow, requireOneIncident } = await import('../../src/cli/incident/lift-flow.ts');

@@ -1,5 +1,5 @@
-import { string } from '@oclif/core/args';
 import { defineCommand } from '../../src/cli/base-command.ts';
+import { requiredArgument } from '../../src/cli/flags/flags.ts';
 import { basicAuthFlags } from '../../src/cli/settings/settings-flags.ts';
 import type { SwitchJson } from '../../src/cli/settings/switch-flow.ts';
 import type { Report } from '../../src/reports/result.ts';
@@ -12,12 +12,7 @@ command creates a token with scope write in it, tests it, and uses it for the ch
 tokens stay valid.`,
   examples: ['status', 'off --reason "passwords leaked" --ticket SEC-9', 'off --rescue-token ./admin.token'],
   args: {
-    state: string({
-      description: 'The new state, or status to show the current state.',
-      required: true,
-      options: ['on', 'off', 'status'],
-      ignoreStdin: true,
-    }),
+    state: requiredArgument('The new state, or status to show the current state.', ['on', 'off', 'status']),
   },
   flags: basicAuthFlags,
   async run({ args, flags }): Promise<Report<SwitchJson>> {

@@ -1,5 +1,5 @@
-import { string } from '@oclif/core/args';
 import { defineCommand } from '../../src/cli/base-command.ts';
+import { requiredArgument } from '../../src/cli/flags/flags.ts';
 import { externalTokensFlags } from '../../src/cli/settings/settings-flags.ts';
 
 export default defineCommand({
@@ -10,12 +10,11 @@ of allow and status says when a directory was last checked for departed \
 users (see tokenctl docs identity-providers).`,
   examples: ['status', 'deny --revoke-existing --dry-run'],
   args: {
-    state: string({
-      description: 'The new state, or status to show the current state.',
-      required: true,
-      options: ['allow', 'deny', 'status'],
-      ignoreStdin: true,
-    }),
+    state: requiredArgument('The new state, or status to show the current state.', [
+      'allow',
+      'deny',
+      'status',
+    ]),
   },
   flags: externalTokensFlags,
   async run({ args, flags }) {

@@ -1,6 +1,5 @@
-import { string as textArgument } from '@oclif/core/args';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { changeFlags, seconds } from '../../src/cli/flags/flags.ts';
+import { changeFlags, requiredArgument, seconds } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Create and test a security event stream',
@@ -12,13 +11,7 @@ address of the stream differs from the configuration, the command says so. Corre
 again.`,
   exitCodes: 'Exit code 5: the stream exists, but no event from it has been verified yet.',
   examples: ['https://idp.example.com --dry-run', 'https://idp.example.com --wait 120'],
-  args: {
-    issuer: textArgument({
-      description: "The transmitter's issuer: an https address.",
-      required: true,
-      ignoreStdin: true,
-    }),
-  },
+  args: { issuer: requiredArgument("The transmitter's issuer: an https address.") },
   flags: {
     wait: seconds({ summary: 'How long to wait for the verification event, in seconds. Default: 60.' }),
     ...changeFlags,

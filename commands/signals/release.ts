@@ -1,7 +1,6 @@
-import { string as textArgument } from '@oclif/core/args';
 import { string } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
-import { changeFlags } from '../../src/cli/flags/flags.ts';
+import { changeFlags, requiredArgument } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Release a held event',
@@ -9,13 +8,7 @@ export default defineCommand({
 it. With --user, it is processed for this user. Otherwise, the subject is matched again. The limit of users \
 per hour does not apply. Exceptions and tokenctl's own account are never acted on.`,
   examples: ['1f0c9a2b77de --reason "confirmed with HR"', '1f0c9a2b77de --user alice --yes'],
-  args: {
-    id: textArgument({
-      description: 'The event ID or its first digits.',
-      required: true,
-      ignoreStdin: true,
-    }),
-  },
+  args: { id: requiredArgument('The event ID or its first digits.') },
   flags: {
     user: string({ summary: 'The user that the event is about.', helpValue: 'NAME' }),
     ...changeFlags,

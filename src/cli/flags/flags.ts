@@ -147,9 +147,9 @@ export const count = custom<number>({ parse: async (input) => wholeNumber(input)
 /** An argument that takes a whole number above 0. */
 export const countArgument = customArgument<number>({ parse: async (input) => wholeNumber(input) });
 
-/** An argument that has to be given. */
-export const requiredArgument = (description: string) =>
-  textArgument({ description, required: true, ignoreStdin: true });
+/** An argument that has to be given: one of `options`, if there are any. */
+export const requiredArgument = (description: string, options?: string[]) =>
+  textArgument({ description, required: true, ...(options && { options }), ignoreStdin: true });
 
 export const optionalArgument = (description: string) => textArgument({ description, ignoreStdin: true });
 
