@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Relation } from '../src/listing/fields.ts';
 import { activityFields } from '../src/resources/activity.ts';
-import { applicationFields } from '../src/resources/applications.ts';
+import { applicationKind } from '../src/resources/applications.ts';
 import { ORGANIZATION } from '../src/resources/organizations.ts';
 import { HOST, INVENTORY } from '../src/resources/resource-kinds.ts';
 import { TEAM } from '../src/resources/teams.ts';
@@ -36,8 +36,8 @@ const LISTS: readonly (readonly [path: string, fields: Relation])[] = [
   ['teams/', TEAM.fields],
   ['inventories/', INVENTORY.fields],
   ['hosts/', HOST.fields],
-  ['applications/', applicationFields({})],
-  [`organizations/${FIRST}/applications/`, applicationFields({})],
+  ['applications/', applicationKind({}).fields],
+  [`organizations/${FIRST}/applications/`, applicationKind({}).fields],
   ['activity_stream/', activityFields],
   [`users/${FIRST}/activity_stream/`, activityFields],
   [`organizations/${FIRST}/activity_stream/`, activityFields],

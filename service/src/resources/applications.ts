@@ -159,10 +159,6 @@ export function applicationKind(service: { readonly allowImplicitGrant?: boolean
   return service.allowImplicitGrant === true ? WITH_IMPLICIT : APPLICATION;
 }
 
-export function applicationFields(service: { readonly allowImplicitGrant?: boolean }): FieldSet {
-  return applicationKind(service).fields;
-}
-
 /** `/api/v2/applications/`, its `N/` and `N/tokens/`, and the `applications/` of organizations and users. */
 export function serveApplications(app: FastifyInstance, service: ServiceContext): void {
   const kind = applicationKind(service);
