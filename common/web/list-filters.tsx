@@ -60,14 +60,13 @@ export function useListAddress(): ListAddress {
   };
 }
 
+interface FiltersProps {
+  readonly filters: readonly Filter[];
+  readonly address: ListAddress;
+}
+
 /** The choice of a filter, and its value. */
-export function FilterInputs({
-  filters,
-  address,
-}: {
-  filters: readonly Filter[];
-  address: ListAddress;
-}): ReactNode {
+export function FilterInputs({ filters, address }: FiltersProps): ReactNode {
   const [chosen, setChosen] = useState(filters[0]?.name ?? '');
   const [text, setText] = useState('');
   const filter = filters.find(({ name }) => name === chosen) ?? filters[0];
@@ -122,13 +121,7 @@ export function FilterInputs({
 }
 
 /** The filters that are set, each with a button that removes it. */
-export function ActiveFilters({
-  filters,
-  address,
-}: {
-  filters: readonly Filter[];
-  address: ListAddress;
-}): ReactNode {
+export function ActiveFilters({ filters, address }: FiltersProps): ReactNode {
   if (address.active.length === 0) return null;
   return (
     <ToolbarContent>

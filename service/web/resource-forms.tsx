@@ -17,6 +17,7 @@ import {
   type ResourceKind,
   ResourcePage,
   type Shown,
+  type ShownResource,
 } from './resource-pages.tsx';
 
 function formOf<T extends Shown>(
@@ -143,13 +144,7 @@ export function EditResource<T extends Shown>({ kind }: { readonly kind: Resourc
   );
 }
 
-function EditForm<T extends Shown>({
-  kind,
-  resource,
-}: {
-  readonly kind: ResourceKind<T>;
-  readonly resource: T;
-}): ReactNode {
+function EditForm<T extends Shown>({ kind, resource }: ShownResource<T>): ReactNode {
   const navigate = useNavigate();
   const notify = useNotify();
   const me = useMe();

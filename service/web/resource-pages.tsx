@@ -317,13 +317,12 @@ export function aboveOf<T extends Shown>(
   return kind.above?.(resource) ?? [[kind.path, kind.plural]];
 }
 
-function Actions<T extends Shown>({
-  kind,
-  resource,
-}: {
+export interface ShownResource<T extends Shown> {
   readonly kind: ResourceKind<T>;
   readonly resource: T;
-}): ReactNode {
+}
+
+function Actions<T extends Shown>({ kind, resource }: ShownResource<T>): ReactNode {
   const navigate = useNavigate();
   const { edit = false, delete: remove = false } = resource.summary_fields.user_capabilities ?? {};
   return (
@@ -345,13 +344,7 @@ function Actions<T extends Shown>({
   );
 }
 
-function Details<T extends Shown>({
-  kind,
-  resource,
-}: {
-  readonly kind: ResourceKind<T>;
-  readonly resource: T;
-}): ReactNode {
+function Details<T extends Shown>({ kind, resource }: ShownResource<T>): ReactNode {
   return (
     <Facts
       facts={[

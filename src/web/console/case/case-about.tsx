@@ -2,19 +2,13 @@
 import { Label } from '@patternfly/react-core';
 import { unbroken } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useEffect, useState } from 'react';
-import { type ChosenPlace, PlaceNote } from '../controller.tsx';
+import { PlaceNote } from '../controller.tsx';
 import { When } from '../parts.tsx';
-import type { CaseRead } from './case-stages.ts';
+import type { CaseRead, ChosenCase } from './case-stages.ts';
 import { WhyText } from './incident-parts.tsx';
 
 /** Since when, by whom, why and through what; and how a case ends. */
-export function About({
-  read,
-  chosen,
-}: {
-  readonly read: CaseRead;
-  readonly chosen: ChosenPlace;
-}): ReactNode {
+export function About({ read, chosen }: ChosenCase): ReactNode {
   const { incident, at } = read;
   const { since, by, until, lifted } = incident;
   const isOpen = incident.state !== 'lifted';

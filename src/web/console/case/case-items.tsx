@@ -7,9 +7,8 @@ import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import { query, useFacts, useRead } from '../api.ts';
 import { TextSearch } from '../commands.tsx';
-import type { ChosenPlace } from '../controller.tsx';
 import { Message } from '../parts.tsx';
-import type { CaseRead, InvestigationRead, Item } from './case-stages.ts';
+import type { ChosenCase, InvestigationRead, Item } from './case-stages.ts';
 import { ChainTree } from './case-tree.tsx';
 import { Cleanings } from './cleanings.tsx';
 import { Decide } from './decide.tsx';
@@ -18,13 +17,7 @@ import { ITEM_COLUMNS, ItemDialog, SeenAgain, StolenLabel } from './item-details
 import { type Fate, FateCell, type Fates, type Receivers, UndoMark } from './item-fates.tsx';
 
 /** What is left to do about the last investigation of a case, and what cleanings did. */
-export function CaseItems({
-  read,
-  chosen,
-}: {
-  readonly read: CaseRead;
-  readonly chosen: ChosenPlace;
-}): ReactNode {
+export function CaseItems({ read, chosen }: ChosenCase): ReactNode {
   const last = read.investigations.at(-1);
   const found = useRead<InvestigationRead>(
     last === undefined
@@ -70,9 +63,7 @@ type Shown = (typeof SHOWN)[number][0];
 const MOST_ROWS = 100;
 const MANY_ROWS = 12;
 
-interface FoundProps {
-  readonly read: CaseRead;
-  readonly chosen: ChosenPlace;
+interface FoundProps extends ChosenCase {
   readonly found: InvestigationRead;
   readonly name: string;
 }

@@ -7,10 +7,8 @@ import { query, useFacts } from '../api.ts';
 import { useBegin } from '../begin.tsx';
 import { Failure, Message, When } from '../parts.tsx';
 import { useSnapshot } from '../theft/stolen-token.tsx';
-import { accountOf, type CaseRead } from './case-stages.ts';
+import { accountOf, type CaseProps, type CaseRead } from './case-stages.ts';
 import { FoldedAccount } from './cleanings.tsx';
-
-type CaseProps = { readonly read: CaseRead; readonly place: string };
 
 export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext: boolean }): ReactNode {
   const { readOnly } = useFacts();

@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { query, saved, send } from '../api.ts';
 import { Failure, When } from '../parts.tsx';
-import type { CaseRead } from './case-stages.ts';
+import type { CaseProps } from './case-stages.ts';
 
 const FORMATS = [
   ['html', 'HTML'],
@@ -57,15 +57,7 @@ export function SavedText({
   );
 }
 
-export function ReportButtons({
-  read,
-  place,
-  isNext,
-}: {
-  readonly read: CaseRead;
-  readonly place: string;
-  readonly isNext: boolean;
-}): ReactNode {
+export function ReportButtons({ read, place, isNext }: CaseProps & { readonly isNext: boolean }): ReactNode {
   const { id } = read.incident;
   const [format, setFormat] = useState<Format>('html');
   const made = useReport({ place, incident: id });

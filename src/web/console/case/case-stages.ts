@@ -2,8 +2,21 @@ import { countText } from '@tokenctl/common/web/times.tsx';
 import type { CaseRead as Answer } from '../../../console/case/cases.ts';
 import type { ShownInvestigation } from '../../../console/case/shown-investigation.ts';
 import { type Json, uncheckedIn } from '../api.ts';
+import type { ChosenPlace } from '../controller.tsx';
 
 export type CaseRead = Json<Answer>;
+
+/** What a part of the page of a case is given: the case, and its context. */
+export interface CaseProps {
+  readonly read: CaseRead;
+  readonly place: string;
+}
+
+/** The same, where a person can choose among contexts. */
+export interface ChosenCase {
+  readonly read: CaseRead;
+  readonly chosen: ChosenPlace;
+}
 
 /** An investigation as the console answers it. */
 export type InvestigationRead = Json<ShownInvestigation>;

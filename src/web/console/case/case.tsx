@@ -18,13 +18,22 @@ import { unbroken } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { query, useFacts, useRead } from '../api.ts';
-import { type ChosenPlace, usePlace } from '../controller.tsx';
+import { usePlace } from '../controller.tsx';
 import { Failure, Message, When } from '../parts.tsx';
 import { About, LastChecked, UsersNow } from './case-about.tsx';
 import { CaseItems } from './case-items.tsx';
 import { GiveBackForm, LiftForm, PartOf } from './case-lift.tsx';
 import { ReportButtons } from './case-report.tsx';
-import { accountOf, type CaseRead, type Stage, sentence, stagesOf, whomText } from './case-stages.ts';
+import {
+  accountOf,
+  type CaseProps,
+  type CaseRead,
+  type ChosenCase,
+  type Stage,
+  sentence,
+  stagesOf,
+  whomText,
+} from './case-stages.ts';
 import { EffectLabel, PathsTable } from './incident-parts.tsx';
 import { InvestigateForm } from './investigate-form.tsx';
 import { NotOver, OtherLockdowns } from './not-over.tsx';
@@ -81,7 +90,7 @@ export function Case(): ReactNode {
   );
 }
 
-function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: ChosenPlace }): ReactNode {
+function CaseView({ read, chosen }: ChosenCase): ReactNode {
   const { incident, unread } = read;
   const { state, isOverdue } = incident;
   const stages = stagesOf(read);
@@ -204,15 +213,7 @@ function useShown(stages: readonly Stage[], next: Stage['id']) {
 }
 
 /** The form that closes the case; of a closed one, when, and how access is restored. */
-function Closing({
-  read,
-  place,
-  isNext,
-}: {
-  readonly read: CaseRead;
-  readonly place: string;
-  readonly isNext: boolean;
-}): ReactNode {
+function Closing({ read, place, isNext }: CaseProps & { readonly isNext: boolean }): ReactNode {
   const { incident } = read;
   const { lifted } = incident;
   if (incident.state !== 'lifted')
@@ -243,7 +244,7 @@ function Folded({ label, children }: { readonly label: string; readonly children
 }
 
 /** Goes on with a lockdown that is not in effect in full. */
-function FinishButton({ read, place }: { readonly read: CaseRead; readonly place: string }): ReactNode {
+function FinishButton({ read, place }: CaseProps): ReactNode {
   const { readOnly } = useFacts();
   const begin = useBegin();
   const { finish } = read;
@@ -264,7 +265,7 @@ function FinishButton({ read, place }: { readonly read: CaseRead; readonly place
   );
 }
 
-function ExtendForm({ read, place }: { readonly read: CaseRead; readonly place: string }): ReactNode {
+function ExtendForm({ read, place }: CaseProps): ReactNode {
   const { readOnly } = useFacts();
   const { id, until } = read.incident;
   const [hours, setHours] = useState('4');

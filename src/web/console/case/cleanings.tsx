@@ -4,9 +4,8 @@ import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import { type ReactNode, useState } from 'react';
 import { useFacts } from '../api.ts';
 import { AccountFields, useBegin } from '../begin.tsx';
-import type { ChosenPlace } from '../controller.tsx';
 import { END_COLORS, Failure, When } from '../parts.tsx';
-import { accountOf, type CaseRead } from './case-stages.ts';
+import { accountOf, type ChosenCase } from './case-stages.ts';
 
 /** The reason and the ticket, folded where they are known: what is done for an incident has those of it. */
 export function FoldedAccount(props: Parameters<typeof AccountFields>[0]): ReactNode {
@@ -23,13 +22,7 @@ export function FoldedAccount(props: Parameters<typeof AccountFields>[0]): React
 }
 
 /** The cleanings that were made, to undo. */
-export function Cleanings({
-  read,
-  chosen,
-}: {
-  readonly read: CaseRead;
-  readonly chosen: ChosenPlace;
-}): ReactNode {
+export function Cleanings({ read, chosen }: ChosenCase): ReactNode {
   const { readOnly } = useFacts();
   const begin = useBegin();
   const made = read.runs.filter(({ operation }) => operation === 'incident.clean').toReversed();

@@ -18,13 +18,8 @@ import { OwnCommand } from '../commands.tsx';
 import { NameField } from '../name-field.tsx';
 import { Message, When } from '../parts.tsx';
 import { isTokenNumber, TokenField, useSnapshot } from '../theft/stolen-token.tsx';
-import type { CaseRead } from './case-stages.ts';
+import type { CaseProps, CaseRead } from './case-stages.ts';
 import { type Asked, beginningAt, INVESTIGATE_FORM, useInvestigate } from './use-investigate.ts';
-
-interface CaseProps {
-  readonly read: CaseRead;
-  readonly place: string;
-}
 
 /** Whether an investigation of the case takes the name of one of several users. */
 function isOfOneOf({ incident: { scope } }: CaseRead): boolean {

@@ -8,7 +8,7 @@ import { type ContextRead, type Json, type Operation, query, useFacts, useRead }
 import { EMPTY, requestOf } from '../lockdown/lockdown-draft.ts';
 import { Message, When } from '../parts.tsx';
 import { useSnapshot } from '../theft/stolen-token.tsx';
-import type { CaseRead } from './case-stages.ts';
+import type { CaseProps, CaseRead } from './case-stages.ts';
 import { INVESTIGATE_FORM } from './use-investigate.ts';
 import '../lockdown/lockdown.css';
 import { useBegin } from '../begin.tsx';
@@ -17,7 +17,7 @@ type Scope = CaseRead['incident']['scope'];
 type Snapshot = Json<LockdownSnapshot>;
 
 /** On the page of a case. It stays where it is while the investigation runs; what that found has its place. */
-export function NotOver({ read, place }: { readonly read: CaseRead; readonly place: string }): ReactNode {
+export function NotOver({ read, place }: CaseProps): ReactNode {
   const { incident, investigations, underway, theft } = read;
   if (incident.state === 'lifted' || investigations.length > 0) return null;
   return (

@@ -13,8 +13,7 @@ import { Failure } from '../parts.tsx';
 import { criterionText } from './token-filters.tsx';
 import type { Row } from './token-rows.tsx';
 
-/** Opens the dialog. */
-export function RevokeButton(props: {
+interface RevokeProps {
   /** The contexts whose tokens are shown. */
   readonly places: readonly string[];
   readonly filter: Readonly<Record<string, string>>;
@@ -22,7 +21,10 @@ export function RevokeButton(props: {
   readonly selected: readonly Row[];
   /** Whether there may be more: their number so far would look like that of all. */
   readonly isReading: boolean;
-}): ReactNode {
+}
+
+/** Opens the dialog. */
+export function RevokeButton(props: RevokeProps): ReactNode {
   const { filter, total, selected, isReading } = props;
   // What would revoke all that is listed is not the loudest of the page: only what was selected by hand is.
   const isNarrowed = Object.keys(filter).some((name) => name !== 'place');
@@ -50,14 +52,7 @@ export function RevokeButton(props: {
 }
 
 /** What to revoke and how, with the plan. */
-export function RevokeDialog(props: {
-  readonly places: readonly string[];
-  readonly filter: Readonly<Record<string, string>>;
-  readonly total: number;
-  readonly selected: readonly Row[];
-  readonly isReading: boolean;
-  readonly onClose: () => void;
-}): ReactNode {
+export function RevokeDialog(props: RevokeProps & { readonly onClose: () => void }): ReactNode {
   const { places, filter, total, selected, isReading, onClose } = props;
   const { readOnly, forms } = useFacts();
   const meant =
