@@ -95,9 +95,7 @@ interface Closeable {
 }
 
 /** What a run needs whichever contexts it works in. Each resource is opened on first use. */
-interface RunResources {
-  /** Throws `configuration`. */
-  readonly configuration: Configuration;
+interface SharedResources {
   readonly environment: Environment;
   readonly clock: Clock;
   /** The user and the machine that run the program: the actor of changes to the audit log itself. */
@@ -119,8 +117,15 @@ interface RunResources {
   close(): Promise<void>;
 }
 
+interface RunResources extends SharedResources {
+  /** Throws `configuration`. */
+  configuration(): Configuration;
+}
+
 /** Everything a command or a job needs from outside. Each part is opened on first use. */
-export interface Runtime extends RunResources {
+export interface Runtime extends SharedResources {
+  /** Throws `configuration`. */
+  readonly configuration: Configuration;
   readonly progress: ShowProgress;
   /** The controller of the context. Throws `configuration`, `not_found`. */
   target(): Promise<Target>;
@@ -192,30 +197,19 @@ function runtimeIn(
 ): Runtime {
   const { context, component, label, tokenFile, progress, onClose } = place;
   const { onAsking, onInsecure, onOpen, onDescribed } = place;
-  const {
-    environment,
-    clock,
-    operator,
-    auditLog,
-    webhooks,
-    logKeys,
-    logExport,
-    stopSignal,
-    caughtSignal,
-    keep,
-  } = resources;
+  const { environment, clock, operator, auditLog, stopSignal, caughtSignal } = resources;
   let opened: Promise<OpenedTarget> | undefined;
   let described: Promise<TargetDescription> | undefined;
   const members: Runtime[] = [];
 
   const settings = () => {
-    const found = contextOf(resources.configuration, context);
+    const found = contextOf(resources.configuration(), context);
     return tokenFile === undefined ? found : withTokenFile(found, tokenFile);
   };
   function open(): Promise<OpenedTarget> {
     onAsking();
     const warning =
-      opened === undefined ? insecureWarning(contextOf(resources.configuration, context)) : null;
+      opened === undefined ? insecureWarning(contextOf(resources.configuration(), context)) : null;
     if (warning !== null) onInsecure(warning);
     opened ??= openTarget(settings(), { environment, component, label, interruption: caughtSignal }).then(
       (target) => {
@@ -255,19 +249,10 @@ function runtimeIn(
   }
 
   return {
+    ...resources,
     get configuration() {
-      return resources.configuration;
+      return resources.configuration();
     },
-    environment,
-    clock,
-    operator,
-    auditLog,
-    webhooks,
-    logKeys,
-    logExport,
-    stopSignal,
-    caughtSignal,
-    keep,
     progress,
     target,
     description,
@@ -332,9 +317,7 @@ function runResources(options: RuntimeOptions, awaited: () => string): RunResour
   };
 
   return {
-    get configuration() {
-      return configuration();
-    },
+    configuration,
     environment,
     clock,
     operator: operatorOf(environment),
