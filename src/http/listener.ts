@@ -29,7 +29,7 @@ interface ListenerOptions {
   readonly log: Logger;
   /** Answers a request that is not taken. */
   readonly refuse: (reply: FastifyReply, status: number, description: string) => FastifyReply;
-  /** Whether the program can do its work at present. */
+  /** Whether the program can do its work at present; not either if it throws, which is logged. */
   readonly isReady: () => Promise<boolean>;
   /** For how long a request waits whose network had too many refused, in milliseconds; 0 by default. */
   readonly slowedMs?: number;
@@ -83,10 +83,14 @@ export function newListener(options: ListenerOptions): {
   });
   app.setNotFoundHandler((_request, reply) => refuse(reply, 404, 'There is nothing at this address'));
   app.get('/healthz', async (_request, reply) => reply.send({ status: 'ok' }));
+  const notReady = (error: unknown) => {
+    log.error({ reason: String(error) }, 'not ready');
+    return false;
+  };
   let looked = { at: Number.NEGATIVE_INFINITY, ready: Promise.resolve(false) };
   app.get('/readyz', async (_request, reply) => {
     const now = performance.now();
-    if (now - looked.at > READY_AGE_MS) looked = { at: now, ready: isReady() };
+    if (now - looked.at > READY_AGE_MS) looked = { at: now, ready: isReady().catch(notReady) };
     const ready = await looked.ready;
     return reply.code(ready ? 200 : 503).send({ ready });
   });

@@ -63,14 +63,10 @@ export async function serveBroker({ flags, environment, version, notify }: Start
     const service = new PipelineTokens({
       ...{ settings, rules, desk, auditLog, log, operator: runtime.operator },
     });
-    const isReady = () =>
-      Promise.all([auditLog.head(), store.forget()]).then(
-        () => !stopping.signal.aborted,
-        (error: unknown) => {
-          log.error({ reason: String(error) }, 'not ready');
-          return false;
-        },
-      );
+    const isReady = async () => {
+      await Promise.all([auditLog.head(), store.forget()]);
+      return !stopping.signal.aborted;
+    };
     const server = await serveTokens({ service, log, isReady }, address);
     close = () => server.close();
     const named = Object.keys(settings.rules).join(', ') || 'no rule';

@@ -79,14 +79,10 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
     {
       ...{ intake, pushers, log: logger },
       onRefused: (transmitter, reason) => refusals.tell(transmitter, reason),
-      isReady: () =>
-        store.backlog(1).then(
-          () => !stopping.signal.aborted,
-          (error: unknown) => {
-            logger.error({ reason: String(error) }, 'not ready');
-            return false;
-          },
-        ),
+      async isReady() {
+        await store.backlog(1);
+        return !stopping.signal.aborted;
+      },
     },
     address,
   );
