@@ -4,6 +4,7 @@ import { joined, sql } from '@tokenctl/common/db/sql.ts';
 import { openStateTables, type StatePlace, type StateTables } from '@tokenctl/common/db/state-tables.ts';
 import type {
   AdmissionLimit,
+  ClaimOptions,
   ExpectedVerification,
   NewSignal,
   Recorded,
@@ -78,17 +79,7 @@ class StoredSignals implements SignalStore {
       );
   }
 
-  claim({
-    holder,
-    lease,
-    limit,
-    now,
-  }: {
-    holder: string;
-    lease: number;
-    limit: number;
-    now: Date;
-  }): Promise<readonly SignalClaim[]> {
+  claim({ holder, lease, limit, now }: ClaimOptions): Promise<readonly SignalClaim[]> {
     const clock = this.#tables.now;
     return this.#tables.transaction(async (queryable) => {
       await this.#tables.takeTurn(queryable);

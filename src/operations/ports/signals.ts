@@ -68,6 +68,14 @@ export interface SignalClaim {
   readonly attempt: number;
 }
 
+export interface ClaimOptions {
+  readonly holder: string;
+  /** In milliseconds. */
+  readonly lease: number;
+  readonly limit: number;
+  readonly now: Date;
+}
+
 /** How carrying out a signal ended. */
 export interface SignalOutcome {
   readonly state: Extract<SignalState, 'waiting' | 'done' | 'held' | 'ignored'>;
@@ -117,12 +125,7 @@ export interface SignalStore {
   /** Records a signal unless it is known. */
   record(signal: NewSignal): Promise<Recorded>;
   /** Claims signals that wait, oldest first, and those whose lease (in milliseconds) expired. */
-  claim(options: {
-    holder: string;
-    lease: number;
-    limit: number;
-    now: Date;
-  }): Promise<readonly SignalClaim[]>;
+  claim(options: ClaimOptions): Promise<readonly SignalClaim[]>;
   renew(claims: readonly SignalClaim[], lease: number): Promise<void>;
   /**
    * Counts users whom signals are about against a limit, before anything is done for them. All replicas count
