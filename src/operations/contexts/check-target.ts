@@ -10,6 +10,7 @@ import type {
   Target,
   TargetDescription,
 } from '../ports/target.ts';
+import { RIGHTS_TEXT } from '../scope/visibility.ts';
 import { expiryWarning, type OwnToken, ownToken } from './own-token.ts';
 
 /** A target as found, with what the caller ought to know about working on it. */
@@ -178,15 +179,9 @@ function accountWarnings({ identity, visibility, credential, capabilities }: Tar
 
 /** What each purpose is called in a sentence. */
 const PURPOSES: Readonly<Record<RightsPurpose, string>> = {
+  ...RIGHTS_TEXT,
   read: 'read tokens',
-  revoke: 'revoke tokens',
-  sessions: 'end sessions',
-  settings: 'change settings',
-  create: 'create tokens',
-  ends: 'set an earlier end date for tokens',
   cleanup: 'delete expired and revoked tokens',
-  users: 'deactivate users',
-  applications: 'delete applications and replace client secrets',
   contacts: 'read the email addresses of owners',
 };
 
