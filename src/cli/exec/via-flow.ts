@@ -50,17 +50,11 @@ async function withBrokered(
   { path, broker }: { readonly path: string; readonly broker: string },
 ): Promise<Ended> {
   using relay = new SignalRelay();
-  const { file, variable, audience } = {
-    ...{
-      file: flags['identity-file'],
-      variable: flags['identity-env'],
-      audience: flags['identity-audience'],
-    },
-  };
-  const identity = await findIdentity(broker, { file, variable, audience }, process.env);
-  const made = await requestToken(broker, identity.token, {
-    ...{ scope: flags.scope, audience: flags['via-context'] },
-  });
+  const source = { file: flags['identity-file'], variable: flags['identity-env'] };
+  const asked = { ...source, audience: flags['identity-audience'] };
+  const identity = await findIdentity(broker, asked, process.env);
+  const wanted = { scope: flags.scope, audience: flags['via-context'] };
+  const made = await requestToken(broker, identity.token, wanted);
   writeNotice(
     `The token is given back when the program ends; it is valid for ${secondsText(made.seconds)} at most.`,
   );
