@@ -15,6 +15,27 @@ export function escapeUnsafe(text: string, kept = ''): string {
   });
 }
 
+/** The value of an attribute, or other text for HTML that stays as it is, with what has a meaning there escaped. */
+export function escapeHtml(text: string): string {
+  const entities: Readonly<Record<string, string>> = {
+    '&': '&amp;',
+    '<': '&lt;',
+    '>': '&gt;',
+    '"': '&quot;',
+    "'": '&#39;',
+  };
+  return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
+}
+
+/** The JSON in a text; null for a text that is none. */
+export function jsonOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
 /** The words of a text, which spaces and line feeds separate: a long list of names is read as such. */
 export function words(text: string): readonly string[] {
   return text.split(/\s+/);

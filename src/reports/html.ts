@@ -1,19 +1,12 @@
+import { escapeHtml } from '@tokenctl/common/text.ts';
 import { printable } from './tables/text.ts';
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
 
 /**
  * Text for an HTML document, in content or in quoted attributes. Names and descriptions are
  * untrusted: they must not become markup or reorder the surrounding text.
  */
 export function html(text: string): string {
-  return printable.value(text).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
+  return escapeHtml(printable.value(text));
 }
 
 /** The style sheet: light or dark as the reader's system is, and plain on paper. */

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Secret } from '@tokenctl/common/secret.ts';
 import { KeysUnavailable, SignalRefusal } from '@tokenctl/common/signals/signal-refusal.ts';
+import { jsonOrNull } from '@tokenctl/common/text.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { isType, type ListenAddress, listen, newListener, tooMany } from '../http/listener.ts';
@@ -114,7 +115,7 @@ function serveRevocation(app: FastifyInstance, { intake, log, refused }: RouteOp
     async handler(request, reply) {
       if (!isType(request, 'application/json'))
         return refuse(reply, 400, 'invalid_request', 'The content type is not application/json');
-      const body = parsed(request.body);
+      const body = jsonOrNull(String(request.body));
       return await answering({ request, reply, log, refused, what: 'global token revocation' }, async () => {
         const answer = await intake.revocation(bearerOf(request) ?? '', body);
         if (answer === 'accepted') return await reply.code(204).send();
@@ -184,14 +185,6 @@ function refuse(reply: FastifyReply, status: number, err: string, description: s
   // The members of RFC 8935, and those of OAuth 2.0 (RFC 6749), which the other two kinds of callers read.
   const body = { err, description, error: err, error_description: description };
   return reply.code(status).header('Content-Language', 'en').send(body);
-}
-
-function parsed(body: unknown): unknown {
-  try {
-    return JSON.parse(String(body));
-  } catch {
-    return null;
-  }
 }
 
 function bearerOf({ headers: { authorization = '' } }: FastifyRequest): string | null {

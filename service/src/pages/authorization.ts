@@ -1,5 +1,6 @@
+import { escapeHtml } from '@tokenctl/common/text.ts';
 import type { FastifyReply } from 'fastify';
-import { addressHtml, escapeHtml, sendPage, textHtml } from './page.ts';
+import { addressHtml, sendPage, textHtml } from './page.ts';
 
 /** What a user is asked to agree to. */
 interface ConsentQuestion {

@@ -1,3 +1,4 @@
+import { escapeHtml } from '@tokenctl/common/text.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Credentials, userWithPassword } from '../auth/authenticate.ts';
 import {
@@ -19,7 +20,7 @@ import { currentSettings } from '../settings/settings.ts';
 import { type LoginProvider, loginProviders } from '../sso/configuration.ts';
 import { remainingSession } from '../sso/logout.ts';
 import { constantAnswer, sendConstant } from './constant-answer.ts';
-import { addressHtml, escapeHtml, STYLE, sendPage, textHtml } from './page.ts';
+import { addressHtml, STYLE, sendPage, textHtml } from './page.ts';
 import { sendLoggedOut } from './sso.ts';
 
 /** The login (specification, section 5.1), GET and POST, and the logout. */

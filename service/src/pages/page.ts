@@ -1,21 +1,9 @@
-import { escapeUnsafe } from '@tokenctl/common/text.ts';
+import { escapeHtml, escapeUnsafe } from '@tokenctl/common/text.ts';
 import type { FastifyReply } from 'fastify';
 
 /** Text that people read, for HTML: a name cannot look like another one by marks of direction or invisible characters. */
 export function textHtml(text: string): string {
   return escapeHtml(escapeUnsafe(text, '\n\t'));
-}
-
-/** The value of an attribute, or other text for HTML that stays as it is, with what has a meaning there escaped. */
-export function escapeHtml(text: string): string {
-  const entities: Readonly<Record<string, string>> = {
-    '&': '&amp;',
-    '<': '&lt;',
-    '>': '&gt;',
-    '"': '&quot;',
-    "'": '&#39;',
-  };
-  return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
 /** An address that people read, for HTML: where it is too long for a line, it breaks after a separator and not within a name. */

@@ -1,7 +1,8 @@
+import { escapeHtml } from '@tokenctl/common/text.ts';
 import type { FastifyReply } from 'fastify';
 import type { RequestFailure } from '../failure.ts';
 import type { SsoReason } from '../sso/backends.ts';
-import { escapeHtml, sendPage, textHtml } from './page.ts';
+import { sendPage, textHtml } from './page.ts';
 
 const AGAIN = 'Open the login page and try again.';
 const ADMINISTRATOR = 'Contact your administrator.';

@@ -1,4 +1,5 @@
 import { isLoopback } from '@tokenctl/common/network-address.ts';
+import { jsonOrNull } from '@tokenctl/common/text.ts';
 import type { Configuration, CustomFetch } from 'openid-client';
 import { z } from 'zod';
 import { CLOCK_TOLERANCE_S, type Identity, SsoFailure } from './backends.ts';
@@ -85,20 +86,12 @@ const fetchFromGithub: CustomFetch = async (url, options) => {
   }
   if (options.method !== 'POST' || status !== 200) return response;
   const text = await response.text();
-  const refused = TOKEN_REFUSAL.safeParse(jsonOf(text));
+  const refused = TOKEN_REFUSAL.safeParse(jsonOrNull(text));
   if (refused.success) {
     throw new SsoFailure('unverified', `GitHub rejected the code (error ${refused.data.error})`);
   }
   return new Response(text, response);
 };
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
 
 async function providerOf({ url, clientId, clientSecret }: GithubConfiguration): Promise<Configuration> {
   const library = await import('openid-client');

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { jsonOrNull } from '@tokenctl/common/text.ts';
 import { parseDocument } from 'yaml';
 import { isMasked, isReference, isSameValue, referenceId } from './recorded-values.ts';
 
@@ -224,16 +225,8 @@ const OTHER_TAGS = ['binary', 'omap', 'pairs', 'set', 'timestamp'].map((name) =>
 /** The map or list that a text holds as JSON or YAML, which the API takes alike; else the text. */
 function structured(text: string): unknown {
   if (text.length > MAX_LENGTH || !/[:{[]|^\s*-/m.test(text)) return text;
-  const value = readJson(text) ?? (text.length > MAX_YAML ? null : readYaml(text));
+  const value = jsonOrNull(text) ?? (text.length > MAX_YAML ? null : readYaml(text));
   return typeof value === 'object' && value !== null && !isDeeper(value, MAX_NESTED) ? value : text;
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 function readYaml(text: string): unknown {

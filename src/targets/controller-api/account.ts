@@ -1,5 +1,6 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { isFromProduct, isFromService } from '@tokenctl/common/product.ts';
+import { jsonOrNull } from '@tokenctl/common/text.ts';
 import { z } from 'zod';
 import type { Visibility } from '../../domain/claims.ts';
 import type { User } from '../../domain/token.ts';
@@ -157,20 +158,13 @@ async function mayChange(api: Api): Promise<boolean> {
  */
 async function acceptsUserActive(api: Api): Promise<boolean> {
   const response = await api.send({ method: 'OPTIONS', path: 'users/' });
-  const fields = response.status === 200 ? readActions(tryParseJson(response))?.['POST'] : null;
+  const fields =
+    response.status === 200 ? readActions(jsonOrNull(response.body.toString('utf8')))?.['POST'] : null;
   return typeof fields === 'object' && fields !== null && 'is_active' in fields;
 }
 
 function readActions(body: unknown): Readonly<Record<string, unknown>> | null {
   return options.safeParse(body).data?.actions ?? null;
-}
-
-function tryParseJson(response: HttpResponse): unknown {
-  try {
-    return JSON.parse(response.body.toString('utf8'));
-  } catch {
-    return null;
-  }
 }
 
 /**

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
+import { escapeHtml } from '@tokenctl/common/text.ts';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { ServiceContext } from '../../context.ts';
 import { type Exchange, serveEndpoint } from '../../endpoint.ts';
 import { badRequest } from '../../failure.ts';
 import { inTurn } from '../../limits/request-shares.ts';
-import { escapeHtml } from '../../pages/page.ts';
 import { parseTarget } from '../../request.ts';
 import { type JobRecord, readOutput } from '../../store/jobs.ts';
 import { isActive, seenJob } from './jobs.ts';
