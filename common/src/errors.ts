@@ -77,3 +77,8 @@ export class TokenctlError extends Error {
     this.details = options.details;
   }
 }
+
+/** The code of an error of the system or of a library, such as `ENOENT`; undefined for one without. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
+}

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { hostname } from 'node:os';
 import type { Database } from '@tokenctl/common/db/database.ts';
-import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { codeOf, TokenctlError } from '@tokenctl/common/errors.ts';
 import { LOG_LINES } from '@tokenctl/common/log-lines.ts';
 import { tryListening } from '@tokenctl/common/network/try-listening.ts';
 import { isLoopback } from '@tokenctl/common/network-address.ts';
@@ -294,7 +294,7 @@ function requirePublicUrl({ host, publicUrl }: ServiceOptions): void {
 
 /** The error for a failed listen, with the reason in words. */
 function listenFailure({ host, port }: ListenAddress, cause: unknown): TokenctlError {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+  const code = codeOf(cause) ?? 'unknown';
   const why: Readonly<Record<string, string>> = {
     EADDRINUSE: 'the port is in use',
     EACCES: 'permission denied for this port',

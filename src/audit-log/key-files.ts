@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { makeFolder } from '@tokenctl/common/db/file-system.ts';
-import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { codeOf, TokenctlError } from '@tokenctl/common/errors.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
 import type { LogKeys } from '../operations/ports/audit-log.ts';
 import { syncFolder } from './log-files.ts';
@@ -85,7 +85,7 @@ class KeyFiles implements LogKeys {
   }
 
   #failure(action: string, cause: unknown): TokenctlError {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason';
+    const code = codeOf(cause) ?? 'unknown reason';
     if (code === 'EEXIST') {
       return new TokenctlError('configuration', `The log key ${this.#path} already exists`, {
         hint: 'Replace it with `tokenctl log init --rotate`.',

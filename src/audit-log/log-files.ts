@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, chmod, lstat, open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type FileLock, lock, makeFolder, tryLock } from '@tokenctl/common/db/file-system.ts';
-import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { codeOf, TokenctlError } from '@tokenctl/common/errors.ts';
 import { logRefused } from './failures.ts';
 
 const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_APPEND, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK } =
@@ -18,7 +18,7 @@ export async function openForAppending(path: string) {
   try {
     return await openChecked(path, flags);
   } catch (error) {
-    if (!hasCode(error, 'ENOENT')) throw error;
+    if (codeOf(error) !== 'ENOENT') throw error;
   }
   await prepareFolder(path);
   const [archive] = await archivesOf(path);
@@ -39,7 +39,7 @@ export async function openForReading(path: string) {
   try {
     return await openChecked(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return null;
+    if (codeOf(error) === 'ENOENT') return null;
     throw error;
   }
 }
@@ -105,7 +105,7 @@ export async function archivesOf(logPath: string): Promise<readonly Archive[]> {
   const folder = dirname(logPath);
   const prefix = `${basename(logPath)}.`;
   const names = await readdir(folder).catch((error: unknown) => {
-    if (hasCode(error, 'ENOENT')) return [];
+    if (codeOf(error) === 'ENOENT') return [];
     throw error;
   });
   return names
@@ -180,8 +180,8 @@ async function isCreated(path: string): Promise<boolean> {
     await file.close();
     return true;
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false;
-    if (hasCode(error, 'EEXIST')) return true;
+    if (codeOf(error) === 'ENOENT') return false;
+    if (codeOf(error) === 'EEXIST') return true;
     throw error;
   }
 }
@@ -238,8 +238,4 @@ async function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

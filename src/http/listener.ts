@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { codeOf, TokenctlError } from '@tokenctl/common/errors.ts';
 import { tryListening } from '@tokenctl/common/network/try-listening.ts';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Logger } from 'pino';
@@ -121,7 +121,7 @@ export async function requireFree(address: ListenAddress): Promise<void> {
 }
 
 function failure({ host, port, fd, setting }: ListenAddress, cause: unknown): TokenctlError {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error';
+  const code = codeOf(cause) ?? 'unknown error';
   const where = fd === undefined ? `${host}:${port}` : `socket ${fd}`;
   return new TokenctlError('usage', `Cannot listen on ${where}: ${code}`, {
     hint: `Choose another port with ${setting}.`,

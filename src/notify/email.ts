@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { codeOf, TokenctlError } from '@tokenctl/common/errors.ts';
 import { directHint } from '@tokenctl/common/network/outgoing.ts';
 import type { Secret } from '@tokenctl/common/secret.ts';
 import { readSettingUrl } from '@tokenctl/common/setting-url.ts';
@@ -122,7 +122,7 @@ function openTransport(options: MailerOptions) {
 }
 
 function failure(host: string, cause: unknown): TokenctlError {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+  const code = codeOf(cause) ?? 'unknown';
   const reply = cause instanceof Error && 'responseCode' in cause ? Number(cause.responseCode) : null;
   // RFC 5321 §4.2.1: 4yz is a transient refusal, such as greylisting.
   if (reply !== null && reply >= 400 && reply < 500) {

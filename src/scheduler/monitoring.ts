@@ -1,4 +1,4 @@
-import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { codeOf, TokenctlError } from '@tokenctl/common/errors.ts';
 import { fastify } from 'fastify';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { AuditLog } from '../operations/ports/audit-log.ts';
@@ -62,7 +62,7 @@ export async function serveHealth(
 
 /** The error of an address at which {@link serveHealth} cannot listen. */
 export function healthFailure({ host, port }: HealthAddress, cause: unknown): TokenctlError {
-  return new TokenctlError('usage', `Cannot listen on ${host}:${port}: ${reasonOf(cause)}`, {
+  return new TokenctlError('usage', `Cannot listen on ${host}:${port}: ${codeOf(cause) ?? 'unknown error'}`, {
     hint: 'Choose another port with scheduler.healthPort.',
     cause,
   });
@@ -84,10 +84,6 @@ async function readiness({ store, log, draining }: HealthSources) {
     auditLog: head === null ? 'unreadable' : 'ok',
     head,
   };
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }
 
 interface MetricsSources {

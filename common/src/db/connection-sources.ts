@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { TokenctlError } from '../errors.ts';
+import { codeOf, TokenctlError } from '../errors.ts';
 import type { Secret } from '../secret.ts';
 import { requireEscapes } from '../setting-url.ts';
 
@@ -127,7 +127,7 @@ function textOf(file: string): string | null {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR')) {
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(cause) ?? '')) {
       return null;
     }
     throw new TokenctlError('configuration', `Cannot read the service file ${file}`, { cause });

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { codeOf } from '../errors.ts';
 
 /**
  * Creates a folder and its parents with mode 0700, and returns the topmost new one; undefined if all existed.
@@ -13,14 +14,14 @@ export async function makeFolder(path: string): Promise<string | undefined> {
     await mkdir(path, { mode: 0o700 });
     return path;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = codeOf(error);
     if (code === 'EEXIST') return undefined;
     if (code !== 'ENOENT' || dirname(path) === path) throw error;
   }
   const above = await makeFolder(dirname(path));
   await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
     // Another process created it in the meantime.
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   });
   return above ?? path;
 }

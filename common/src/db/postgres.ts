@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { TokenctlError } from '../errors.ts';
+import { codeOf, TokenctlError } from '../errors.ts';
 import type { Secret } from '../secret.ts';
 import {
   type ConnectionParameters,
@@ -242,7 +242,7 @@ function mayPassOtherwise(error: unknown, parameters: ConnectionParameters): boo
 
 /** What to do about a certificate that was not accepted; null for another error. The codes are OpenSSL's. */
 function certificateAdvice(error: unknown, { host, tls }: ConnectionParameters): string | null {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = codeOf(error) ?? '';
   if (code === 'CERT_REVOKED') return `Do not connect. Ask the operator of ${host} for a new certificate.`;
   if (/CRL/.test(code)) {
     return `Put a current revocation list for each CA of the certificate into ${tls.revoked} (sslcrl), or remove it.`;

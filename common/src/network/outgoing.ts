@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { Agent, type Dispatcher, errors, Pool, ProxyAgent } from 'undici';
-import { TokenctlError } from '../errors.ts';
+import { codeOf, TokenctlError } from '../errors.ts';
 import { isLoopback } from '../network-address.ts';
 import type { Secret } from '../secret.ts';
 import { readSettingUrl, type SettingUrl } from '../setting-url.ts';
@@ -123,7 +123,7 @@ function failureOf(cause: unknown): string {
   if (cause instanceof errors.HTTPParserError) return 'does not respond like an HTTP proxy';
   if (cause instanceof errors.HeadersTimeoutError) return 'did not connect to the host in time';
   if (cause instanceof errors.SocketError) return 'closed the connection';
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason';
+  const code = codeOf(cause) ?? 'unknown reason';
   return `could not be reached (${code})`;
 }
 

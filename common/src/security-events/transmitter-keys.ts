@@ -9,7 +9,7 @@ import {
   type JWTVerifyGetKey,
   type RemoteJWKSet,
 } from 'jose';
-import { TokenctlError } from '../errors.ts';
+import { codeOf, TokenctlError } from '../errors.ts';
 import { exchange } from '../network/exchange.ts';
 import { KeysUnavailable } from '../signals/signal-refusal.ts';
 import type { PublishedKeys } from './verify-token.ts';
@@ -129,18 +129,18 @@ function keysIn(text: string): { readonly isNamed: boolean; readonly keys: JSONW
 }
 
 /** Codes of jose that are about the token, not about the keys. */
-const ABOUT_TOKEN: readonly unknown[] = [
+const ABOUT_TOKEN: readonly string[] = [
   'ERR_JWKS_NO_MATCHING_KEY',
   'ERR_JWKS_MULTIPLE_MATCHING_KEYS',
   'ERR_JOSE_NOT_SUPPORTED',
 ];
 
 function isUnknownKey(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === ABOUT_TOKEN[0];
+  return codeOf(error) === ABOUT_TOKEN[0];
 }
 
 function isAboutToken(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && ABOUT_TOKEN.includes(error.code);
+  return ABOUT_TOKEN.includes(codeOf(error) ?? '');
 }
 
 function unavailable(cause: unknown): KeysUnavailable {

@@ -16,6 +16,7 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, sep } from 'node:path';
+import { codeOf } from '@tokenctl/common/errors.ts';
 import type { FastifyBaseLogger } from 'fastify';
 import { JobProblem } from './project-playbook.ts';
 
@@ -267,7 +268,7 @@ async function readableProject(files: string, project: string): Promise<string> 
       await lchown(join(copy, name), NOBODY, NOBODY);
     return copy;
   } catch (cause) {
-    const why = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+    const why = codeOf(cause) ?? 'unknown';
     throw new JobProblem(`The project could not be copied for this job: ${why}.`, { cause });
   }
 }

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join, relative } from 'node:path';
 import type { Readable } from 'node:stream';
+import { codeOf } from '@tokenctl/common/errors.ts';
 import type { JobOptions } from '../store/job-options.ts';
 import { type Isolation, notStarted, prepareStart, type Start } from './isolation.ts';
 import { JobProblem } from './project-playbook.ts';
@@ -122,8 +123,7 @@ async function pass(stream: Readable, print: (text: string) => Promise<void>): P
   try {
     for await (const text of stream.setEncoding('utf8')) await print(String(text));
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'))
-      throw error;
+    if (codeOf(error) !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
   }
 }
 

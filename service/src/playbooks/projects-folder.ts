@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, open, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { codeOf, TokenctlError } from '@tokenctl/common/errors.ts';
 
 /** The folder of the demo project in the projects folder. */
 export const DEMO_PROJECT = 'demo_project';
@@ -25,7 +25,7 @@ async function placeDemoProject(projects: string): Promise<void> {
   try {
     await writeFile(join(folder, DEMO_PLAYBOOK), HELLO, { flag: 'wx' });
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   }
 }
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
-import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { codeOf, TokenctlError } from '@tokenctl/common/errors.ts';
 import { replaceFile } from '../../config/paths.ts';
 import type { Audit } from '../../domain/policy/judge.ts';
 import type { JobFiles, NameSource } from '../../operations/jobs/job.ts';
@@ -51,7 +51,7 @@ async function mustRead(path: string): Promise<string> {
 }
 
 function absent(path: string, cause: unknown): null {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error';
+  const code = codeOf(cause) ?? 'unknown error';
   if (code === 'ENOENT') return null;
   throw new TokenctlError('configuration', `The file ${path} cannot be read (${code})`, { cause });
 }

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { codeOf, TokenctlError } from '@tokenctl/common/errors.ts';
 import type { SubjectIdentifier } from '@tokenctl/common/signals/subject-identifier.ts';
 import type { Logger } from 'pino';
 import { type Configuration, withSettings } from '../../config/configuration.ts';
@@ -62,7 +62,7 @@ function hasEnded(holder: string): boolean {
     process.kill(Number(pid), 0);
     return false;
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'ESRCH';
+    return codeOf(error) === 'ESRCH';
   }
 }
 

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { makeFolder } from '@tokenctl/common/db/file-system.ts';
-import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { codeOf, TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
 import type { ExportCursor, ExportPosition, LogSink } from '../../operations/ports/log-sink.ts';
 import { syncFolder } from '../log-files.ts';
@@ -77,7 +77,7 @@ async function readIfExists(path: string): Promise<string | null> {
   try {
     return await readFile(path, 'utf8');
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return null;
+    if (codeOf(cause) === 'ENOENT') return null;
     throw new TokenctlError('configuration', `Could not read the cursor ${path}: ${reasonOf(cause)}`, {
       cause,
     });

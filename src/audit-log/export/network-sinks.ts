@@ -3,7 +3,7 @@ import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { codeOf, TokenctlError } from '@tokenctl/common/errors.ts';
 import { exchange } from '@tokenctl/common/network/exchange.ts';
 import { openOutgoing } from '@tokenctl/common/network/outgoing.ts';
 import type { Secret } from '@tokenctl/common/secret.ts';
@@ -233,7 +233,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** The reason for an error of the operating system: a text, or its code. */
 export function reasonOf(cause: unknown): string {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason';
+  const code = codeOf(cause) ?? 'unknown reason';
   return reasons[code] ?? code;
 }
 
