@@ -8,6 +8,7 @@ import {
   type Aggregate,
   type Check,
   type CountedToken,
+  checkOf,
   type Facts,
   hasExpired,
   type PolicySettings,
@@ -299,7 +300,7 @@ export class PolicyEvaluator {
   #prepare(rule: Rule, prepared: Prepared, given: Parameters<Rule['prepare']>[0]): void {
     switch (rule.appliesTo) {
       case 'tokens': {
-        const check = rule.prepare(given);
+        const check = checkOf(rule.prepare(given), given.facts);
         if (check.parts === undefined) this.#hasWhole = true;
         const number = check.parts === undefined ? 0 : this.#conditions.push(check.parts.condition) - 1;
         const each = { ...prepared, check, bit: 1 << number };

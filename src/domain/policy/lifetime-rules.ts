@@ -4,7 +4,6 @@ import { besideExpiry, refreshTokenState, type Token } from '../token.ts';
 import type { Condition } from './condition.ts';
 import {
   type AggregateRule,
-  checkOf,
   DAY,
   daysBetween,
   daysText,
@@ -31,18 +30,14 @@ export const neverExpires: TokenRule = {
       'Set a lifetime with tokenctl settings token-lifetime, have the owners replace these tokens, and set an end date for the rest with tokenctl tokens sunset, or revoke them with tokenctl tokens revoke --finding never-expires.',
     reference: 'RFC 6750, section 5.3: issue short-lived bearer tokens',
   },
-  prepare: ({ facts }) =>
-    checkOf(
-      {
-        condition: endless(facts.now),
-        message: (token) => {
-          const lease = leaseOf(token, facts);
-          const end = lease === null ? '' : `; its lease ends on ${lease.until.slice(0, 10)}`;
-          return `It expires in the year ${token.expires.getUTCFullYear()}${end}.`;
-        },
-      },
-      facts,
-    ),
+  prepare: ({ facts }) => ({
+    condition: endless(facts.now),
+    message: (token) => {
+      const lease = leaseOf(token, facts);
+      const end = lease === null ? '' : `; its lease ends on ${lease.until.slice(0, 10)}`;
+      return `It expires in the year ${token.expires.getUTCFullYear()}${end}.`;
+    },
+  }),
 };
 
 function endless(now: Date): Condition {
@@ -75,14 +70,11 @@ export const lifetimeOver: TokenRule<WithDays> = {
   },
   prepare({ setting: { days }, facts, applied }) {
     const others = applied('never-expires') ? [{ not: endless(facts.now) }] : [];
-    return checkOf(
-      {
-        condition: { all: [{ livesLongerThan: days * DAY }, ...others] },
-        message: ({ created, expires }) =>
-          `It is valid for ${daysText(daysBetween(created, expires))}; the limit is ${days}.`,
-      },
-      facts,
-    );
+    return {
+      condition: { all: [{ livesLongerThan: days * DAY }, ...others] },
+      message: ({ created, expires }) =>
+        `It is valid for ${daysText(daysBetween(created, expires))}; the limit is ${days}.`,
+    };
   },
 };
 
@@ -123,15 +115,11 @@ export const expiredPresent: TokenRule = {
     remedy: 'Run tokenctl tokens cleanup, or tokenctl tokens revoke --expired.',
     reference: 'NIST SP 800-53 IA-5: authenticators are removed at the end of their lifetime',
   },
-  prepare: ({ facts }) =>
-    checkOf(
-      {
-        condition: { all: [] },
-        message: (token) =>
-          `It expired ${daysText(daysBetween(token.expires, facts.now))} ago and is still in the database.${refreshText(token, facts)}`,
-      },
-      facts,
-    ),
+  prepare: ({ facts }) => ({
+    condition: { all: [] },
+    message: (token) =>
+      `It expired ${daysText(daysBetween(token.expires, facts.now))} ago and is still in the database.${refreshText(token, facts)}`,
+  }),
 };
 
 /** What became of the refresh token of an expired token, as a sentence after another; empty without one. */

@@ -55,11 +55,13 @@ interface TokenParts {
   readonly whose?: ((token: WhoseToken) => boolean) | undefined;
 }
 
-/** The check of a rule by its parts. */
-export function checkOf(
-  { condition, whose, message }: TokenParts & Pick<Check<Token>, 'message'>,
-  facts: Facts,
-): TokenCheck {
+/** A check of tokens by its parts alone. */
+type PartsCheck = TokenParts & Pick<Check<Token>, 'message'>;
+
+/** The check of a rule, as a whole or by its parts. */
+export function checkOf(prepared: TokenCheck | PartsCheck, facts: Facts): TokenCheck {
+  if ('violates' in prepared) return prepared;
+  const { condition, whose, message } = prepared;
   const isMet = holds(condition, facts);
   const violates = whose === undefined ? isMet : (token: Token) => isMet(token) && whose(token);
   return { parts: { condition, whose }, violates, message };
@@ -89,7 +91,7 @@ export interface TokenRule<Setting extends RuleSetting = RuleSetting> extends Ru
   readonly appliesTo: 'tokens';
   /** Live tokens where absent: an expired token authenticates nothing, so that most rules leave it alone. */
   readonly tokens?: 'expired' | 'all';
-  prepare(given: RuleContext<Setting>): TokenCheck;
+  prepare(given: RuleContext<Setting>): TokenCheck | PartsCheck;
 }
 
 /** A rule about many tokens together. It sees those that have not expired. */

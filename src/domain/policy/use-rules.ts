@@ -3,7 +3,6 @@ import type { Token, UserReference } from '../token.ts';
 import type { Condition } from './condition.ts';
 import {
   type AggregateRule,
-  checkOf,
   DAY,
   daysBetween,
   daysText,
@@ -33,14 +32,11 @@ export const neverUsedRule: TokenRule<WithDays> = {
   },
   prepare({ setting: { days }, facts }) {
     const since = facts.now.getTime() - days * DAY;
-    return checkOf(
-      {
-        condition: { all: [{ createdBefore: since }, NEVER_USED] },
-        message: ({ created }) =>
-          `It was created ${daysText(daysBetween(created, facts.now))} ago and has never been used.`,
-      },
-      facts,
-    );
+    return {
+      condition: { all: [{ createdBefore: since }, NEVER_USED] },
+      message: ({ created }) =>
+        `It was created ${daysText(daysBetween(created, facts.now))} ago and has never been used.`,
+    };
   },
 };
 
@@ -63,13 +59,10 @@ export const unusedFor: TokenRule<WithDays> = {
   prepare({ setting: { days }, facts, applied }) {
     const since = facts.now.getTime() - days * DAY;
     const others = applied('never-used') ? [USED] : [];
-    return checkOf(
-      {
-        condition: { all: [...others, { unusedSince: since }] },
-        message: (token) => unusedText(token, { days, now: facts.now }),
-      },
-      facts,
-    );
+    return {
+      condition: { all: [...others, { unusedSince: since }] },
+      message: (token) => unusedText(token, { days, now: facts.now }),
+    };
   },
 };
 
@@ -92,11 +85,10 @@ export const writeScope: TokenRule = {
       'Replace it with a token with scope read where that is sufficient. The rule write-unneeded finds likely candidates.',
     reference: 'RFC 9700, section 2.3: access token privilege restriction',
   },
-  prepare: ({ facts }) =>
-    checkOf(
-      { condition: WRITING, message: () => 'It can change everything that its owner can change.' },
-      facts,
-    ),
+  prepare: () => ({
+    condition: WRITING,
+    message: () => 'It can change everything that its owner can change.',
+  }),
 };
 
 /**
@@ -119,15 +111,12 @@ export const writeUnneeded: TokenRule<WithDays> = {
   },
   prepare({ setting: { days }, facts }) {
     const since = facts.now.getTime() - days * DAY;
-    return checkOf(
-      {
-        condition: { all: [WRITING, { createdBefore: since }, USED] },
-        whose: ({ user }) => user !== null && (facts.lastChanges.get(user.id)?.getTime() ?? 0) < since,
-        message: ({ user }) =>
-          `It has scope write and is in use, and its owner ${user?.username ?? ''} ${idle(user, facts)}.`,
-      },
-      facts,
-    );
+    return {
+      condition: { all: [WRITING, { createdBefore: since }, USED] },
+      whose: ({ user }) => user !== null && (facts.lastChanges.get(user.id)?.getTime() ?? 0) < since,
+      message: ({ user }) =>
+        `It has scope write and is in use, and its owner ${user?.username ?? ''} ${idle(user, facts)}.`,
+    };
   },
 };
 
@@ -147,14 +136,10 @@ export const noDescription: TokenRule = {
     remedy: 'Ask the owner what it is for. Add a description, or replace it.',
     reference: 'NIST SP 800-53 AC-2: the purpose of accounts is on record',
   },
-  prepare: ({ facts }) =>
-    checkOf(
-      {
-        condition: { all: [{ is: 'personal' }, { is: 'undescribed' }] },
-        message: () => 'It has no description.',
-      },
-      facts,
-    ),
+  prepare: () => ({
+    condition: { all: [{ is: 'personal' }, { is: 'undescribed' }] },
+    message: () => 'It has no description.',
+  }),
 };
 
 /**
