@@ -1,17 +1,17 @@
 /** The frame of the console: its pages, its navigation, who works in it, and the operation that is open. */
-import { EmptyState, EmptyStateBody, Label, PageSection } from '@patternfly/react-core';
+import { Button, EmptyState, EmptyStateBody, Label, PageSection } from '@patternfly/react-core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { ApiError } from '@tokenctl/common/web/api.ts';
 import { Frame, ThemeButton } from '@tokenctl/common/web/frame.tsx';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { Failed, Loading, UnknownAddress } from '@tokenctl/common/web/states.tsx';
 import { countText, numberText, zoneText } from '@tokenctl/common/web/times.tsx';
-import { lazy, type ReactNode, Suspense, useEffect } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { Link, Route, Routes, useLocation, useSearchParams } from 'react-router';
-import { type Facts, type Operation, query, useGradually, useRead } from './api.ts';
+import { call, type Facts, type Operation, query, useGradually, useRead } from './api.ts';
 import { ContextFilter } from './controller.tsx';
-import { LostConnection } from './lost-connection.tsx';
 import { Overview } from './overview/overview.tsx';
-import { LinkedLabel } from './parts.tsx';
+import { LinkedLabel, Message, When } from './parts.tsx';
 
 /** The code of the pages and dialogs that the first view does not need. */
 const loads = {
@@ -196,5 +196,54 @@ function Closed(): ReactNode {
         </EmptyState>
       </PageSection>
     </main>
+  );
+}
+
+/** How often the console is asked whether it is there; it does not count as use. */
+const BEAT_MS = 5_000;
+
+/** The banner that the console does not answer: what is shown then is as old as it is. Nothing while it does. */
+function LostConnection(): ReactNode {
+  const queries = useQueryClient();
+  const beat = useQuery({
+    queryKey: ['beat'],
+    queryFn: ({ signal }) => call('/api/alive', { signal, quiet: true }),
+    refetchInterval: BEAT_MS,
+    retry: false,
+  });
+  const { error, dataUpdatedAt } = beat;
+  const isLost = error instanceof ApiError && error.status === 0;
+  const isOther = error instanceof ApiError && error.status === 401;
+  const [wasLost, setWasLost] = useState(false);
+  if (isLost && !wasLost) setWasLost(true);
+  useEffect(() => {
+    // What failed meanwhile is read once more.
+    if (wasLost && !isLost) {
+      setWasLost(false);
+      void queries.invalidateQueries();
+    }
+  }, [wasLost, isLost, queries]);
+  if (!isLost && !isOther) return null;
+  const since = dataUpdatedAt === 0 ? null : new Date(dataUpdatedAt).toISOString();
+  return (
+    <PageSection>
+      <Message
+        isLiveRegion
+        variant="danger"
+        title={
+          isOther
+            ? 'Another console responds at this address. Open this page from its terminal again.'
+            : 'The console does not respond. Is it still running in its terminal?'
+        }
+        actionLinks={
+          <Button variant="link" isInline onClick={() => void beat.refetch()}>
+            Try again
+          </Button>
+        }
+      >
+        The page shows data not newer than <When at={since} none="the last response" />. A confirmed change is
+        finished and recorded, unless the console itself was killed. The audit log shows its progress.
+      </Message>
+    </PageSection>
   );
 }
