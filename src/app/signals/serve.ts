@@ -13,9 +13,8 @@ import { openNotifier } from '../jobs/job-events.ts';
 import { jobKinds } from '../jobs/job-kinds.ts';
 import type { StartOptions } from '../jobs/start.ts';
 import { createRuntime } from '../runtime.ts';
-import { HeldNotices } from './held-notices.ts';
 import { Intake } from './intake.ts';
-import { RefusalNotices } from './refusal-notices.ts';
+import { HeldNotices, RefusalNotices } from './notices.ts';
 import { openQueue, requireSignals, SignalDesk } from './signal-desk.ts';
 
 /** What the receiver is started with. */

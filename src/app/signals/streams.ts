@@ -27,8 +27,8 @@ import {
   openStreamManagement,
   type TransmitterClientOptions,
 } from '../../signals/transmitter-client.ts';
-import { HeldNotices } from './held-notices.ts';
 import { Intake } from './intake.ts';
+import { HeldNotices } from './notices.ts';
 import { openQueue, requireSignals, SignalDesk } from './signal-desk.ts';
 
 /** A transmitter of the configuration. Throws `not_found`. */
