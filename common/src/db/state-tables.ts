@@ -197,7 +197,7 @@ function unusable(path: string, { what, setting }: StateSchema, cause: unknown):
 const DATABASE_TIMEOUT_MS = 10_000;
 
 /** Where tables are in PostgreSQL. */
-export interface StateDatabaseOptions {
+interface StateDatabaseOptions {
   /** An open database; closing the tables closes it. */
   readonly database: Database;
   /** How long the database may take to answer, in milliseconds; 10,000 by default. */
