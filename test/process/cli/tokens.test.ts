@@ -149,7 +149,9 @@ describe('tokens list', () => {
     expect(sorted.stderr).toBe('Only the first 3 are listed. There are more.\n');
     const snapshot = join(folder, 'snapshot.json');
     expect((await run(['tokens', 'snapshot', snapshot])).code).toBe(0);
-    expect((await run(['tokens', 'diff', snapshot])).stdout).toMatch(/^No changes from .+ \(every token\)\.\n/);
+    expect((await run(['tokens', 'diff', snapshot])).stdout).toMatch(
+      /^No changes from .+ \(every token\)\.\n/,
+    );
     expect(await run(['tokens', 'list', '--columns', 'creatd'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('did you mean "created"?'),
