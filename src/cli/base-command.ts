@@ -278,8 +278,7 @@ abstract class TokenctlCommand extends Command {
         const { resultNamingContext } = await import('../app/named-context.ts');
         const named = resultNamingContext(this.#shown(result), this.#contextName());
         process.exitCode = await present(named, { format: this.#format(), recorded: this.#changes });
-        for (const field of this.#absent ?? [])
-          writeNotice(`Nothing that is printed has the field ${field}.`);
+        for (const field of this.#absent ?? []) writeNotice(`No printed row has the field ${field}.`);
       }
       return result as T;
     } catch (error) {

@@ -63,7 +63,7 @@ function whyNotListed({ entries, history }: TokenTrace, { kind }: Visibility): s
   if (revoked !== undefined) return `revoked by tokenctl, recorded at ${revoked.at} in the audit log`;
   const deleted = history.findLast(({ operation }) => operation === 'delete');
   if (deleted !== undefined) return `deleted at ${timeText(deleted.at)}, according to the activity stream`;
-  return kind === 'all' ? 'deleted' : 'deleted, or not visible to you';
+  return kind === 'all' ? 'not in the list of all tokens' : 'deleted, or not visible to you';
 }
 
 /** Which run of which pipeline had it: as its issuer signed. */

@@ -49,7 +49,7 @@ test('--json=FIELD,FIELD prints only these members, of each row or of the result
     ['user', 'id'],
     ['user', 'id'],
   ]);
-  expect(list.stderr).toMatch(/\nNothing that is printed has the field lease\.\n$/);
+  expect(list.stderr).toMatch(/\nNo printed row has the field lease\.\n$/);
   const audit = await run(['tokens', 'audit', '--json=visibility,bySeverity']);
   expect(Object.keys(JSON.parse(audit.stdout))).toEqual(['bySeverity', 'visibility']);
   expect(JSON.parse((await run(['whoami', '--json=address'])).stdout)).toEqual({

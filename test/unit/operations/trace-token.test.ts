@@ -133,7 +133,7 @@ describe('traceToken', () => {
       ['outcome', 'tokens.revoke', 'revoked'],
     ]);
     expect(await stateOf(gone)).toMatch(/^revoked by tokenctl, recorded at 2\S+Z in the audit log$/);
-    expect(await stateOf({ ...gone, entries: [], history: [] })).toBe('deleted');
+    expect(await stateOf({ ...gone, entries: [], history: [] })).toBe('not in the list of all tokens');
     const limited = { kind: 'part', tokens: '', users: '', applications: '', organizations: [] } as const;
     expect(await stateOf({ ...gone, entries: [], history: [] }, limited)).toBe(
       'deleted, or not visible to you',

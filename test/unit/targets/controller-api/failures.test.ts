@@ -82,7 +82,7 @@ describe('unexpected responses', () => {
     const answer: Fault = (_, response) => json(response, 401, { detail: 'no' });
     const { error } = await failing(answer, { credential: bearer });
     expect(error).toMatchObject(refused('credentials_refused', 'the token'));
-    expect(error).toHaveProperty('hint', expect.stringContaining('from version 2.7 on'));
+    expect(error).toHaveProperty('hint', expect.stringContaining('from platform version 2.7 on'));
     const service: Fault = (_, response) => json(response, 401, {}, { [PRODUCT_HEADER]: SERVICE_PRODUCT });
     const { error: ofService } = await failing(service, { credential: bearer });
     expect(ofService).toHaveProperty('hint', expect.stringMatching(/Create a new token and use it\.$/));
