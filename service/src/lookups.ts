@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database } from '@tokenctl/common/db/database.ts';
 import { currentSettings } from './settings/settings.ts';
 import { findClients } from './store/applications.ts';
@@ -33,6 +34,9 @@ interface PendingLookup<V> {
   readonly reject: (error: unknown) => void;
 }
 
+/** How many keys are answered in one turn of the event loop: those answers are on their way while the next are made. */
+const ANSWERED_AT_ONCE = 8;
+
 /**
  * Looks up values by key, with one statement for all keys requested in the same tick of the event loop. It
  * caches nothing: every lookup reads after it was requested, so it sees every earlier revocation and change.
@@ -60,7 +64,12 @@ class BatchedLookup<V> {
     this.#pending = new Map();
     try {
       const found = await this.#load([...asked.keys()]);
-      for (const [key, pending] of asked) for (const { resolve } of pending) resolve(found.get(key) ?? null);
+      let answered = 0;
+      for (const [key, pending] of asked) {
+        for (const { resolve } of pending) resolve(found.get(key) ?? null);
+        answered += 1;
+        if (answered % ANSWERED_AT_ONCE === 0 && answered < asked.size) await nextTurn();
+      }
     } catch (error) {
       for (const { reject } of [...asked.values()].flat()) reject(error);
     }
