@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { exceptionSchema } from './policy.ts';
-import { databaseSetting, daysBefore, duration, MAX_AGE, secretReference } from './value-schemas.ts';
+import { daysBefore, duration, MAX_AGE, secretReference, statePlace } from './value-schemas.ts';
 
 /** A kind of job, as far as the configuration has to know it. */
 export interface JobKind {
@@ -69,15 +69,6 @@ export function jobsSchema(kinds: readonly JobKind[]) {
 /** A job of the configuration, defaults filled in. Its parameters have the shape of its kind. */
 export type JobSettings = z.output<ReturnType<typeof jobSchema>>;
 
-/** Where the ledger of ticks is kept: in a file for one machine, in PostgreSQL for several. */
-const ledger = () =>
-  z
-    .strictObject({ file: z.string().min(1).optional(), database: databaseSetting.optional() })
-    .refine(
-      ({ file, database }) => file === undefined || database === undefined,
-      'has both a file and a database: remove one',
-    );
-
 /** A recipient of notices: a webhook, generic or for Slack, or email addresses. */
 function recipientSchema() {
   const at = z.enum(['info', 'warning', 'error']).default('warning');
@@ -117,7 +108,8 @@ const SCHEDULER = {
 export const schedulerSchema = z
   .lazy(() =>
     z.strictObject({
-      ledger: ledger().optional(),
+      /** Where the ledger of ticks is kept: in a file for one machine, in PostgreSQL for several. */
+      ledger: statePlace.optional(),
       /** The port of the health and metrics pages, on the loopback address. */
       healthPort: z.number().int().min(0).max(65_535).default(SCHEDULER.healthPort),
       /** The address they are on; anything but loopback is for a container whose network is its own. */

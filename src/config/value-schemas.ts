@@ -102,7 +102,7 @@ export const statePlace = z
   .strictObject({ file: z.string().min(1).optional(), database: databaseSetting.optional() })
   .refine(
     ({ file, database }) => file === undefined || database === undefined,
-    'has both a file and a database: keep one',
+    'has both a file and a database: remove one',
   );
 export type StateSetting = z.infer<typeof statePlace>;
 
