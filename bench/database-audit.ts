@@ -1,5 +1,6 @@
 // Tokens audited a second straight at the database with --summary, as a whole process, against psql that copies the
-// rows of the audited tokens, turn by turn; and the memory that it takes, which does not grow with the number of tokens.
+// rows of the audited tokens, turn by turn; and the memory that it takes. What grows with the tokens is a hash for
+// each purpose, to find duplicates.
 // Run: npm run build && node bench/database-audit.ts [largest number of tokens]
 
 import { startPostgres } from '@tokenctl/testing/embedded-postgres.ts';

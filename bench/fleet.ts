@@ -1,6 +1,7 @@
 // A command over fifty controllers against the same over one of them, which does no less than the slowest, and against nothing
 // but the same pages, read by bare undici from all of them at once. On few processors the second ratio is what the toolkit
-// costs: reading a million tokens takes its time, however many controllers have them.
+// costs: reading a million tokens takes its time, however many controllers have them. Most of the memory for fifty
+// controllers is garbage that V8 has not collected yet.
 // Run: npm run build && node bench/fleet.ts [--controllers N] [--tokens N] [--rounds N]
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

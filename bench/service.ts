@@ -1,7 +1,9 @@
 // What the service answers in a second, on PostgreSQL, in one run: GET /api/v2/me/ with a bearer token against a
 // bare Fastify route that does one indexed lookup in the same database; tokens by the refresh grant against a bare
-// Fastify route that runs the same statements; tokens by the password grant against what the password hash alone allows; and that a revoked token is refused by the
-// next request on every replica.
+// Fastify route that runs the same statements; tokens by the password grant against what the password hash alone
+// allows; and that a revoked token is refused by the next request on every replica. On two cores, the client, the
+// service and PostgreSQL compete for the processor, so what the service spends on limits, rights and the user's JSON
+// shows in the first ratio.
 // Run: node bench/service.ts
 import { createHash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
