@@ -205,12 +205,16 @@ export async function firstStep<Json>(driven: Driven, planned: Planned<Json>): P
       ...(await planned.ended(done)),
       json: planned.json({ dryRun, done, file: NO_FILE }),
     });
-    const next = await end(made);
-    // What was done stands, whatever is answered about what follows.
+    // What was done stands, whatever becomes of what follows.
+    const keep = (error: unknown): Step<Json> => {
+      if (!(error instanceof TokenctlError)) throw error;
+      return { report: { ...made, failure: made.failure ?? notFollowed(error) } };
+    };
+    const next = await end(made).catch(keep);
     const without = async (refusal: Refusal) => ({
       report: { ...made, failure: made.failure ?? notMore(refusal) },
     });
-    return 'asked' in next ? { without, ...next } : next;
+    return 'asked' in next ? { without, ...next, goOn: () => next.goOn().catch(keep) } : next;
   };
   if (question === 'unneeded') return await act(true);
   const ask = { asked: { plan, json: planned.planJson, ...question } };
@@ -221,6 +225,13 @@ export async function firstStep<Json>(driven: Driven, planned: Planned<Json>): P
   };
   const second = { asked: further, goOn: () => act(true), without };
   return { ...ask, goOn: async () => second };
+}
+
+/** The failure of a change whose next step was refused or failed. */
+function notFollowed(cause: TokenctlError): TokenctlError {
+  const { code, message, hint } = cause;
+  const isKept = code === 'interrupted' || code === 'audit_unavailable';
+  return new TokenctlError(isKept ? code : 'partly_done', `The rest was not done: ${message}`, { hint, cause });
 }
 
 /** The failure of a change after which nothing more was confirmed. */

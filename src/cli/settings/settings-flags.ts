@@ -1,5 +1,12 @@
 import { boolean, string } from '@oclif/core/flags';
-import { allContextsFlag, type ChangeFlags, changeFlags, type FlagsOf, seconds } from '../flags/flags.ts';
+import {
+  allContextsFlag,
+  breakGlassFlag,
+  type ChangeFlags,
+  changeFlags,
+  type FlagsOf,
+  seconds,
+} from '../flags/flags.ts';
 
 /** For commands that turn basic authentication off. */
 export const rescueFlag = {
@@ -20,6 +27,7 @@ export const basicAuthFlags = { ...rescueFlag, ...changeFlags, ...allContextsFla
 export const externalTokensFlags = {
   'revoke-existing': boolean({ summary: 'With deny, revoke the existing tokens of external users.' }),
   ...changeFlags,
+  ...breakGlassFlag,
   ...allContextsFlag,
 };
 

@@ -247,7 +247,26 @@ export async function denyExternalTokens(
   revokeExisting: boolean,
 ): Promise<Planned<ExternalTokensJson>> {
   const change = await switchFlow<Omit<ExternalTokensJson, keyof SwitchJson>>(request);
-  return { ...change, after: (switched) => afterDenial(request, { switched, revokeExisting }) };
+  const existing = revokeExisting ? await revocationOf(request) : null;
+  return {
+    ...change,
+    // Nothing is changed without the approval that the revocation after it needs.
+    guard: existing?.guard && { ...existing.guard, command: null, instead: WITHOUT_APPROVAL },
+    after: (switched) => afterDenial(request, { switched, revokeExisting }),
+  };
+}
+
+const WITHOUT_APPROVAL =
+  'Deny without --revoke-existing, and revoke the tokens with a plan of `tokenctl tokens revoke`.';
+
+/** The revocation of the tokens of all external users; null if there are none. */
+async function revocationOf(request: SwitchRequest<ExternalTokens>) {
+  const users = await externalUserNames({ target: await request.runtime.target() });
+  if (users.length === 0) return null;
+  return await revocationFlow({
+    ...request,
+    selection: { users: users.map((name) => ({ pattern: patternOf(name) })) },
+  });
 }
 
 async function afterDenial(
@@ -260,10 +279,8 @@ async function afterDenial(
   const now = (await runtime.targetClock()).now();
   const set = changed ? now : await lastRecordedChange(runtime);
   const applied = dryRun ? null : appliedAt(set, { settingsHold: holds, now });
-  const users = await externalUserNames({ target: await runtime.target() });
-  if (revokeExisting && users.length > 0) {
-    const selection = { users: users.map((name) => ({ pattern: patternOf(name) })) };
-    const revocation = await revocationFlow({ ...request, selection });
+  const revocation = revokeExisting ? await revocationOf(request) : null;
+  if (revocation !== null) {
     const issuedUntil = applied?.toISOString() ?? null;
     const still =
       applied === null
@@ -281,7 +298,7 @@ async function afterDenial(
     };
     return following;
   }
-  const existing = await countExisting(runtime, users);
+  const existing = await countExisting(runtime);
   return report({
     json: { ...switched.json, existing },
     text: async (screen) => (await switched.text(screen)) + existingText(existing),
@@ -320,7 +337,8 @@ function issuedFailure(applied: Date): TokenctlError {
   );
 }
 
-async function countExisting(runtime: Runtime, users: readonly string[]): Promise<Existing> {
+async function countExisting(runtime: Runtime): Promise<Existing> {
+  const users = await externalUserNames({ target: await runtime.target() });
   if (users.length === 0) return { users: 0, tokens: 0 };
   const plan: RevocationPlan = await planRevocation({
     target: await runtime.target(),

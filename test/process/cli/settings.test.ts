@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { estate } from './estate.ts';
@@ -97,6 +97,21 @@ describe('settings basic-auth', () => {
     expect((await run(['settings', 'basic-auth', 'on', '--yes'])).code).toBe(0);
     expect((await run(['settings', 'show', '--context', 'test'])).code).toBe(0);
   });
+});
+
+test('settings external-tokens deny changes nothing without the approval that revoking the tokens needs', async () => {
+  const { run, folder } = home();
+  const key = await run(['plan', 'key', '--name', 'bob', '--output', join(folder, 'bob.key'), '--json']);
+  const { publicKey } = JSON.parse(key.stdout) as { publicKey: string };
+  const rule = JSON.stringify({ approvers: { bob: publicKey }, aloneUpTo: 0 });
+  appendFileSync(join(folder, '.config/tokenctl/tokenctl.yaml'), `approval: ${rule}\n`);
+  expect((await run(['settings', 'external-tokens', 'allow', '--yes'])).code).toBe(0);
+  const deny = ['settings', 'external-tokens', 'deny', '--revoke-existing', '--yes'];
+  const { code, stdout, stderr } = await run(deny);
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr).toContain('Deny without --revoke-existing');
+  const { stdout: state } = await run(['settings', 'external-tokens', 'status', '--json']);
+  expect(JSON.parse(state)).toMatchObject({ enabled: true });
 });
 
 test('settings external-tokens deny says how many stay alive, and revokes them where asked to', async () => {
