@@ -322,7 +322,7 @@ export function lineOf(document: Document, lines: LineCounter, path: readonly Pr
 }
 
 function withAbsolutePaths(values: RawSettings, base: string, environment: Environment): RawSettings {
-  const paths = new Set(['file', 'caFile']);
+  const paths = new Set(['file', 'caFile', 'certFile', 'keyFile']);
   const walk = (value: unknown): unknown =>
     isMapping(value)
       ? Object.fromEntries(

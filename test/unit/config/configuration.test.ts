@@ -111,6 +111,16 @@ describe('the layers', () => {
     expect(settings().contexts['lab']).toMatchObject({ token: { file: join(home, 'lab.token') } });
   });
 
+  test('the client certificate of a session cache is found from the folder of the file', () => {
+    const cache = { redis: { file: 'redis.url' }, caFile: 'ca.pem', certFile: 'client.pem', keyFile: 'client.key' };
+    const { home, settings } = load(
+      JSON.stringify({ contexts: { db: { database: { file: 'db' }, cache } } }),
+    );
+    expect(settings().contexts['db']).toMatchObject({
+      cache: { caFile: join(home, 'ca.pem'), certFile: join(home, 'client.pem'), keyFile: join(home, 'client.key') },
+    });
+  });
+
   test('say whether anything names the audit log', () => {
     expect(load().settings().auditLogNamed).toBe(false);
     expect(load('auditLog: {}').settings().auditLogNamed).toBe(false);
