@@ -4,8 +4,8 @@ import { requiredArgument } from '../../src/cli/flags/flags.ts';
 
 export default defineCommand({
   summary: 'Show a saved plan and its approval',
-  description: `Shows what a plan of tokens revoke, tokens find or incident lockdown (--plan-out) would do, \
-who created it, who approved it, and whether it was applied according to the current audit log. Asks no \
+  description: `Shows what a plan of tokens revoke, tokens find, tokens leases or incident lockdown \
+(--plan-out) would do, who created it, who approved it, and whether it was applied according to the current audit log. Asks no \
 controller.`,
   examples: ['plan.json'],
   args: { plan: requiredArgument('The plan file.') },
