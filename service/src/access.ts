@@ -6,15 +6,14 @@ import { isRoleIn } from './store/roles.ts';
 import type { TokenRecord } from './store/tokens.ts';
 import type { UserRecord } from './store/users.ts';
 
-/** Whether a user is of an identity provider: an LDAP name without a local password, or a linked account. */
+/** Whether a user comes from an identity provider: an LDAP name without a local password, or a linked account. */
 export function isExternal(user: UserRecord): boolean {
   return externalAccount(user) !== null;
 }
 
 /** The kind of identity provider in the controller's terms; null for a local account. */
 export function externalAccount(user: UserRecord): 'ldap' | 'social' | 'enterprise' | null {
-  // In the controller's order: a user of SAML has both a social and an enterprise account, and is an
-  // enterprise user.
+  // In the controller's order: a SAML user has a social and an enterprise account, and counts as an enterprise user.
   if (user.has_enterprise_account) return 'enterprise';
   if (user.social_accounts.length > 0) return 'social';
   return user.ldap_dn !== '' && user.password.startsWith('!') ? 'ldap' : null;
@@ -25,27 +24,24 @@ export function canSeeEverything(user: UserRecord): boolean {
   return user.is_superuser || user.is_system_auditor;
 }
 
-/**
- * The tokens that a user sees, over tokens `t` and applications `a`: the user's own, and those of
- * applications in organizations that the user administers.
- */
+/** The tokens `t` (application `a`) that a user sees: their own, and those in organizations that they administer. */
 export function visibleTokens(user: UserRecord): Sql {
   if (canSeeEverything(user)) return EVERY_ROW;
   return sql`t.user_id = ${user.id} OR a.organization_id = ANY(${user.admin_of}::integer[])`;
 }
 
 /**
- * The ids of the activity entries that a user sees, in SQL; null if the user sees all: those about existing objects that the
- * user sees (own tokens, own account, own teams, applications) and, for admins and auditors of an organization, about
- * it, its members, its applications and its resources. The user's own changes to deleted objects or to
- * objects of others are not among them (the controller's rule).
+ * The ids of the activity entries that a user sees, in SQL; null if the user sees all. Users see entries
+ * about existing objects that they can see: own tokens, own account, own teams, applications. Organization
+ * admins and auditors also see entries about the organization, its members, applications and resources. A
+ * user's own changes to deleted objects or to others' objects are not included (the controller's rule).
  */
 export function seenActivity(user: UserRecord): Sql | null {
   if (canSeeEverything(user)) return null;
   const me = sql`${user.id}::integer`;
   const watches = [...user.admin_of, ...user.auditor_of];
   const watched = sql`ANY(${watches}::integer[])`;
-  // One way to see an entry for each branch: with OR between two, all tokens or all members are read.
+  // One query for each way to see an entry: with OR between two of them, PostgreSQL reads all tokens or all members.
   return sql`SELECT l.activitystream_id FROM main_activitystream_o_auth2_access_token l
       JOIN main_oauth2accesstoken t ON t.id = l.oauth2accesstoken_id WHERE t.user_id = ${me}
     UNION ALL SELECT l.activitystream_id FROM main_activitystream_o_auth2_access_token l
@@ -67,7 +63,7 @@ export function canSeeToken(user: UserRecord, token: TokenRecord): boolean {
   return canSeeEverything(user) || canChangeToken(user, token);
 }
 
-/** Whether a user may change or delete a token: its owner, a superuser, an admin of its organization. */
+/** Whether a user may change or delete a token: its owner, a superuser, or an admin of its organization. */
 export function canChangeToken(user: UserRecord, token: TokenRecord): boolean {
   if (user.is_superuser || token.user_id === user.id) return true;
   const { application_organization_id: organization } = token;
@@ -75,9 +71,8 @@ export function canChangeToken(user: UserRecord, token: TokenRecord): boolean {
 }
 
 /**
- * The users that a user sees, over users `u`: the user, superusers and the members of the user's
- * organizations. Organization admins see all users, to be able to add them (the controller's
- * ORG_ADMINS_CAN_SEE_ALL_USERS).
+ * The users `u` that a user sees: the user, superusers and members of the user's organizations. Organization
+ * admins see all users, so that they can add them (the controller's ORG_ADMINS_CAN_SEE_ALL_USERS).
  */
 export function visibleUsers(user: UserRecord): Sql {
   if (canSeeEverything(user) || user.admin_of.length > 0) return EVERY_ROW;
@@ -86,13 +81,13 @@ export function visibleUsers(user: UserRecord): Sql {
       AND r.organization_id = ANY(${[...user.member_of, ...user.auditor_of]}::integer[]))`;
 }
 
-/** Whether a user may change another: the same user, a superuser, or an admin of all their organizations. */
+/** Whether a user may change another: themselves, a superuser, or an admin of all the other's organizations. */
 export function canChangeUser(user: UserRecord, other: UserRecord): boolean {
   if (user.is_superuser || user.id === other.id) return true;
   return administers(user, other);
 }
 
-/** Whether a user may delete another: as for changes, but never oneself. */
+/** Whether a user may delete another. The rules are those of changes, but no one can delete themselves. */
 export function canDeleteUser(user: UserRecord, other: UserRecord): boolean {
   return user.id !== other.id && (user.is_superuser || administers(user, other));
 }
@@ -103,30 +98,29 @@ function administers(user: UserRecord, other: UserRecord): boolean {
   return !privileged && organizations.length > 0 && organizations.every((id) => user.admin_of.includes(id));
 }
 
-/** The organizations that a user sees, over organizations `x`: those in which the user has a role. */
+/** The organizations `x` that a user sees: those in which the user has a role. */
 export function visibleOrganizations(user: UserRecord): Sql {
   if (canSeeEverything(user)) return EVERY_ROW;
   return sql`x.id = ANY(${[...user.admin_of, ...user.auditor_of, ...user.member_of]}::integer[])
     OR x.id IN (${grantedObjects('organization', user)})`;
 }
 
-/** The ids of the objects of a kind in which a user was granted a role, in SQL. */
+/** The ids of the objects of a type for which a user was granted a role, in SQL. */
 function grantedObjects(type: ResourceWithRoles, user: UserRecord): Sql {
   return sql`SELECT r.resource_id FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
     WHERE r.resource_type = ${literal(type)} AND ${grantedTo(sql`${user.id}::integer`)}`;
 }
 
 /**
- * The teams that a user sees, over teams `x`: those in which the user has a role, and those of organizations
- * in which the user has one. Organization admins see all teams, as they see all users (the controller's
- * ORG_ADMINS_CAN_SEE_ALL_USERS).
+ * The teams `x` that a user sees: those in which the user has a role, and those of organizations in which the user
+ * has a role. Organization admins see all teams and all users (the controller's ORG_ADMINS_CAN_SEE_ALL_USERS).
  */
 export function visibleTeams(user: UserRecord): Sql {
   if (canSeeEverything(user) || user.admin_of.length > 0) return EVERY_ROW;
   return teamsIn(user, [...user.auditor_of, ...user.member_of]);
 }
 
-/** The teams of these organizations, and those in which a user has a role. */
+/** The teams of these organizations, and those in which the user has a role. */
 function teamsIn(user: UserRecord, organizations: readonly number[]): Sql {
   return sql`x.organization_id = ANY(${organizations}::integer[])
     OR EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.id AND h.user_id = ${user.id})
@@ -134,18 +128,16 @@ function teamsIn(user: UserRecord, organizations: readonly number[]): Sql {
 }
 
 /**
- * The teams of another that a user sees, over teams `x`: those in which the user has a role as well, and
- * those of organizations that the user administers or audits. That members of an organization see its teams
- * does not tell them who is in which.
+ * Another user's teams `x` that a user sees: those in which the user has a role too, and those of organizations that
+ * the user administers or audits. Members of an organization see its teams, but not who is in them.
  */
 export function visibleTeamsOfOthers(user: UserRecord): Sql {
   return canSeeEverything(user) ? EVERY_ROW : teamsIn(user, [...user.admin_of, ...user.auditor_of]);
 }
 
 /**
- * The roles that a user sees, over roles `x`: those of the organizations and teams that the user sees, and of
- * other objects of organizations that the user administers or audits, or in which the user has a role.
- * @param isIn How the rows tell their organization.
+ * The roles `x` that a user sees: those of organizations and teams that the user sees, and those of other
+ * objects in which the user has a role or whose organization the user administers or audits.
  */
 export function visibleRoles(user: UserRecord, isIn = isRoleIn): Sql {
   if (canSeeEverything(user)) return EVERY_ROW;
@@ -158,21 +150,18 @@ export function visibleRoles(user: UserRecord, isIn = isRoleIn): Sql {
       WHERE ${grantedTo(sql`${user.id}::integer`)}))`;
 }
 
-/** A role that gives another one on an object: one on the object itself, or one in its organization. */
+/** The roles that imply another role on an object: roles on the object itself, or in its organization. */
 interface Giving {
   readonly own: readonly RoleName[];
   readonly organization: readonly RoleName[];
 }
 
-/** The kinds of objects in organizations that users and teams can have roles for. */
+/** The types of objects in organizations for which users and teams can have roles. */
 export type SharedType = Exclude<ResourceWithRoles, 'organization' | 'team'>;
 
 const of = (organization: readonly RoleName[], ...own: RoleName[]): Giving => ({ own, organization });
 
-/**
- * By which roles a user has one on an object, as on the controller, beside its organization's admins and
- * auditors.
- */
+/** Which roles imply a role on an object, as on the controller, without admins and auditors of its organization. */
 export const GIVING: Readonly<Record<SharedType, Readonly<Partial<Record<RoleName, Giving>>>>> = {
   job_template: {
     admin: of(['job_template_admin'], 'admin'),
@@ -199,7 +188,6 @@ export const GIVING: Readonly<Record<SharedType, Readonly<Partial<Record<RoleNam
   },
 };
 
-/** An object, and the role that is asked for. */
 export interface AskedRole {
   readonly type: SharedType;
   readonly id: number;
@@ -207,7 +195,7 @@ export interface AskedRole {
   readonly role: 'admin' | 'execute' | 'use' | 'read';
 }
 
-/** The objects of a kind on which a user was granted one of these roles. */
+/** The objects of a type on which a user was granted one of these roles. */
 export function heldOn(
   held: readonly HeldRole[],
   type: ResourceWithRoles,
@@ -218,7 +206,7 @@ export function heldOn(
     .map(({ resource_id }) => resource_id);
 }
 
-/** Whether a user has a role on an object: by it, by its organization, as a superuser or an auditor. */
+/** Whether a user has a role on an object: directly, through its organization, or as a superuser or auditor. */
 export function hasRole(
   user: UserRecord,
   held: readonly HeldRole[],
@@ -237,17 +225,17 @@ export function hasRole(
   );
 }
 
-/** The rows of objects in SQL, and the role that is asked for. */
+/** Rows of objects in SQL, and the role that they are checked for. */
 interface AskedRows {
   readonly type: SharedType;
-  /** The SQL expressions of their id and of their organization's id. */
+  /** SQL expressions for their id and their organization's id. */
   readonly id: Sql;
   readonly organization: Sql;
-  /** Read by default: these are the objects that a user sees. */
+  /** `read` by default: the objects that a user sees. */
   readonly role?: RoleName;
 }
 
-/** The objects on which a user has a role; `held` is what {@link heldRoles} says. */
+/** The objects on which a user has a role. `held` is the result of {@link heldRoles}. */
 export function visibleObjects(
   user: UserRecord,
   held: readonly HeldRole[],
@@ -279,7 +267,7 @@ export function canSeeApplications(user: UserRecord, organization: number | null
  * Whether an organization's admin may assign or remove a role of this user. Admins of an organization can
  * change its members, including their passwords. To prevent escalation (the controller's rule), the admin
  * must already be able to change the user, or the user must have no privilege, no organization, and no other
- * role that the admin could not give.
+ * role that the admin could not grant.
  */
 export function canAssignRole(user: UserRecord, other: UserRecord, hasForeignRoles: boolean): boolean {
   const orphan = other.member_of.length + other.admin_of.length + other.auditor_of.length === 0;
@@ -288,16 +276,14 @@ export function canAssignRole(user: UserRecord, other: UserRecord, hasForeignRol
 }
 
 /**
- * Whether a user may create an object of a type: users and organizations only as a superuser, others in an
- * organization that the user administers, or by a role. Organization admins create users in their
- * organizations.
- * @param held What {@link heldRoles} says of the user.
+ * Whether a user may create an object of a type. Only superusers create organizations; organization admins
+ * create users and other objects in theirs; one of the roles `held` may allow it as well.
  */
 export function canCreate(user: UserRecord, type: string, held: readonly HeldRole[] = []): boolean {
   if (user.is_superuser) return true;
   if (type === 'user' || type === 'organization') return false;
   if (user.admin_of.length > 0) return true;
-  // A job template needs a project, a host or a group an inventory; other objects an organization.
+  // A job template needs a role on a project, a host or group on an inventory, other objects on an organization.
   if (type === 'job_template') return holdsAny(held, 'project', 'use', ['own', 'organization']);
   if (type === 'host' || type === 'group')
     return holdsAny(held, 'inventory', 'admin', ['own', 'organization']);

@@ -53,15 +53,15 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   const app = Fastify({
     loggerInstance: service.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request' }),
-    // Trusted from private networks only, so that external clients cannot pose as the proxy.
+    // Only from private networks, so that external clients cannot pose as the proxy.
     trustProxy: service.behindProxy ? ['loopback', 'linklocal', 'uniquelocal'] : false,
     ...(service.tls && { https: service.tls }),
     bodyLimit: BODY_LIMIT,
     genReqId: () => randomUUID(),
-    // Each route once; `redirectToSlash` tells the two spellings of a path from each other.
+    // Each route is registered once; `redirectToSlash` distinguishes paths with and without a trailing slash.
     routerOptions: { maxParamLength: 600, ignoreTrailingSlash: true },
     forceCloseConnections: 'idle',
-    // Clients that need more than a minute for a request of 1 MiB hold the connection on purpose.
+    // A client that needs more than a minute for a request of 1 MiB holds the connection on purpose.
     requestTimeout: 60_000,
     frameworkErrors: handleError,
   }) as unknown as FastifyInstance;
@@ -112,7 +112,7 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   return app;
 }
 
-/** Logs one line per request, without query string and headers, which may hold secrets. */
+/** Logs one line per request, without query string and headers, which may contain secrets. */
 function logRequests(app: FastifyInstance): void {
   app.addHook('onResponse', (request, reply, done) => {
     request.log.info(
@@ -121,7 +121,7 @@ function logRequests(app: FastifyInstance): void {
         path: request.url.split('?')[0],
         status: reply.statusCode,
         ms: Math.round(reply.elapsedTime),
-        // The id of who was authenticated; a wrong password proves no one.
+        // The id of the authenticated user. A wrong password authenticates no one.
         user: request.provenUser,
         address: request.ip ?? request.network,
       },

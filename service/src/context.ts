@@ -10,7 +10,7 @@ import type { JobRunner } from './playbooks/job-runner.ts';
 import type { SecretBox } from './settings/secrets.ts';
 import type { Discoveries } from './sso/provider-client.ts';
 
-/** The dependencies of every part of the service, created at the start and never changed. */
+/** The dependencies of every part of the service, created at startup and never changed. */
 export interface ServiceContext {
   readonly database: Database;
   readonly log: FastifyBaseLogger;
@@ -18,20 +18,18 @@ export interface ServiceContext {
   readonly lookups: Lookups;
   readonly credentials: CredentialCache;
   readonly passwordLimits: PasswordLimits;
-  /** Computes the slow hashes of passwords. */
   readonly hashes: HashQueue;
-  /** What senders share: requests of all kinds; lists, and lists with filters that cost time for each row. */
+  /** Fair shares of the senders: for all requests, for lists, and for lists whose filters cost time for each row. */
   readonly shares: { readonly requests: FairShare; readonly lists: FairShare; readonly scans: FairShare };
   /** The PBKDF2 iterations of new password hashes. */
   readonly passwordIterations: number;
   readonly metrics: Metrics;
-  /** Runs the jobs that were launched in this process. */
   readonly jobs: JobRunner;
   /** The product version, and the name of this node in the activity stream. */
   readonly version: string;
   readonly node: string;
   readonly sessionCookieName: string;
-  /** The origin under which browsers reach the service; missing, it serves loopback names only. */
+  /** The origin under which browsers reach the service. Without one, the service accepts loopback names only. */
   readonly publicUrl?: string;
   /** Whether to trust `X-Forwarded-*` of a reverse proxy. */
   readonly behindProxy: boolean;
@@ -41,9 +39,7 @@ export interface ServiceContext {
   readonly requirePkce: boolean;
   /** Single sign-on settings from the environment by name. They override the stored ones. */
   readonly fixedSettings: ReadonlyMap<string, unknown>;
-  /** Encrypts secret settings. */
   readonly secrets: SecretBox;
-  /** The discovered metadata of identity providers. */
   readonly discoveries: Discoveries;
   /** Certificate chain and key in PEM, if the service terminates TLS. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;

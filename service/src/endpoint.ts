@@ -13,33 +13,28 @@ export interface Exchange {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly caller: Caller;
-  /** The path's parameters by name. */
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** Handles one method of an endpoint. Returns the body; undefined for none or if the reply was sent. */
+/** Handles one method of an endpoint. Returns the body; undefined if there is none or the reply was sent. */
 export type Handler = (exchange: Exchange) => Promise<unknown>;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** One address of the API, with its methods. */
 export interface Endpoint {
-  /** The path with a trailing slash and Fastify's parameters. */
+  /** With a trailing slash and Fastify's parameters. */
   readonly path: string;
   readonly name: string;
   readonly description: string;
-  /** The fields of the resource, for OPTIONS. */
+  /** For OPTIONS. */
   readonly fields?: FieldSet;
-  /** The fields of the roles of its objects, for OPTIONS: by them clients know which roles there are. */
+  /** The role fields of its objects, for OPTIONS: clients learn from them which roles exist. */
   readonly objectRoles?: readonly string[];
-  /** `own` if it reads the parameter `format` itself; else it answers JSON and refuses other formats. */
+  /** `own` if the endpoint reads the parameter `format` itself. Otherwise it serves JSON and refuses other formats. */
   readonly formats?: 'own';
-  /** POST takes the id of an object that exists, too: OPTIONS says so, and clients ask for it. */
+  /** POST also accepts the id of an existing object. OPTIONS says so, because clients check it. */
   readonly attaches?: true;
-  /**
-   * Whether the caller may create what the endpoint lists, or change what it shows: OPTIONS describes POST
-   * and PUT only then. Everyone may without it.
-   */
+  /** Whether the caller may create or change here: only then does OPTIONS describe POST and PUT. By default true. */
   readonly allows?: (exchange: Exchange) => boolean | Promise<boolean>;
   /** The `actions` of OPTIONS if they are not derived from `fields`. */
   readonly describe?: (exchange: Exchange) => Record<string, unknown>;
@@ -56,11 +51,10 @@ export interface RouteDescription {
   readonly produces?: 'application/json' | 'application/xml' | 'text/html' | 'text/plain' | 'text/css';
   /** The fields of its form (POST). */
   readonly form?: Readonly<Record<string, { readonly description: string; readonly required?: true }>>;
-  /** The parameters of its query string. */
   readonly query?: Readonly<Record<string, { readonly description: string; readonly required?: true }>>;
-  /** Whether it needs no authentication. */
+  /** Whether the route needs no authentication. */
   readonly anonymous?: true;
-  /** The meaning of its responses by status; 200 by default. */
+  /** The meaning of its responses by status. By default, only 200. */
   readonly answers?: Readonly<Record<string, string>>;
 }
 
@@ -68,7 +62,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     readonly endpoint?: Endpoint;
     readonly describes?: RouteDescription;
-    /** A page or file of the web interface, which is not described. */
+    /** A page or file of the web interface, which OpenAPI does not describe. */
     readonly page?: true;
   }
 }
@@ -76,10 +70,7 @@ declare module 'fastify' {
 const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const JSON_TYPES = /(^|,)\s*(application\/json|application\/\*|text\/html|text\/\*|\*\/\*)\s*(;|,|$)/i;
 
-/**
- * Serves an endpoint that requires authentication: content negotiation, authentication, scope, method,
- * handler. Every response has `Allow`.
- */
+/** Serves an endpoint with authentication, scope, method and content negotiation. Every response has `Allow`. */
 export function serveEndpoint(app: FastifyInstance, service: ServiceContext, endpoint: Endpoint): void {
   const allow = methodsOf(endpoint);
   const metadata = new Map<boolean, ConstantAnswer>();
@@ -122,7 +113,7 @@ export function servePublic(
   app: FastifyInstance,
   endpoint: {
     readonly path: string;
-    /** What it is, for the OpenAPI description. */
+    /** For the OpenAPI description. */
     readonly summary?: string;
     readonly get: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
   },
@@ -147,8 +138,8 @@ export function servePublic(
 }
 
 /**
- * Redirects a path without the trailing slash of its route to the one with it, and keeps the query string. Expects that the router
- * ignores trailing slashes; routes without one do not take it.
+ * Redirects a path without a trailing slash to its route with one, and keeps the query string. Expects that
+ * the router ignores trailing slashes. Routes without a trailing slash are not redirected.
  */
 export function redirectToSlash(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
@@ -161,7 +152,7 @@ export function redirectToSlash(app: FastifyInstance): void {
   });
 }
 
-/** Where the object of the path is missing or hidden, the caller may not change it. */
+/** A caller may not change an object that is missing or hidden. */
 async function allowed({ allows }: Endpoint, exchange: Exchange): Promise<boolean> {
   try {
     return (await allows?.(exchange)) ?? true;
@@ -186,7 +177,7 @@ function requireAcceptable(request: FastifyRequest): void {
   }
 }
 
-/** Refuses a `format` that the controller has not either. `api` is its page for browsers; here it is JSON. */
+/** Refuses a `format` that the controller refuses too. `api` is its page for browsers; here it is JSON. */
 function requireFormat(request: FastifyRequest): void {
   const { query } = parseTarget(request.url);
   if (query === '') return;
@@ -206,10 +197,7 @@ function methodNotAllowed(method: string): RequestFailure {
 
 const QUERY = '?format=json';
 
-/**
- * Adds the `format=json` of a request to the links of its response (`url`, `related` and the header `Location`), as the
- * controller does.
- */
+/** Adds `format=json` of a request to the links of its response and to `Location`, as the controller does. */
 function carryFormat(body: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
   const { query } = parseTarget(request.url);
   if (query === '' || new URLSearchParams(query).get('format') !== 'json' || !isRecord(body)) return body;
@@ -240,8 +228,8 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * The response to OPTIONS: the resource and its writable fields, in the form that the awx CLI reads. Fields that are not carried out
- * are among them: awx import does not send what OPTIONS does not have, so that nothing would refuse it.
+ * The response to OPTIONS: the resource and its writable fields, in the form that the awx CLI reads. Unsupported
+ * fields are included: awx import drops fields that OPTIONS does not list, so they would be lost without an error.
  */
 function describeEndpoint(
   endpoint: Pick<Endpoint, 'name' | 'description' | 'fields' | 'objectRoles'> & Partial<Endpoint>,

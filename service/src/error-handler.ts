@@ -4,12 +4,12 @@ import { RequestFailure } from './failure.ts';
 
 export type RequestError = FastifyError | RequestFailure | TokenctlError;
 
-/** Renders the failure of a request in the controller's body shapes. See {@link failureOf}. */
+/** Renders a request's failure in the controller's body shapes. See {@link failureOf}. */
 export function handleError(error: RequestError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, headers, body } = failureOf(error, request);
   reply.headers(headers).code(status);
   if (status !== 401) return reply.send(body);
-  // On every 401, whichever credential was presented: the controller's challenge is always Bearer.
+  // On every 401, for any credential: the controller's challenge is always Bearer.
   reply.header('WWW-Authenticate', 'Bearer realm=api authorization_url=/api/o/authorize/');
   const { detail } = body;
   return reply.send(
@@ -19,10 +19,7 @@ export function handleError(error: RequestError, request: FastifyRequest, reply:
   );
 }
 
-/**
- * What a request is answered after an error. One that is neither a {@link RequestFailure} nor one of
- * Fastify's own is logged with the request's id; the answer has the id alone.
- */
+/** Maps an error to the response. An unexpected one is logged with the request's id, which the response contains. */
 export function failureOf(error: RequestError, request: FastifyRequest): RequestFailure {
   if (error instanceof RequestFailure) return error;
   const known =
@@ -40,7 +37,7 @@ export function failureOf(error: RequestError, request: FastifyRequest): Request
   return new RequestFailure(500, { detail: `A server error has occurred. Its ID is ${request.id}.` });
 }
 
-/** SQLSTATE disk_full, of the database itself or as the cause of its unavailability. */
+/** SQLSTATE disk_full, from the database itself or as the cause of its unavailability. */
 function isDiskFull(error: Error): boolean {
   return [error, error.cause].some((one) => one instanceof Error && 'code' in one && one.code === '53100');
 }
@@ -62,7 +59,7 @@ function frameworkFailure(error: FastifyError, request: FastifyRequest): Request
   return null;
 }
 
-/** Database errors caused by the request rather than by the service, by SQLSTATE. */
+/** Database errors that the request caused, not the service, by SQLSTATE. */
 function sqlFailure(error: FastifyError): RequestFailure | null {
   const state = /^[0-9A-Z]{5}$/.test(error.code ?? '') ? error.code : '';
   // Class 22: a value out of the column's range, or an invalid regular expression.

@@ -1,4 +1,4 @@
-/** What went wrong with a request, as the controller words it in JSON: a `detail`, or messages by field. */
+/** What is wrong with a request, in the controller's JSON: a `detail`, or messages by field. */
 export type FailureBody =
   | { readonly detail: string }
   | Readonly<
@@ -13,7 +13,6 @@ export class RequestFailure extends Error {
   override readonly name = 'RequestFailure';
   readonly status: number;
   readonly body: FailureBody;
-  /** Sent with the response. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(status: number, body: FailureBody, headers: Readonly<Record<string, string>> = {}) {
@@ -24,12 +23,10 @@ export class RequestFailure extends Error {
   }
 }
 
-/** 400 with messages by field. */
 export function invalid(body: FailureBody): RequestFailure {
   return new RequestFailure(400, body);
 }
 
-/** 400 with a single sentence. */
 export function badRequest(detail: string): RequestFailure {
   return new RequestFailure(400, { detail });
 }

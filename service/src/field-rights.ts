@@ -3,22 +3,20 @@ import { externalAccount } from './access.ts';
 import { forbidden, invalid, type RequestFailure } from './failure.ts';
 import type { UserRecord } from './store/users.ts';
 
-/** A new value of one field of an object that the caller may change. */
 interface FieldChange {
   readonly caller: UserRecord;
-  /** The user that changes; missing for other objects and for a new user. */
+  /** The user that is changed; missing for other objects and for a new user. */
   readonly user?: UserRecord;
-  /** Whether that user has roles that the caller does not have, and so cannot give. */
+  /** Whether that user has roles that the caller does not have and so cannot grant. */
   readonly hasForeignRoles?: boolean;
   readonly from: unknown;
   readonly to: unknown;
 }
 
-/** Who may set a field, among those who may change the object. */
 interface FieldRule {
-  /** In words, for the documentation. */
+  /** For the documentation. */
   readonly who: string;
-  /** Why a change is refused; null if it is not. */
+  /** Why a change is refused, or null. */
   readonly refuses: (change: FieldChange) => RequestFailure | null;
 }
 
@@ -31,7 +29,7 @@ function superusersOnly(refusal: () => RequestFailure): FieldRule {
   return { who: 'superusers', refuses: (change) => (isOther(change) ? refusal() : null) };
 }
 
-/** Superusers, but no one takes the own access away. */
+/** Superusers may, but not take away their own access. */
 function superusersOfOthers(isLost: (to: unknown) => boolean): FieldRule {
   return {
     who: 'superusers, but they cannot remove it from themselves',
@@ -43,10 +41,7 @@ function superusersOfOthers(isLost: (to: unknown) => boolean): FieldRule {
   };
 }
 
-/**
- * The fields that not everyone may set who may change their object, by the type of the object. Whoever may
- * change an object may set its other fields. Each rule keeps a right from leading to a higher one.
- */
+/** The fields that not everyone who may change the object may set. Each rule prevents an escalation of rights. */
 export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldRule>>>> = {
   user: {
     is_superuser: superusersOfOthers((to) => to === false),
@@ -59,7 +54,7 @@ export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldR
         if (externalAccount(user) !== null) {
           return invalid({ password: ['The password of this user is managed by an identity provider.'] });
         }
-        // Whoever sets a password can log in with it, and then has the roles of the user.
+        // A caller who sets a password can log in with it and gets the user's roles.
         return caller.is_superuser || caller.id === user.id || !hasForeignRoles
           ? null
           : forbidden('This user has roles that you cannot assign. Only a superuser can set the password.');
@@ -81,7 +76,7 @@ export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldR
   o_auth2_application: {
     skip_authorization: {
       who: 'superusers; others can only turn it off',
-      // Without the consent page, a link is enough to get a code of everyone who follows it.
+      // Without a consent page, a link is enough to get a code of every user who follows it.
       refuses: (change) =>
         change.to === true && isOther(change)
           ? forbidden('Only superusers can let an application skip the consent page.')
@@ -91,7 +86,7 @@ export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldR
   o_auth2_access_token: {
     scope: {
       who: 'everyone, but only to a narrower scope',
-      // The value may be in the hands of another, who would get the wider scope.
+      // Someone else may have the token's value, and would get the wider scope.
       refuses: ({ from, to }) =>
         mayWrite(to) && !mayWrite(from)
           ? invalid({ scope: ['The scope of a token can only be narrowed. Create another token.'] })
@@ -100,10 +95,7 @@ export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldR
   },
 };
 
-/**
- * Refuses new values that the caller may not set, although the caller may change the object. Values that are
- * equal before and after are not checked. Throws RequestFailure 400 or 403.
- */
+/** Refuses changed values that the caller may not set, although they may change the object. Throws 400 or 403. */
 export function requireFieldRights(
   type: string,
   {

@@ -13,9 +13,7 @@ export function createLookups({ database, now }: { database: Database; now: () =
   return {
     /** Live access tokens of active users, by hash. */
     bearers: new BatchedLookup(async (stored) => byKey(await findBearers(database, stored, now()), 'stored')),
-    /** Applications by client identifier. */
     clients: new BatchedLookup(async (ids) => byKey(await findClients(database, ids), 'client_id')),
-    /** Refresh tokens by hash. */
     refreshTokens: new BatchedLookup(async (stored) =>
       byKey(await findRefreshTokens(database, stored), 'stored'),
     ),
@@ -39,7 +37,7 @@ const ANSWERED_AT_ONCE = 8;
 
 /**
  * Looks up values by key, with one statement for all keys requested in the same tick of the event loop. It
- * caches nothing: every lookup reads after it was requested, so it sees every earlier revocation and change.
+ * caches nothing: every lookup reads after its request, so it sees every earlier revocation and change.
  */
 class BatchedLookup<V> {
   readonly #load: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>;

@@ -8,10 +8,7 @@ interface MetricsSources {
   readonly version: string;
 }
 
-/**
- * The service's Prometheus metrics. Labels have few values: methods, route patterns, statuses and constants,
- * never an address, a name or an id.
- */
+/** The service's Prometheus metrics. Labels have few values, never an address, a name or an id. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #requests = new Counter({
@@ -38,14 +35,12 @@ export class Metrics {
     addGauges(this.#registry, sources);
   }
 
-  /** Counts a response. */
   answered(request: { method: string; route: string; status: number; milliseconds: number }): void {
     const { method, route, status, milliseconds } = request;
     this.#requests.inc({ method, route, status });
     this.#durations.observe({ method, route }, milliseconds / 1000);
   }
 
-  /** Counts an authentication attempt. */
   authenticated(
     method: 'bearer' | 'session' | 'password' | 'sso',
     result: 'accepted' | 'refused' | 'slowed',
@@ -53,7 +48,6 @@ export class Metrics {
     this.#authentications.inc({ method, result });
   }
 
-  /** All metrics in the Prometheus text format. */
   async text(): Promise<{ readonly type: string; readonly body: string }> {
     return { type: this.#registry.contentType, body: await this.#registry.metrics() };
   }
@@ -115,10 +109,7 @@ function addGauges(registry: Registry, { database, jobs, version }: MetricsSourc
   }).set(Math.round(Date.now() / 1000 - process.uptime()));
 }
 
-/**
- * The pattern of a route, such as `/api/v2/tokens/{id}/`, never the path of a request, which would create a
- * label for each id. `none` if no route matched.
- */
+/** A route's pattern, such as `/api/v2/tokens/{id}/`, since each path would be a label; `none` if none matched. */
 export function routePattern(url: string | undefined): string {
   return url?.replace(/:(\w+)(\(\^[^)]*\))?/g, '{$1}') ?? 'none';
 }

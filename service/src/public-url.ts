@@ -6,7 +6,7 @@ import { badRequest, RequestFailure } from './failure.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The service's address for the client, without a trailing slash: the configured one, or a loopback address. */
+    /** The service's URL for the client, without a trailing slash: the configured one, or a loopback address. */
     issuer: string;
   }
 }
@@ -22,16 +22,15 @@ export function publicOrigin(text: string): string {
 }
 
 /**
- * Sets the issuer of each request before any other hook reads it, and refuses requests for other names.
- * Otherwise links, redirects and the issuer would follow the Host header of any client, and a page of another
- * site could reach the service under the site's own name (DNS rebinding). An address in the Host header
- * cannot be rebound. A request with two Host headers is refused (RFC 9112 section 3.2): a proxy may have read
- * the other one.
- * @param publicUrl The origin; null to serve loopback names only.
+ * Sets the issuer of each request before other hooks read it, and refuses requests for other host names. Otherwise
+ * links, redirects and the issuer would follow any client's Host header, and another site's page could reach the
+ * service under that site's name (DNS rebinding). An IP address in the Host header cannot be rebound. A request with
+ * two Host headers is refused (RFC 9112 section 3.2): a proxy may have read the other one.
+ * @param publicUrl The origin; null to accept loopback names only.
  */
 export function setIssuer(app: FastifyInstance, publicUrl: string | null): void {
   app.decorateRequest('issuer', '');
-  // Most requests name the same host as the one before.
+  // Most requests name the same host as the previous one.
   let last:
     | { readonly name: string; readonly origin: string | undefined; readonly known: boolean }
     | undefined;
@@ -53,7 +52,7 @@ export function setIssuer(app: FastifyInstance, publicUrl: string | null): void 
   });
 }
 
-/** Node.js keeps the first one and drops the others. */
+/** Node.js keeps the first Host header and drops the others. */
 function hostHeaders({ raw }: FastifyRequest): number {
   return raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
 }
@@ -68,11 +67,11 @@ function isKnown({ hostname, host }: URL, publicUrl: string | null): boolean {
   if (isLoopback(hostname)) return true;
   if (publicUrl === null) return false;
   const known = new URL(publicUrl);
-  // A proxy may pass on its own port, or none.
+  // A proxy may forward its own port or none.
   return host === known.host || hostname === known.hostname || isIP(hostname.replace(/[[\]]/g, '')) !== 0;
 }
 
-/** The origins whose forms the service takes: its public one, and the address of the request. */
+/** The origins whose forms the service accepts: its public one and the request's. */
 export function ownOrigins(request: FastifyRequest): readonly (string | undefined)[] {
   return [request.issuer, requestedUrl(request)?.origin];
 }

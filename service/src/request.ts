@@ -4,21 +4,21 @@ import { badRequest, invalid, RequestFailure } from './failure.ts';
 
 /** The maximum size of a request body, in bytes. */
 export const BODY_LIMIT = 1024 * 1024;
-/** How many parameters a query string, a form or the cookies may have: Django's default (DATA_UPLOAD_MAX_NUMBER_FIELDS). */
+/** The maximum number of parameters of a request: Django's default (DATA_UPLOAD_MAX_NUMBER_FIELDS). */
 const MAX_PARAMETERS = 1_000;
-/** How many values the objects and lists of a JSON body may have, all together. */
+/** The maximum number of values in the objects and lists of a JSON body. */
 const MAX_JSON_VALUES = 10_000;
-/** How deep the objects and lists of a JSON body may be nested. */
+/** The maximum nesting depth of a JSON body. */
 const MAX_JSON_DEPTH = 100;
 
-/** What is wrong with the number of parameters in a text, or null. They are counted before they are parsed. */
+/** Why a text has too many parameters, or null. They are counted before they are parsed. */
 export function parametersProblem(what: string, text: string, separator: '&' | ';' = '&'): string | null {
   let count = 1;
   for (let at = text.indexOf(separator); at >= 0; at = text.indexOf(separator, at + 1)) count += 1;
   return count > MAX_PARAMETERS ? `${what} has more than ${MAX_PARAMETERS} parameters.` : null;
 }
 
-/** Refuses requests with too many query parameters or cookies, before any other hook reads them. */
+/** Refuses requests with too many query parameters or cookies, before other hooks read them. */
 export function limitParameters(app: FastifyInstance): void {
   app.addHook('onRequest', ({ url, headers: { cookie = '' } }, _reply, done) => {
     const problem =
@@ -28,7 +28,7 @@ export function limitParameters(app: FastifyInstance): void {
   });
 }
 
-/** Reads forms: a text for each name, or a list for a repeated one; too many parameters are `refused`. */
+/** Reads forms: a text for each name, or a list for a repeated one. Throws `refused` for too many parameters. */
 export function readForms(app: FastifyInstance, refused: (problem: string) => Error = badRequest): void {
   const type = 'application/x-www-form-urlencoded';
   app.addContentTypeParser<string>(type, { parseAs: 'string' }, (_request, body, done) => {
@@ -44,10 +44,7 @@ export function readForms(app: FastifyInstance, refused: (problem: string) => Er
   });
 }
 
-/**
- * Accepts JSON bodies only. A missing or empty body is read as an empty object, as on the controller. Login
- * and logout add {@link readForms} in their own scope.
- */
+/** Accepts only JSON. A missing or empty body is an empty object, as on the controller. See also {@link readForms}. */
 export function readJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (_request, body, done) => {
@@ -69,14 +66,14 @@ export function readJson(app: FastifyInstance): void {
 
 const ESCAPED_SURROGATE = /\\u[dD][89a-fA-F]/;
 
-/** Whether all texts can be stored as UTF-8: a lone surrogate would become another character. */
+/** Whether all texts can be stored as UTF-8. A lone surrogate would become another character. */
 function isWellFormed(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed();
   if (typeof value !== 'object' || value === null) return true;
   return Object.entries(value).every(([name, member]) => name.isWellFormed() && isWellFormed(member));
 }
 
-/** What is wrong with the size of a JSON text, or null. It is measured before it is parsed. */
+/** Why a JSON text is too large, or null. It is measured before it is parsed. */
 function jsonProblem(text: string): string | null {
   let [values, depth, isText] = [0, 0, false];
   for (let at = 0; at < text.length; at += 1) {
@@ -94,7 +91,7 @@ function jsonProblem(text: string): string | null {
   return null;
 }
 
-/** The body as an object. Other JSON values are answered with 400 (the controller answers 500 to `null`). */
+/** The body as an object. Throws 400 for other JSON values (the controller answers 500 to `null`). */
 export function jsonObject(request: FastifyRequest): Record<string, unknown> {
   const { body } = request;
   if (body === undefined) {
@@ -111,16 +108,13 @@ export function jsonObject(request: FastifyRequest): Record<string, unknown> {
 }
 
 interface Target {
-  /** The path, with one leading slash. */
+  /** With one leading slash. */
   readonly path: string;
   /** The query string without the question mark; empty if missing. */
   readonly query: string;
 }
 
-/**
- * Parses a request target (RFC 9112 §3.2) as the router does: an absolute URL is reduced to its path, which
- * ends at the first question mark or number sign.
- */
+/** Parses a request target (RFC 9112 §3.2) as the router does: the path ends at the first `?` or `#`. */
 export function parseTarget(url: string): Target {
   const [, path = '', query = ''] = /^(?:https?:\/\/[^/]*)?([^?#]*)[?#]?(.*)$/is.exec(url) ?? [];
   return { path: path.replace(/^\/*/, '/'), query };
@@ -128,18 +122,16 @@ export function parseTarget(url: string): Target {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /**
-     * The client's network for rate limits, as of the request's start: a closed connection has no address.
-     */
+    /** The client's network for rate limits, taken when the request starts: a closed connection has no address. */
     network: string;
   }
 }
 
-/** Sets the network of each request before any other hook. */
+/** Sets the network of each request before other hooks. */
 export function setClientNetworks(app: FastifyInstance): void {
   app.decorateRequest('network', '');
   app.addHook('onRequest', (request, _reply, done) => {
-    // Missing from the types: the address of a closed connection is undefined.
+    // The types omit that the address of a closed connection is undefined.
     request.network = clientNetwork(request.ip ?? 'gone');
     done();
   });

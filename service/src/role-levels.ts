@@ -8,7 +8,7 @@ import type { UserRecord } from './store/users.ts';
 export function organizationsWithRole(user: UserRecord, held: readonly HeldRole[], role: RoleName): Sql {
   const isAuditor = role === 'auditor' && user.is_system_auditor;
   if (user.is_superuser || isAuditor || role === 'read') return EVERY_ROW;
-  // The admins of an organization have its other roles, but the auditor's.
+  // An organization's admins have its other roles, except auditor.
   const members = role === 'member' ? user.member_of : [];
   const own = role === 'auditor' ? user.auditor_of : [...user.admin_of, ...members];
   return sql`x.id = ANY(${[...own, ...heldOn(held, 'organization', [role])]}::integer[])`;
@@ -25,8 +25,8 @@ export function teamsWithRole(user: UserRecord, held: readonly HeldRole[], role:
 }
 
 /**
- * A user as a row `viewer` beside each row of a list, for conditions on what is related to it: the organizations
- * whose objects the user sees (`watches`), and those in which the user has a role (`belongs_to`).
+ * The user as a row `viewer` joined to each row of a list, for conditions on related objects: the organizations whose
+ * objects the user sees (`watches`), and those in which the user has a role (`belongs_to`).
  */
 export function viewerRow(user: UserRecord): Sql {
   const watched = [...user.admin_of, ...user.auditor_of];
@@ -35,17 +35,14 @@ export function viewerRow(user: UserRecord): Sql {
     AS viewer (id, sees_all, administers, watches, belongs_to)`;
 }
 
-/** The roles of a team that another one of the same team gives. */
+/** The roles of a team that another role of the same team implies. */
 const IN_TEAM: Readonly<Partial<Record<RoleName, readonly RoleName[]>>> = {
   admin: ['admin', 'member', 'read'],
   member: ['member', 'read'],
   read: ['read'],
 };
 
-/**
- * The roles of an object that a role gives, itself included, of all its roles in the controller's order. The
- * role that is given is one of the object, or one of its organization.
- */
+/** The roles of an object that one of its roles or of its organization's implies, including itself, in order. */
 export function rolesGivenBy(
   type: ResourceWithRoles,
   all: readonly RoleName[],

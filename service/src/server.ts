@@ -29,17 +29,16 @@ import { deleteExpiredEvents } from './store/provider-events.ts';
 import { deleteExpiredSessions } from './store/sessions.ts';
 import { deleteExpiredLogins } from './store/sso-logins.ts';
 
-/** How to start the service. */
 export interface ServiceOptions {
   /** The address to listen on. Any address but loopback requires `tls` or `behindProxy`. */
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
   readonly database: Place;
-  /** The superuser's password on the first start. Generated if missing. */
+  /** The superuser's password on the first start; generated if missing. */
   readonly adminPassword?: Secret;
   readonly sessionCookieName?: string | undefined;
-  /** The URL under which browsers reach the service, without a path. Required to listen on other than loopback addresses. */
+  /** The URL under which browsers reach the service, without a path. Required on addresses other than loopback. */
   readonly publicUrl?: string;
   readonly behindProxy?: boolean | undefined;
   /** Whether public clients must use PKCE (RFC 9700 §2.1.1). True by default. */
@@ -48,31 +47,31 @@ export interface ServiceOptions {
   readonly allowImplicitGrant?: boolean | undefined;
   /** Certificate chain and key in PEM. */
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** The folder of the projects' playbooks. Default: `projects` in the data folder, or a temporary folder. */
+  /** The folder of the projects' playbooks. By default, `projects` in the data folder, or a temporary folder. */
   readonly projects?: string;
-  /** The PATH to find `ansible-playbook` in. Default: the PATH of the process. */
+  /** The PATH to search for `ansible-playbook`. By default, the process's PATH. */
   readonly searchPath?: string;
   /** What jobs may use. Nothing by default. */
   readonly jobs?: Partial<JobAccess>;
   /** The key that encrypts secret settings. The embedded database generates its own if this is missing. */
   readonly secretKey?: Secret;
-  /** Validated single sign-on settings by name. They override the stored ones. */
+  /** Validated single sign-on settings by name, which override the stored ones. */
   readonly fixedSettings?: ReadonlyMap<string, unknown>;
-  /** The PBKDF2 iterations of new password hashes. As many as the controller's by default. */
+  /** The PBKDF2 iterations of new password hashes. By default, the controller's. */
   readonly passwordIterations?: number;
   readonly version: string;
   readonly logLevel?: LogLevel | undefined;
-  /** Where the log goes, line by line. Stderr by default. */
+  /** Receives the log line by line. By default, stderr. */
   readonly logTo?: { write(line: string): void };
   readonly now?: () => Date;
 }
 
 export interface RunningService {
-  /** Its base URL, without a trailing slash. */
+  /** The base URL, without a trailing slash. */
   readonly url: string;
   /** The superuser's password, if this start generated it. */
   readonly generatedAdminPassword: Secret | null;
-  /** Its database, for data that is not written through the API. */
+  /** For data that is not written through the API. */
   readonly database: Database;
   /** Stops listening, answers pending requests and closes the database. Further calls wait for the first. */
   close(): Promise<void>;
@@ -96,7 +95,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const now = options.now ?? (() => new Date());
   const log = serviceLog(options.logLevel ?? 'info', options.logTo);
   const opened: (() => unknown)[] = [];
-  // Each part is closed, whatever became of the others: an open database would keep the process and its lock.
+  // Each part is closed even if another fails: an open database would keep the process and its lock.
   const closeOpened = async () => {
     const failures: unknown[] = [];
     for (const close of opened.splice(0).reverse()) {
@@ -228,7 +227,6 @@ function deleteExpired({ database, log, now }: ServiceContext): void {
 /** A new connection may already have a request in transit. */
 const ARRIVAL_MS = 300;
 
-/** The connections of a server, with the number of pending requests on each. */
 interface Connections {
   /** Closes each connection once it has no pending request, and all others after `timeoutMs`. */
   drain(timeoutMs: number): void;
@@ -248,7 +246,7 @@ function trackConnections(server: Server): Connections {
   };
   for (const event of ['connection', 'secureConnection']) {
     server.on(event, (socket: Socket) => {
-      // Under TLS the TCP connection comes first; requests are counted on the TLS connection.
+      // With TLS, the TCP connection comes first. Requests are counted on the TLS connection.
       if (event === 'secureConnection' || !('setSecureContext' in server)) pending.set(socket, 0);
       socket.once('close', () => pending.delete(socket));
     });
@@ -292,7 +290,6 @@ function requirePublicUrl({ host, publicUrl }: ServiceOptions): void {
   }
 }
 
-/** The error for a failed listen, with the reason in words. */
 function listenFailure({ host, port }: ListenAddress, cause: unknown): TokenctlError {
   const code = codeOf(cause) ?? 'unknown';
   const why: Readonly<Record<string, string>> = {
@@ -307,16 +304,15 @@ function listenFailure({ host, port }: ListenAddress, cause: unknown): TokenctlE
   });
 }
 
-/** The base URL of a listening service, without a trailing slash. */
+/** The base URL, without a trailing slash. */
 function baseUrl({ host, tls }: ListenAddress, port: number): string {
   const name = host.includes(':') ? `[${host}]` : host;
   return `${tls === undefined ? 'http' : 'https'}://${name}:${port}`;
 }
 
-/** The lowest level that is logged. */
 type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug';
 
-/** Logs to stderr or `to`, and redacts what may hold a credential: headers, and the parameters of SQL statements. */
+/** Logs to stderr or `to`, and redacts possible credentials: headers, and the parameters of SQL statements. */
 function serviceLog(level: LogLevel, to: ServiceOptions['logTo'] = pino.destination(2)): Logger {
   const redact = [
     ...['req.headers.authorization', 'req.headers.cookie', 'res.headers["set-cookie"]'],

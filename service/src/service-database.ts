@@ -58,19 +58,16 @@ export const migrations: readonly Migration[] = [
 const STATEMENT_TIMEOUT_MS = 30_000;
 
 /**
- * The joins of a list are written from its own table outwards, to be taken in that order: to try others took PostgreSQL ten times
- * as long as to run the list of activities. Prepared statements differ in their values only. To compile a statement (`jit`) takes
- * longer than to run it: seconds for the list of activities.
+ * The joins of a list are written starting at its own table, in the order to run them: planning others took
+ * PostgreSQL ten times as long as running the list of activities. Prepared statements differ only in their
+ * values. Compiling a statement (`jit`) takes longer than running it: seconds for the list of activities.
  */
 const PLANNING = { join_collapse_limit: '4', plan_cache_mode: 'force_generic_plan', jit: 'off' };
 
 /** A PostgreSQL URL, or the folder of the embedded database (null: in memory). */
 export type Place = { readonly url: Secret } | { readonly folder: string | null };
 
-/**
- * Opens the service's database and applies the missing migrations. Throws `configuration` for a database of a
- * newer program, `busy`, `database_unreachable`.
- */
+/** Opens and migrates the database. Throws `configuration` if it is newer, `busy`, `database_unreachable`. */
 export async function openDatabase(place: Place): Promise<Database> {
   const database = await open(place);
   try {
@@ -105,8 +102,8 @@ const ADMIN = 'admin';
 
 /**
  * Fills an empty database in one transaction: the superuser `admin`, the organization `Default`, and demo
- * resources (inventory, host, credentials, project, job template). Only then it asks for the superuser's
- * password. Returns whether it was empty.
+ * resources (inventory, host, credentials, project, job template). Only then does it request the superuser's
+ * password. Returns whether the database was empty.
  */
 export async function prepareFirstStart(
   database: Database,
@@ -127,7 +124,7 @@ export async function prepareFirstStart(
     if (id === null) return false;
     const at = now();
     await writeSetting(transaction, { key: 'INSTALL_UUID', value: randomUUID(), at });
-    // The controller's stream begins with this entry, too: one that begins later looks as if entries had been deleted.
+    // The controller's stream starts with this entry too. Without it, entries would appear to have been deleted.
     await insertActivity(transaction, {
       operation: 'create',
       at,
@@ -153,7 +150,7 @@ async function addDemoResources(
   });
   const inventory = await sql`INSERT INTO main_inventory (name, organization_id)
     VALUES ('Demo Inventory', ${organization}) RETURNING id`.first<{ id: number }>(transaction);
-  // Without the controller's `ansible_connection: local`, which the operator allows: the demo's playbook connects to no host.
+  // Without the controller's `ansible_connection: local`, which the operator must allow, and the demo does not need.
   await sql`INSERT INTO main_host (name, inventory_id)
     VALUES ('localhost', ${inventory?.id})`.execute(transaction);
   await sql`INSERT INTO main_credential (name)
@@ -167,9 +164,9 @@ async function addDemoResources(
 }
 
 /**
- * Enables local accounts directly in the database, for administrators who are locked out; `dryRun` only
+ * Enables local accounts directly in the database, for administrators who are locked out. `dryRun` only
  * reads. A service on PostgreSQL applies it at once. Revoked sessions and tokens stay revoked. Returns
- * whether they were off.
+ * whether local accounts were off.
  * @throws TokenctlError `busy` while a service runs on the embedded database, `not_found` if there is no
  * service's database, `database_unreachable`.
  */
@@ -198,7 +195,7 @@ export async function enableLocalAccounts(place: Place, now: Date, dryRun = fals
   }
 }
 
-/** Opens an existing database: opening a missing embedded database would create it. */
+/** Opens an existing database. Opening a missing embedded database would create one. */
 async function openExisting(place: Place): Promise<Database> {
   if ('url' in place) return openPostgres({ url: place.url, applicationName: 'tokenctl service' });
   if (place.folder !== null && !existsSync(join(place.folder, 'pgdata'))) {

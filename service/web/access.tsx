@@ -1,4 +1,4 @@
-/** Who has which role of an object, and the roles that a user or a team has. */
+/** The users and teams with roles on an object, and the roles of a user or team. */
 import {
   Button,
   Label,
@@ -22,24 +22,21 @@ import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import { mayEdit, type Named, type Shown, type Tab } from './resource-pages.tsx';
 
-/** A role of an object, as the object's summary names it. */
 interface Role {
   readonly id: number;
   readonly name: string;
   readonly description: string;
 }
 
-/** What a role can be given to. */
+/** What a role can be granted to. */
 const HOLDERS = {
   users: ['User', 'Users'],
   teams: ['Team', 'Teams'],
 } as const;
 type Kind = keyof typeof HOLDERS;
 
-/** The roles that have tabs of their own. */
 const WITH_TABS = new Set(['admin_role', 'member_role', 'auditor_role']);
 
-/** The roles of an object with the users and teams that have them. */
 export function Access({
   resource,
   isOrganization = false,
@@ -86,7 +83,6 @@ export function Access({
   );
 }
 
-/** The tab with the roles of an object. */
 export const ACCESS: Tab<Shown> = ['access', 'Access', (resource) => <Access resource={resource} />];
 
 const MAX_HOLDERS = 100;
@@ -95,7 +91,7 @@ function pathOf({ id }: Role, kind: Kind): string {
   return `/api/v2/roles/${id}/${kind}/`;
 }
 
-/** The users or the teams with a role, each with a button that takes it away. */
+/** The users or teams with a role, each with a button that removes it. */
 function Holders({
   role,
   kind,
@@ -216,7 +212,7 @@ function fieldsOf(roles: readonly Role[], values: FormValues): readonly FormFiel
   ];
 }
 
-/** A role as the roles of a user or a team show it. */
+/** A role, as in the roles of a user or team. */
 interface HeldRole extends Role {
   readonly summary_fields: {
     readonly resource_name?: string;
@@ -226,7 +222,6 @@ interface HeldRole extends Role {
   };
 }
 
-/** The pages of the kinds of objects that have roles. */
 const PAGES: Readonly<Record<string, string>> = {
   organization: '/organizations',
   team: '/teams',
@@ -236,7 +231,6 @@ const PAGES: Readonly<Record<string, string>> = {
   credential: '/credentials',
 };
 
-/** The roles that a user or a team has, by the collection of them. */
 export function HeldRoles({ path }: { readonly path: string }): ReactNode {
   return (
     <ResourceList<HeldRole>

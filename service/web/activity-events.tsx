@@ -1,8 +1,7 @@
-/** Events of the activity stream in words. */
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 
-/** An entry as `/api/v2/activity_stream/` shows it. */
+/** An entry of `/api/v2/activity_stream/`. */
 export interface ActivityEntry {
   readonly id: number;
   readonly timestamp: string;
@@ -13,7 +12,7 @@ export interface ActivityEntry {
   readonly summary_fields: Readonly<Record<string, unknown>>;
 }
 
-/** What can be done: as the API calls it, and as it is called here. */
+/** The operations: the API's name and the shown one. */
 export const OPERATIONS = [
   ['create', 'Created'],
   ['update', 'Changed'],
@@ -22,7 +21,7 @@ export const OPERATIONS = [
   ['disassociate', 'Removed'],
 ] as const;
 
-/** What the stream calls a kind of resource, what it is called here, and the page of one, if there is one. */
+/** The resource types: the stream's name, the shown name, and the page of one, if there is one. */
 export const KINDS: readonly (readonly [string, string, string | null])[] = [
   ['o_auth2_access_token', 'token', null],
   ['o_auth2_application', 'application', '/applications'],
@@ -43,12 +42,12 @@ function operationOf({ operation }: ActivityEntry): string {
   return OPERATIONS.find(([each]) => each === operation)?.[1] ?? operation;
 }
 
-/** Whether a user did it: what the service itself changes, as at a login through a provider, names no one. */
+/** Whether a user did it. Changes by the service itself, such as at a login through a provider, have no actor. */
 export function hasActor({ summary_fields }: ActivityEntry): boolean {
   return summary_fields['actor'] !== undefined;
 }
 
-/** Who did it: a link, or a name if the user is deleted. */
+/** The actor: a link, or a name if the user was deleted. */
 export function actorOf(entry: ActivityEntry): ReactNode {
   const actor = entry.summary_fields['actor'] as { id: number | null; username: string } | undefined;
   if (actor === undefined) return '—';
@@ -59,7 +58,7 @@ export function actorOf(entry: ActivityEntry): ReactNode {
   );
 }
 
-/** What it was done to: its kind and, while it exists, a link. */
+/** The object: its type and, while it exists, a link. */
 function resourceOf(entry: ActivityEntry, name: string): ReactNode {
   if (name === '') return null;
   const [, kind = name.replaceAll('_', ' '), page = null] = KINDS.find(([each]) => each === name) ?? [];

@@ -1,4 +1,3 @@
-/** The activity stream: who changed what. */
 import { PageSection } from '@patternfly/react-core';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';
@@ -44,7 +43,6 @@ const TIMES = {
   ],
 } as const;
 
-/** The page of the activity stream. */
 export function Activity(): ReactNode {
   return (
     <>

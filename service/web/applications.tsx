@@ -1,5 +1,3 @@
-/** OAuth2 applications: list, details, tokens, creation, change. */
-
 import type { FormField } from '@tokenctl/common/web/form-fields.ts';
 import { CopyText } from '@tokenctl/common/web/secrets.tsx';
 import { withBreaks } from '@tokenctl/common/web/table.tsx';
@@ -17,7 +15,7 @@ import {
 } from './resource-pages.tsx';
 import { CreateToken, TokenList } from './tokens.tsx';
 
-/** An application as `/api/v2/applications/` shows it. */
+/** An application in `/api/v2/applications/`. */
 interface Application extends Resource {
   readonly client_id: string;
   readonly client_secret?: string;
@@ -51,7 +49,6 @@ const GRANT_TYPE: FormField = {
   help: 'How users get tokens for this application. It cannot be changed later.',
 };
 
-/** What the pages of applications show. */
 export const APPLICATION: ResourceKind<Application> = {
   noun: 'application',
   plural: 'Applications',
@@ -138,7 +135,7 @@ export const APPLICATION: ResourceKind<Application> = {
 
 export const APPLICATIONS = pagesOf(APPLICATION);
 
-/** The form for a new token of the user who is logged in, for an application. */
+/** The form for a new token of the logged-in user, for an application. */
 export function CreateApplicationToken(): ReactNode {
   return (
     <ReadResource kind={APPLICATION}>

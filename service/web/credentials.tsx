@@ -1,4 +1,4 @@
-/** Credentials. Those of a controller have a type, whose inputs are fields of the form; the service's have none. */
+/** Credentials. A controller's have a type, whose inputs are fields of the form; the service's have none. */
 import { List, ListItem } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
 import { callApi, type Page, withQuery } from '@tokenctl/common/web/api.ts';
@@ -20,13 +20,13 @@ import {
 
 interface Credential extends Resource {
   readonly organization: number | null;
-  /** At a controller. */
+  /** Only on a controller. */
   readonly credential_type?: number;
   readonly inputs?: Readonly<Record<string, unknown>>;
   readonly summary_fields: Resource['summary_fields'] & { readonly credential_type?: Named };
 }
 
-/** A type of credentials, as a controller shows it. */
+/** A controller's type of credentials. */
 interface CredentialType extends Named {
   readonly inputs: { readonly fields?: readonly Input[] };
 }
@@ -41,13 +41,13 @@ interface Input {
   readonly choices?: readonly string[];
 }
 
-/** What the API shows instead of a secret. */
+/** Shown by the API instead of a secret. */
 const MASK = '$encrypted$';
 
 const API = '/api/v2/credentials/';
 const TYPES = '/api/v2/credential_types/';
 
-/** The kind of resource: with the types that there are in forms, and without types where credentials have none. */
+/** The kind of resource: with the existing types in forms, or without types if credentials have none. */
 function kindOf(types: readonly CredentialType[]): ResourceKind<Credential> {
   return {
     noun: 'credential',
@@ -97,7 +97,7 @@ function kindOf(types: readonly CredentialType[]): ResourceKind<Credential> {
   };
 }
 
-/** The field of an input. Which inputs are required is for the API to say: jobs may ask for some of them. */
+/** The field of an input. The API decides which inputs are required: jobs may prompt for some of them. */
 function fieldOf(input: Input, stored: Credential['inputs'] = {}): FormField {
   const { id, label, type, help_text: help, secret = false, multiline = false, choices } = input;
   const isStored = stored[id] === MASK;
@@ -155,12 +155,11 @@ function AddCredential(): ReactNode {
   );
 }
 
-/** A controller asks for the user of a credential that belongs to no organization. */
+/** A controller requires the user of a credential without an organization. */
 function ownedBy(user: number, kind: ResourceKind<Credential>): ResourceKind<Credential> {
   return { ...kind, complete: (body) => (body['organization'] === null ? { ...body, user } : body) };
 }
 
-/** What OPTIONS says about new resources. */
 interface Options {
   readonly actions: { readonly POST?: Readonly<Record<string, unknown>> };
 }

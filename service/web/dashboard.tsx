@@ -1,4 +1,4 @@
-/** The first page: how many there are of what, each number with a link to the list that it counts. */
+/** The first page: numbers of resources, each with a link to its list. */
 import {
   Card,
   CardBody,
@@ -26,15 +26,12 @@ interface CountedList {
   readonly total: number;
 }
 
-/**
- * What `/api/v2/dashboard/` counts: a total for each kind. The service has the parts of tokens and jobs there, too, a
- * controller has not.
- */
+/** The totals of `/api/v2/dashboard/`, by kind. Only the service has the parts of tokens and jobs. */
 type Totals = Readonly<
   Record<string, { readonly total?: number } & Readonly<Record<string, CountedList | unknown>>>
 >;
 
-/** How often the dashboard reads again, in milliseconds, without extending the session. */
+/** How often the dashboard refreshes, in milliseconds, without extending the session. */
 const EVERY = 30_000;
 
 const RESOURCES = [
@@ -96,12 +93,11 @@ function Resources({ data }: { readonly data: Totals | undefined }): ReactNode {
 
 type Kind = 'tokens' | 'jobs';
 
-/** A line of a card: its name, and its list on a controller, which does not count it. */
+/** A line of a card: its name, and its list, for a controller that does not count it. */
 interface Line {
   readonly part: string;
   readonly name: string;
   readonly filter: Readonly<Record<string, string>>;
-  /** The order of the list that it leads to. */
   readonly order?: string;
 }
 
@@ -119,7 +115,7 @@ function tokenLines(): readonly Line[] {
   ];
 }
 
-/** What a job ends as: its status, its name, and the color of its bars. Jobs that were not successful are on top. */
+/** The final statuses of a job: the status, its name, and the color of its bars. Unsuccessful jobs are on top. */
 const ENDS = [
   ['successful', 'Successful', 'bar-successful'],
   ['failed', 'Failed', 'bar-failed'],
@@ -133,7 +129,7 @@ const JOB_LINES: readonly Line[] = [
   ...ENDS,
 ].map(([status, name]) => ({ part: status, name, filter: { status } }));
 
-/** A card with a line for each part of the tokens or jobs: how many they are, with a link to their list. */
+/** A card with a line for each part of the tokens or jobs: the number, with a link to the list. */
 function Counts({
   title,
   kind,
@@ -167,7 +163,7 @@ function Counts({
   );
 }
 
-/** A line whose list is asked for its length. */
+/** A line whose number comes from its list. */
 function AskedCount({ kind, line }: { readonly kind: Kind; readonly line: Line }): ReactNode {
   const path = withQuery(`/api/v2/${kind}/`, { page_size: 1, ...line.filter });
   const { data, isError } = useApi<Page<unknown>>(path, { every: EVERY });
@@ -282,7 +278,7 @@ function sumOf(counts: readonly number[]): number {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** Numbers of jobs by their end: "12 successful, 1 failed, 0 error, 0 canceled". */
+/** Numbers of jobs by outcome: "12 successful, 1 failed, 0 error, 0 canceled". */
 function countsText(counts: readonly number[]): string {
   return ENDS.map(([status], end) => `${counts[end] ?? 0} ${status}`).join(', ');
 }

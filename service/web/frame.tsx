@@ -1,4 +1,4 @@
-/** The frame of the web interface: its pages, its navigation and the menu of the user. */
+/** The frame of the web interface: pages, navigation and user menu. */
 import { MenuToggle } from '@patternfly/react-core';
 import QuestionCircleIcon from '@patternfly/react-icons/dist/esm/icons/question-circle-icon';
 import { Frame, ThemeButton } from '@tokenctl/common/web/frame.tsx';
@@ -10,11 +10,10 @@ import { type ReactNode, useRef, useState } from 'react';
 import { Route, Routes, useLocation } from 'react-router';
 import { type LoadedPage, NAVIGATION, pageAt } from './pages.tsx';
 
-/** The frame with the page of the current address. */
 export function ServiceFrame(): ReactNode {
   const me = useMe();
   const { pathname } = useLocation();
-  // One route instead of all: the router would rank every one of them each time.
+  // One route instead of all: the router would rank all of them each time.
   const found = pageAt(pathname);
   const seesAll = seesEverything(me);
   return (
@@ -35,7 +34,7 @@ export function ServiceFrame(): ReactNode {
 }
 
 function Shown({ page }: { readonly page: LoadedPage }): ReactNode {
-  // The same component for as long as the page is shown.
+  // The same component as long as the page is shown.
   const [Component] = useState(page.component);
   return <Component />;
 }

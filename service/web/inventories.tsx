@@ -1,4 +1,3 @@
-/** Inventories with their hosts and groups. */
 import { CodeBlock, CodeBlockCode, Label } from '@patternfly/react-core';
 import type { FormField } from '@tokenctl/common/web/form-fields.ts';
 import { type Column, ResourceList } from '@tokenctl/common/web/list.tsx';
@@ -18,7 +17,6 @@ import {
   tabWith,
 } from './resource-pages.tsx';
 
-/** An inventory as the API shows it. */
 interface InventoryRow extends Resource {
   readonly organization: number | null;
   readonly variables: string;
@@ -26,7 +24,6 @@ interface InventoryRow extends Resource {
   readonly total_groups: number;
 }
 
-/** What belongs to an inventory. */
 interface OfInventory extends Resource {
   readonly inventory: number;
   readonly variables: string;
@@ -35,7 +32,7 @@ interface OfInventory extends Resource {
 interface HostRow extends OfInventory {
   readonly enabled: boolean;
   readonly summary_fields: Resource['summary_fields'] & {
-    /** The number of the groups that hold it directly, and the first of them. */
+    /** The number of groups that contain it directly, and the first ones. */
     readonly groups?: { readonly count: number; readonly results: readonly Named[] };
   };
 }
@@ -47,7 +44,6 @@ const VARIABLES: FormField = {
   help: 'A mapping in YAML or JSON, such as "ansible_host: 192.0.2.1".',
 };
 
-/** The field for the inventory of something new. */
 const INVENTORY_FIELD: FormField = {
   name: 'inventory',
   label: 'Inventory',
@@ -185,7 +181,7 @@ const INVENTORY: ResourceKind<InventoryRow> = {
   ],
 };
 
-/** The groups that hold a host directly: the first ones, and how many more there are. */
+/** The groups that contain a host directly: the first ones, and how many more there are. */
 function groupsOf({ summary_fields: { groups } }: HostRow): ReactNode {
   if (groups === undefined || groups.count === 0) return '';
   const more = groups.count - groups.results.length;
@@ -202,7 +198,7 @@ function groupsOf({ summary_fields: { groups } }: HostRow): ReactNode {
   );
 }
 
-/** Where something of an inventory is: in a tab of the inventory. */
+/** The breadcrumb of an inventory's object: a tab of the inventory. */
 function insideInventory(
   { inventory, summary_fields }: OfInventory,
   tab: string,
@@ -215,12 +211,10 @@ function insideInventory(
   ];
 }
 
-/** The column and the fact of the inventory. */
 function inventoryOf({ inventory, summary_fields }: OfInventory): ReactNode {
   return <Link to={`/inventories/${inventory}`}>{summary_fields.inventory?.name ?? `ID ${inventory}`}</Link>;
 }
 
-/** Whether jobs run on a host. */
 function HostState({ host: { enabled } }: { readonly host: HostRow }): ReactNode {
   return (
     <Label isCompact color={enabled ? 'green' : 'grey'}>
@@ -229,7 +223,7 @@ function HostState({ host: { enabled } }: { readonly host: HostRow }): ReactNode
   );
 }
 
-/** What a group holds, with adding and removing for who may change the group. */
+/** The members of a group. Users who may change the group can add and remove them. */
 function Members<T extends Resource>({
   group,
   relation,
@@ -240,7 +234,6 @@ function Members<T extends Resource>({
   readonly group: OfInventory;
   readonly relation: 'hosts' | 'children';
   readonly kind: ResourceKind<T>;
-  /** The list of what can be added. */
   readonly choices: string;
   readonly columns: readonly Column<T>[];
 }): ReactNode {

@@ -11,11 +11,11 @@ import { BrowserRouter } from 'react-router';
 import { ServiceFrame } from './frame.tsx';
 import { loadPage } from './pages.tsx';
 
-/** How long the first view waits for what it shows, in milliseconds; after that it is drawn without. */
+/** How long the first view waits for its data before it is drawn without, in milliseconds. */
 const WAIT_MS = 200;
 
 startTheme();
-// Not awaited at the top: the file of a page imports this one, and would wait for its end.
+// No top-level await: a page's file imports this one, and would wait for it.
 void Promise.all([loadPage(window.location.pathname), earlyAnswers(WAIT_MS)]).then(() => {
   const root = document.getElementById('root');
   if (root === null) throw new Error('the page has no root element');

@@ -1,4 +1,4 @@
-/** Adding resources that exist to a list, such as users to a team or hosts to a group, and removing them from it. */
+/** Adds existing resources to a list, such as users to a team or hosts to a group, and removes them. */
 import { Button, Modal, ModalBody, ModalHeader } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { callApi, problemText } from '@tokenctl/common/web/api.ts';
@@ -7,20 +7,18 @@ import type { FormField } from '@tokenctl/common/web/form-fields.ts';
 import { useNotify } from '@tokenctl/common/web/notices.tsx';
 import { type ReactNode, useState } from 'react';
 
-/** A button with a dialog that adds one. */
 export function AddMember({
   path,
   title,
   done,
   choice,
 }: {
-  /** The address of the list, which takes the id of what to add. */
+  /** The URL of the list, which accepts the id of the resource to add. */
   readonly path: string;
-  /** What the button says, such as "Add member". */
+  /** The button's text, such as "Add member". */
   readonly title: string;
-  /** What is said afterwards. */
+  /** The message afterwards. */
   readonly done: string;
-  /** What there is to choose from. */
   readonly choice: Pick<FormField, 'label' | 'collection' | 'listedIn' | 'shows'>;
 }): ReactNode {
   const [isOpen, setOpen] = useState(false);
@@ -48,7 +46,6 @@ export function AddMember({
   );
 }
 
-/** The button of a row that takes it out of the list. */
 export function RemoveMember({
   path,
   id,
@@ -58,7 +55,7 @@ export function RemoveMember({
   readonly path: string;
   readonly id: number;
   readonly name: string;
-  /** What is said afterwards. */
+  /** The message afterwards. */
   readonly done: string;
 }): ReactNode {
   const queries = useQueryClient();

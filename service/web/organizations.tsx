@@ -1,4 +1,3 @@
-/** Organizations: list, details, members, creation, change. */
 import { Time } from '@tokenctl/common/web/times.tsx';
 import { Access } from './access.tsx';
 import { APPLICATION } from './applications.tsx';
@@ -7,7 +6,6 @@ import { pagesOf } from './resource-forms.tsx';
 import { mayEdit, type Resource, type ResourceKind, type Tab, tabWith } from './resource-pages.tsx';
 import { TEAM } from './teams.tsx';
 
-/** An organization as `/api/v2/organizations/` shows it. */
 interface Organization extends Resource {
   readonly max_hosts?: number;
   readonly related?: { readonly auditors?: string };
@@ -39,7 +37,7 @@ const ORGANIZATION: ResourceKind<Organization> = {
   ],
 };
 
-/** The tab of the people with a role, by the collection that takes users to add and to remove. */
+/** The tab of the users with a role. Their collection accepts users to add and remove. */
 function peopleTab(
   end: string,
   title: string,
@@ -52,7 +50,7 @@ function peopleTab(
   return [end, title, show];
 }
 
-/** A collection of the service; a controller has the users of a role instead. */
+/** A collection of the service. A controller has the users of a role instead. */
 function auditorsOf({ id, related, summary_fields: { object_roles } }: Organization): string {
   const role = object_roles?.['auditor_role'];
   return (

@@ -1,20 +1,20 @@
-/** The pages of the web interface, each but the first in a file of its own that is loaded when it is first shown. */
+/** The pages of the web interface. Each except the first is in a file that is loaded when it is first shown. */
 import { type ComponentType, lazy } from 'react';
 import { matchPath } from 'react-router';
 import { Dashboard } from './dashboard.tsx';
 import type { KindPages } from './resource-forms.tsx';
 
 export interface PageRoute {
-  /** The router's pattern. Its first segment has to be in `SECTIONS` of service/src/pages/web-interface.ts. */
+  /** The router's pattern. Its first segment must be in `SECTIONS` of service/src/pages/web-interface.ts. */
   readonly path: string;
   readonly page: LoadedPage;
 }
 
-/** A page that may have a file of its own. */
+/** A page that may be in a separate file. */
 export interface LoadedPage {
-  /** Loads it, so that it is shown at once. */
+  /** Loads it, so that it can be shown at once. */
   readonly load: () => Promise<unknown>;
-  /** Its component: as it was loaded, or one that loads it when it is shown. */
+  /** Its loaded component, or one that loads it when it is shown. */
   readonly component: () => ComponentType;
 }
 
@@ -36,7 +36,7 @@ function page<Name extends string>(
   return loadedPage(async () => (await load())[name]);
 }
 
-/** The pages of a kind of resource by the name of their export, with the ends of the addresses of its tabs. */
+/** The pages of a kind of resource by export name, with the path segments of its tabs. */
 function kindPages<Name extends string>(
   path: string,
   load: () => Promise<Readonly<Record<Name, KindPages>>>,
@@ -60,14 +60,14 @@ function kindPages<Name extends string>(
   ];
 }
 
-/** The page of an address; undefined for an unknown one. The first one that matches is meant. */
+/** The first page that matches a URL; undefined for an unknown one. */
 export function pageAt(pathname: string): PageRoute | undefined {
   return PAGES.find(({ path }) => matchPath(path, pathname) !== null);
 }
 
-/** Loads the page of an address, so that it is shown without a spinner before it. */
+/** Loads the page of a URL, so that it is shown without a spinner. */
 export async function loadPage(pathname: string): Promise<void> {
-  // Where it fails, it fails again when the page is shown, which says so.
+  // A failure occurs again when the page is shown, which reports it.
   await pageAt(pathname)
     ?.page.load()
     .catch(() => undefined);
@@ -82,7 +82,7 @@ const inventories = () => import('./inventories.tsx');
 const templates = () => import('./templates.tsx');
 const jobs = () => import('./jobs/jobs.tsx');
 
-/** All pages, those with a fixed address before those that it would match as well. */
+/** All pages. Those with a fixed path come before patterns that match them too. */
 const PAGES: readonly PageRoute[] = [
   { path: '/', page: { load: () => Promise.resolve(), component: () => Dashboard } },
   ...kindPages('/users', users, 'USERS', ['organizations', 'teams', 'roles', 'tokens']),
@@ -123,7 +123,6 @@ export interface NavigationEntry {
   readonly forAuditors?: true;
 }
 
-/** The navigation: groups with their entries. */
 export const NAVIGATION: readonly (readonly [string | null, readonly NavigationEntry[]])[] = [
   [
     null,

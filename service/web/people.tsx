@@ -1,5 +1,3 @@
-/** The people with a role: list, adding and removing one. */
-
 import { ResourceList } from '@tokenctl/common/web/list.tsx';
 import type { User } from '@tokenctl/common/web/queries.ts';
 import type { ReactNode } from 'react';
@@ -14,15 +12,13 @@ const WITH_ARTICLE = {
 } as const;
 type Noun = keyof typeof WITH_ARTICLE;
 
-/** The users with a role in an organization or a team. */
 export function People({
   mayEdit,
   path,
   noun,
 }: {
-  /** Whether this user may add and remove people. */
   readonly mayEdit: boolean;
-  /** The collection of the users, which takes users to add and to remove. */
+  /** The collection of the users. It accepts users to add and remove. */
   readonly path: string;
   readonly noun: Noun;
 }): ReactNode {

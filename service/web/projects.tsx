@@ -1,4 +1,3 @@
-/** Projects, which are folders with playbooks. */
 import { Label, List, ListItem } from '@patternfly/react-core';
 import { useApi } from '@tokenctl/common/web/queries.ts';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
@@ -19,7 +18,7 @@ interface ProjectRow extends Resource {
   readonly status: string;
 }
 
-/** The folder of all projects, and those in it that no project uses, which only administrators see. */
+/** The projects folder, and its unused folders, which only administrators see. */
 interface Configuration {
   readonly project_base_dir?: string;
   readonly project_local_paths?: readonly string[];
@@ -64,7 +63,7 @@ const PROJECT: ResourceKind<ProjectRow> = {
 
 const CONFIGURATION = '/api/v2/config/';
 
-/** Where the folders to choose from come from. */
+/** Where the listed folders are. */
 function FolderHelp(): ReactNode {
   const { data } = useApi<Configuration>(CONFIGURATION);
   if (data === undefined) return "A folder with playbooks on the service's host.";

@@ -1,4 +1,3 @@
-/** The forms to create and to change a resource. */
 import { PageSection } from '@patternfly/react-core';
 import { callApi } from '@tokenctl/common/web/api.ts';
 import { ApiForm, REMOVED } from '@tokenctl/common/web/form.tsx';
@@ -45,7 +44,7 @@ function namedFields({ nameLength = 512 }: { readonly nameLength?: number }): re
   ];
 }
 
-/** The value of a field before anything is entered: that of the resource, or the usual one of a new resource. */
+/** The initial value of a field: the resource's, or the default of a new resource. */
 export function initialOf(
   { name, kind, choices = [] }: FormField,
   resource: object | undefined,
@@ -56,10 +55,7 @@ export function initialOf(
   return kind === 'number' ? '0' : (choices[0]?.[0] ?? '');
 }
 
-/**
- * What was entered, as the API takes it: ids are numbers, and none is null. A part of a value, such as `inputs.username`,
- * goes into its value, beside the parts that the resource has before.
- */
+/** The entered values in the API's form. A part such as `inputs.username` is added to the resource's other parts. */
 function bodyOf(
   fields: readonly FormField[],
   { values, initial, before }: BodyParts,
@@ -86,11 +82,11 @@ function idOf(value: string | boolean): number | null {
 interface BodyParts {
   readonly values: FormValues;
   readonly initial: FormValues;
-  /** The resource, if it exists: only what was changed is sent, so that what another user changed meanwhile stays. */
+  /** The resource, if it exists: only changed values are sent, so that another user's changes are kept. */
   readonly before?: Shown;
 }
 
-/** The form for a new resource. Parameters of the address, such as `?inventory=1`, are its first values. */
+/** The form for a new resource. Parameters in the URL, such as `?inventory=1`, are its initial values. */
 export function AddResource<T extends Shown>({ kind }: { readonly kind: ResourceKind<T> }): ReactNode {
   const navigate = useNavigate();
   const notify = useNotify();
@@ -135,7 +131,6 @@ export function AddResource<T extends Shown>({ kind }: { readonly kind: Resource
   );
 }
 
-/** The form for a resource that exists. */
 export function EditResource<T extends Shown>({ kind }: { readonly kind: ResourceKind<T> }): ReactNode {
   return (
     <ReadResource kind={kind}>
@@ -148,7 +143,7 @@ function EditForm<T extends Shown>({ kind, resource }: ShownResource<T>): ReactN
   const navigate = useNavigate();
   const notify = useNotify();
   const me = useMe();
-  // As it was when the form was opened: a later read must not make what another user changed look like entered here.
+  // When the form was opened: later reads would make another user's changes look like entered values.
   const [before] = useState(resource);
   const back = `${kind.path}/${before.id}`;
   const { fields, initial } = formOf(kind, me, before);
@@ -177,7 +172,7 @@ function EditForm<T extends Shown>({ kind, resource }: ShownResource<T>): ReactN
   );
 }
 
-/** The pages of a kind of resource: its list, one with its tabs by the ends of their addresses, and the forms. */
+/** The pages of a kind of resource: its list, the detail page with its tabs by path segment, and the forms. */
 export interface KindPages {
   readonly list: ComponentType;
   readonly one: ComponentType;
@@ -186,7 +181,7 @@ export interface KindPages {
   readonly edit: ComponentType;
 }
 
-/** The pages of a kind, with forms of its own if they are given. */
+/** The pages of a kind, with custom forms if given. */
 export function pagesOf<T extends Shown>(
   kind: ResourceKind<T>,
   forms: Partial<Pick<KindPages, 'add' | 'edit'>> = {},

@@ -1,4 +1,4 @@
-/** What the pages of resources share: kinds of resources, their lists and details. */
+/** Shared by resource pages: kinds of resources, their lists and details. */
 import { Flex, PageSection } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
 import { callApi, type Page, withQuery } from '@tokenctl/common/web/api.ts';
@@ -15,18 +15,18 @@ import { Time } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
 
-/** A resource that the summary of another one names. */
+/** A related resource in a summary. */
 export interface Named {
   readonly id: number;
   readonly name: string;
 }
 
-/** A link to a resource, by the address of its list page. */
+/** A link to a resource, given the URL of its list page. */
 export function linkTo(path: string, named: Named | undefined): ReactNode {
   return named === undefined ? 'Deleted' : <Link to={`${path}/${named.id}`}>{named.name}</Link>;
 }
 
-/** What the pages need to know of every resource. Users have a username, and nothing says when they were changed. */
+/** The common facts of all resources. Users have a username, and no time of their last change. */
 export interface Shown {
   readonly id: number;
   readonly name?: string;
@@ -38,7 +38,7 @@ export interface Shown {
     readonly organization?: Named;
     readonly inventory?: Named;
     readonly project?: Named;
-    /** The roles that users and teams can have in it, by their fields. */
+    /** The roles for users and teams, by field. */
     readonly object_roles?: Readonly<
       Record<string, { readonly id: number; readonly name: string; readonly description: string }>
     >;
@@ -50,7 +50,6 @@ export interface Shown {
   };
 }
 
-/** A resource as the API shows it. */
 export interface Resource extends Shown {
   readonly name: string;
   readonly description: string;
@@ -59,58 +58,56 @@ export interface Resource extends Shown {
 
 export type Body = Readonly<Record<string, unknown>>;
 
-/** A kind of resource, and what its pages show of it. */
+/** A kind of resource, and what its pages show. */
 export interface ResourceKind<T extends Shown> {
-  /** One of them, such as "inventory". */
+  /** The singular, such as "inventory". */
   readonly noun: string;
   readonly plural: string;
-  /** The address of the list page. */
   readonly path: string;
   readonly api: string;
-  /** What names one of them; `name` without it, which comes with a description. */
+  /** The field with the name. By default `name`, together with a description. */
   readonly naming?: { readonly field: 'username'; readonly label: string };
-  /** The greatest length of a name; 512 without it. */
+  /** The maximum length of a name; by default 512. */
   readonly nameLength?: number;
   readonly columns: readonly Column<T>[];
   readonly filters?: readonly Filter[];
-  /** What follows from a deletion, in a sentence. */
+  /** The consequence of a deletion, as a sentence. */
   readonly consequence?: string;
-  /** What the details show after the name and the description. */
+  /** The facts after name and description in the details. */
   readonly facts: (resource: T) => readonly (readonly [string, ReactNode | undefined])[];
-  /** The fields of the form after name and description, for the user who fills it in. */
+  /** The form's fields after name and description, for the current user. */
   readonly fields: (resource: T | undefined, me: User) => readonly FormField[];
-  /** Those of their values that are not simply those of the resource; of a new resource without one. */
+  /** Field values that differ from the resource's own, or of a new resource if there is none. */
   readonly values?: (resource?: T) => FormValues;
-  /** The fields after these, which depend on what was entered. A name such as `inputs.username` is a part of a value. */
+  /** Further fields, which depend on the entered values. A name such as `inputs.username` is a part of a value. */
   readonly furtherFields?: (values: FormValues, resource?: T) => readonly FormField[];
-  /** The body for a new resource: adds what the API requires to what was entered. */
+  /** Adds what the API requires to the body of a new resource. */
   readonly complete?: (body: Body) => Body;
-  /** The body of every request, made from the fields that were changed, or from all of a new resource. */
+  /** Converts the body of every request, from the changed fields or all fields of a new resource. */
   readonly written?: (entered: Body) => Body;
-  /** The collection for a new resource, if it is another one. */
+  /** The collection for a new resource, if it differs. */
   readonly createAt?: (values: FormValues) => string;
   /** What a new resource shows once: names and values. */
   readonly secrets?: (made: T) => readonly (readonly [string, string])[];
-  /** Whether this user may create one, where it follows from what is known of the user. */
+  /** Whether this user may create one, if the user's own facts decide that. */
   readonly mayCreate?: (me: User) => boolean;
-  /** The organizations in which this user may create one, where the collection itself takes none. */
+  /** The organizations in which this user may create one, if the collection itself accepts none. */
   readonly createIn?: (me: User) => string;
   readonly tabs?: readonly Tab<T>[];
   readonly rowActions?: (row: T) => ReactNode;
-  /** Buttons of the details before the usual ones. */
+  /** Further buttons of the details, before the usual ones. */
   readonly actions?: (resource: T) => ReactNode;
-  /** What a list and the page of one are within, such as what else was read about them. */
+  /** Wraps a list or a detail page, for example in further data. */
   readonly around?: (resources: readonly T[], content: ReactNode) => ReactNode;
-  /** What each page of a resource says first. */
+  /** A notice at the top of each page of a resource. */
   readonly notice?: (resource: T) => ReactNode;
-  /** Where the resource is among others, from the outside in; its list without it. */
+  /** The breadcrumbs of the resource; by default its list. */
   readonly above?: (resource: T) => readonly (readonly [string, string])[];
 }
 
-/** A tab beside the details: the end of its address, its title, and what it shows. */
+/** A tab next to the details: its path segment, its title, and its content. */
 export type Tab<T extends Shown> = readonly [end: string, title: string, show: (resource: T) => ReactNode];
 
-/** The column and the fact of the organization. */
 export function organizationOf({ summary_fields: { organization } }: Shown): ReactNode {
   return organization === undefined ? (
     '—'
@@ -119,7 +116,6 @@ export function organizationOf({ summary_fields: { organization } }: Shown): Rea
   );
 }
 
-/** The column of the organization. */
 export const ORGANIZATION: Column<Shown> = {
   title: 'Organization',
   orderBy: 'organization__name',
@@ -134,17 +130,16 @@ export const ORGANIZATION_FIELD: FormField = {
   required: true,
 };
 
-/** What a resource is called. */
 export function nameOf({ name, username = '' }: Shown): string {
   return name ?? username;
 }
 
-/** Whether this user may change a resource, and what belongs to it. */
+/** Whether this user may change a resource and its parts. */
 export function mayEdit({ summary_fields: { user_capabilities: capabilities } }: Shown): boolean {
   return capabilities?.edit === true;
 }
 
-/** The tab with the resources of another kind that belong to one of this kind. Its form names the owner in a field of this name. */
+/** The tab with related resources of another kind. Its form sets the owner in the field with this name. */
 export function tabWith<T extends Shown, Other extends Shown>(
   { api, noun }: Pick<ResourceKind<T>, 'api' | 'noun'>,
   kind: ResourceKind<Other>,
@@ -167,12 +162,11 @@ export function tabWith<T extends Shown, Other extends Shown>(
   ];
 }
 
-/** What OPTIONS says about new resources. */
 interface Options {
   readonly actions?: { readonly POST?: unknown };
 }
 
-/** Whether this user may create resources of a kind: as OPTIONS of its collection says, or in an organization of `createIn`. */
+/** Whether this user may create resources of a kind: by the collection's OPTIONS, or in an organization. */
 function useMayCreate({
   api,
   mayCreate,
@@ -209,7 +203,7 @@ const NAMED_FILTERS: readonly Filter[] = [
   { name: 'description__icontains', label: 'Description' },
 ];
 
-/** The table of a kind, also within the page of another resource. */
+/** The table of a kind, also on another resource's page. */
 function KindList<T extends Shown>({
   kind,
   api = kind.api,
@@ -217,7 +211,7 @@ function KindList<T extends Shown>({
 }: {
   readonly kind: ResourceKind<T>;
   readonly api?: string;
-  /** The address of the form for a new one; null for none. */
+  /** The URL of the form for a new one; null for none. */
   readonly add?: string | null;
 }): ReactNode {
   const mayCreate = useMayCreate(kind);
@@ -236,7 +230,7 @@ function KindList<T extends Shown>({
       filters={[...(naming === undefined ? NAMED_FILTERS : []), ...(kind.filters ?? [])]}
       actions={mayCreate && add !== null && <ButtonLink to={add}>{`Create ${kind.noun}`}</ButtonLink>}
       deletion={deletionOf(kind)}
-      // The page of another resource lists what belongs to it, which is visible with it.
+      // Another resource's page lists its parts, which are visible together with it.
       isWhole={api !== kind.api}
       rowActions={rowActions}
       around={around}
@@ -271,7 +265,7 @@ export function ReadResource<T extends Shown>({
   );
 }
 
-/** The heading and the tabs of a resource, around one of them: the details without children. */
+/** The heading and tabs of a resource, around the content of one. Without children, it shows the details. */
 export function ResourcePage<T extends Shown>({
   kind,
   children = (resource) => <Details kind={kind} resource={resource} />,
@@ -309,7 +303,6 @@ export function ResourcePage<T extends Shown>({
   );
 }
 
-/** Where a resource is among others. */
 export function aboveOf<T extends Shown>(
   kind: ResourceKind<T>,
   resource: T,
@@ -352,7 +345,7 @@ function Details<T extends Shown>({ kind, resource }: ShownResource<T>): ReactNo
         ['Description', resource.description],
         ...kind.facts(resource),
         ['Created', <Time key="created" value={resource.created} />],
-        // The API shows the last login of a user as the time of the last change.
+        // For a user, the API shows the last login as the time of the last change.
         [
           'Last changed',
           kind.naming === undefined && resource.modified ? (

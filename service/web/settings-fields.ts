@@ -1,10 +1,10 @@
-/** Forms of settings, made from what OPTIONS says about them. */
+/** Settings forms, generated from OPTIONS. */
 import { ApiError } from '@tokenctl/common/web/api.ts';
 import { REMOVED } from '@tokenctl/common/web/form.tsx';
 import type { FormField, FormValues } from '@tokenctl/common/web/form-fields.ts';
 import { duration } from '@tokenctl/common/web/times.tsx';
 
-/** A setting as OPTIONS describes it. */
+/** A setting in OPTIONS. */
 interface Described {
   readonly type: string;
   readonly label: string;
@@ -12,7 +12,6 @@ interface Described {
   readonly warning_text?: string;
   readonly unit?: string;
   readonly default?: unknown;
-  /** An example of a value. */
   readonly placeholder?: unknown;
   readonly min_value?: number;
   readonly max_value?: number;
@@ -20,7 +19,7 @@ interface Described {
   readonly required?: boolean;
 }
 
-/** What OPTIONS answers for a category of settings. */
+/** The response to OPTIONS for a settings category. */
 export interface SettingOptions {
   readonly actions: {
     readonly GET?: Readonly<Record<string, Described>>;
@@ -30,10 +29,10 @@ export interface SettingOptions {
 
 export type Settings = Readonly<Record<string, unknown>>;
 
-/** What the API shows instead of a secret. */
+/** Shown by the API instead of a secret. */
 const MASK = '$encrypted$';
 
-/** The lifetimes of tokens are one setting with three values. */
+/** The token lifetimes are one setting with three values. */
 const LIFETIMES = 'OAUTH2_PROVIDER';
 const LIFETIME_LABELS: Readonly<Record<string, string>> = {
   ACCESS_TOKEN_EXPIRE_SECONDS: 'Access token lifetime',
@@ -41,7 +40,7 @@ const LIFETIME_LABELS: Readonly<Record<string, string>> = {
   REFRESH_TOKEN_EXPIRE_SECONDS: 'Refresh token lifetime',
 };
 
-/** The settings that only show something, such as an address to register with a provider. */
+/** The settings that only show something, such as a URL to register with a provider. */
 export function readOnlyKeys(options: SettingOptions): readonly string[] {
   const { GET = {}, PUT } = options.actions;
   return PUT === undefined
@@ -49,7 +48,6 @@ export function readOnlyKeys(options: SettingOptions): readonly string[] {
     : Object.keys(GET).filter((key) => !(key in PUT) && GET[key]?.defined_in_file !== true);
 }
 
-/** The fields of a category. */
 export function settingFields(options: SettingOptions, values: Settings): readonly FormField[] {
   const { GET = {}, PUT } = options.actions;
   const readOnly = readOnlyKeys(options);
@@ -125,16 +123,16 @@ function helpOf(
   ].join(' ');
 }
 
-/** What an empty field stands for. */
+/** The meaning of an empty field. */
 const EMPTY: readonly string[] = ['""', 'null'];
 
 function exampleOf(value: unknown): string {
   if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) return '';
-  // With spaces, so that it breaks between lines.
+  // With spaces, so that it can break between lines.
   return `, such as ${JSON.stringify(value, null, 1).replace(/\s+/g, ' ')}`;
 }
 
-/** Whether a setting is a number of a unit. */
+/** Whether a setting is a number with a unit. */
 function isCounted({ type, unit }: Described): boolean {
   return type === 'integer' && unit !== undefined;
 }
@@ -158,11 +156,7 @@ export function formValues(values: Settings): FormValues {
   return Object.fromEntries(entries);
 }
 
-/**
- * What a form changes: the body of a PATCH.
- *
- * @throws ApiError for a field that has to be JSON and is not.
- */
+/** The changes in a form: the body of a PATCH. Throws ApiError for a field that must be JSON and is not. */
 export function changesOf(
   fields: readonly FormField[],
   before: Settings,
@@ -200,7 +194,7 @@ function parsedValue(
   }
 }
 
-/** A number, or the text as it is, which the API refuses with its own message. */
+/** A number, or the unchanged text, which the API refuses with its own message. */
 function numberOr(value: string | boolean): unknown {
   return typeof value === 'string' && /^\s*-?\d+\s*$/.test(value) ? Number(value) : value;
 }

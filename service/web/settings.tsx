@@ -1,4 +1,4 @@
-/** Settings: miscellaneous authentication settings, and the identity providers of single sign-on. */
+/** Settings: miscellaneous authentication settings, and identity providers for single sign-on. */
 import {
   Alert,
   Button,
@@ -42,7 +42,7 @@ const CATEGORIES: readonly (readonly [string, string])[] = [
   ['saml', 'SAML'],
 ];
 
-/** The headings of the category in their order, each with the beginnings of its settings' names. */
+/** The headings of the category in order, each with a pattern of its settings' names. */
 const SECTIONS = [
   ['Login', /^(AUTH_BASIC|DISABLE_LOCAL|LOGIN_REDIRECT)/],
   ['Tokens', /^(OAUTH2|ALLOW_OAUTH2)/],
@@ -114,7 +114,7 @@ function SettingsForm({
   const notify = useNotify();
   const navigate = useNavigate();
   const queries = useQueryClient();
-  // What the form began with: a later read must not change what counts as changed.
+  // The initial values of the form: a later read must not affect what counts as changed.
   const [before] = useState(values);
   const [question, setQuestion] = useState<Question | null>(null);
   const path = `/api/v2/settings/${category}/`;
@@ -171,7 +171,7 @@ function needsQuestion(changes: Readonly<Record<string, unknown>>): boolean {
   return changes['AUTH_BASIC_ENABLED'] === false || changes['DISABLE_LOCAL_AUTH'] === true;
 }
 
-/** Says who loses access before a way to authenticate is turned off. */
+/** Shows who loses access before a way to authenticate is turned off. */
 function ConsequencesDialog({ changes, answer }: Question): ReactNode {
   const isLocalOff = changes['DISABLE_LOCAL_AUTH'] === true;
   const isBasicOff = changes['AUTH_BASIC_ENABLED'] === false;

@@ -1,4 +1,4 @@
-// Begins the reads of the first view, before the application is there: answers to what the page has asked for itself.
+// Starts the reads of the first view before the application is loaded.
 import { readEarly } from '@tokenctl/common/web/api.ts';
 import { DASHBOARD_READS, ME } from './first-reads.ts';
 

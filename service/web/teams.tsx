@@ -1,4 +1,3 @@
-/** Teams: list, details, members, administrators, creation, change. */
 import { Link } from 'react-router';
 import { HeldRoles } from './access.tsx';
 import { People } from './people.tsx';
@@ -12,12 +11,10 @@ import {
   type ResourceKind,
 } from './resource-pages.tsx';
 
-/** A team as `/api/v2/teams/` shows it. */
 interface Team extends Resource {
   readonly organization: number;
 }
 
-/** What the pages of teams show. */
 export const TEAM: ResourceKind<Team> = {
   noun: 'team',
   plural: 'Teams',
@@ -53,7 +50,7 @@ export const TEAM: ResourceKind<Team> = {
         <People
           mayEdit={mayEdit(team)}
           noun="administrator"
-          // They have a role of the team: the API has no other list of them.
+          // They have a role of the team. The API has no other list of them.
           path={`/api/v2/roles/${team.summary_fields.object_roles?.['admin_role']?.id ?? 0}/users/`}
         />
       ),

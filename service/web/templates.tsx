@@ -1,4 +1,3 @@
-/** Job templates, and launching them. */
 import { Alert, Button, PageSection } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { callApi, problemText } from '@tokenctl/common/web/api.ts';
@@ -96,7 +95,7 @@ const TEMPLATE: ResourceKind<TemplateRow> = {
   actions: (template) => <LaunchButton template={template} />,
 };
 
-/** Launches a template, or leads to the form for what the template asks for when the button is clicked: the page may show it as it was. */
+/** Launches a template, or opens the form if it has prompts. Checks at the click: the page may be outdated. */
 function LaunchButton({
   template,
   variant = 'primary',
@@ -142,12 +141,12 @@ function LaunchButton({
 
 export const TEMPLATES = pagesOf(TEMPLATE);
 
-/** What a launch may override, and what it takes without. */
+/** What a launch may override, with the defaults. */
 interface LaunchFacts extends Partial<Asks> {
   readonly defaults: Parameters<typeof launchValues>[1];
 }
 
-/** The form for what a template asks for before a launch. */
+/** The form for a template's prompts before a launch. */
 export function LaunchTemplate(): ReactNode {
   return <ReadResource kind={TEMPLATE}>{(template) => <Launch template={template} />}</ReadResource>;
 }

@@ -1,4 +1,4 @@
-/** The tokens of a user or of an application: list and creation. */
+/** The tokens of a user or application: list and creation. */
 import { Alert, Label, PageSection } from '@patternfly/react-core';
 import { NEVER_DAYS } from '@tokenctl/common/token-terms.ts';
 import { callApi, type Page, withQuery } from '@tokenctl/common/web/api.ts';
@@ -18,7 +18,6 @@ import { isNever, Time } from '@tokenctl/common/web/times.tsx';
 import { createContext, type ReactNode, useContext, useState } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
 
-/** A token as `/api/v2/tokens/` shows it. */
 interface Token {
   readonly id: number;
   readonly description: string;
@@ -99,10 +98,7 @@ function LastUse({ id }: { readonly id: number }): ReactNode {
 
 const HOUR_MS = 3_600_000;
 
-/**
- * Reads when tokens were last used. The controller's API does not show it, but filters by it: so each period is asked
- * for.
- */
+/** Reads when tokens were last used. The controller's API can only filter by it, so each period is queried. */
 function LastUseOf({
   ids,
   children,
@@ -112,7 +108,7 @@ function LastUseOf({
 }): ReactNode {
   const read = (filter: Readonly<Record<string, string>>) =>
     withQuery('/api/v2/tokens/', { id__in: ids.join(','), page_size: ids.length, ...filter });
-  // Whole hours, so that the same list asks the same again.
+  // Whole hours, so that the same list sends the same queries.
   const hours = Math.floor(Date.now() / HOUR_MS);
   const since = (days: number) => ({ last_used__gt: new Date((hours - days * 24) * HOUR_MS).toISOString() });
   const periods = [
@@ -128,7 +124,6 @@ function LastUseOf({
   return <LastUses value={texts}>{children}</LastUses>;
 }
 
-/** A list of tokens. */
 export function TokenList({
   path,
   about,
@@ -137,13 +132,13 @@ export function TokenList({
   isWhole = false,
 }: {
   readonly path: string;
-  /** Whether they are those of one user or of one application, which every row would repeat. */
+  /** Whether they belong to one user or one application, which every row would repeat. */
   readonly about: 'user' | 'application' | 'all';
   /** The page that creates one; undefined if this user cannot create one here. */
   readonly createAt?: string;
   /** The text above the list, such as why no token can be created. */
   readonly why?: ReactNode;
-  /** Whether they are all that there are, for every user. */
+  /** Whether every user sees all of them. */
   readonly isWhole?: boolean;
 }): ReactNode {
   const me = useMe();
@@ -152,7 +147,7 @@ export function TokenList({
     DESCRIPTION,
     ...(about === 'user' ? [] : [OWNER]),
     ...(about === 'application' ? [] : [APPLICATION]),
-    // The list of all tokens has no room for it.
+    // The list of all tokens has no space for it.
     ...(about === 'all' ? [] : [CREATED]),
     ...FACTS,
   ];
@@ -198,7 +193,7 @@ function revocationBy(me: User): Deletion<Token> {
       return `${nameOfToken(token)} (${token.scope})${user === undefined ? '' : ` of ${user.username}`}`;
     },
     consequence: 'Programs that use it lose access immediately.',
-    // Who is no auditor sees only what may be revoked. Administrators of its organization may revoke an application's token.
+    // Others than auditors see only revocable tokens: own ones, and those of their organizations' applications.
     mayDelete: ({ user, application }) =>
       me.is_superuser || !me.is_system_auditor || user === me.id || application !== null,
   };
@@ -227,15 +222,14 @@ const SCOPES = [
   ['write', 'Write: also make changes and launch jobs'],
 ] as const;
 
-/** The form for a new token of the user who is logged in. */
+/** The form for a new token of the logged-in user. */
 export function CreateToken({
   above,
   back,
   application,
 }: {
-  /** What the page belongs to: paths and names. */
+  /** The breadcrumbs: paths and names. */
   readonly above: readonly (readonly [string, string])[];
-  /** The list to go to afterwards. */
   readonly back: string;
   /** The application, if the page belongs to one. */
   readonly application?: { readonly id: number; readonly name: string };
@@ -310,7 +304,7 @@ export function CreateToken({
   );
 }
 
-/** When a personal token ends: as late as the settings allow, after some hours, or with a day. */
+/** The expiry of a personal token: the maximum of the settings, some hours, or a day. */
 function expiryFields({ expires }: FormValues): readonly FormField[] {
   return [
     {
@@ -346,7 +340,7 @@ function expiryOf({ expires = '', date }: FormValues): string | null {
   return at.toISOString();
 }
 
-/** What a new token's lifetime is read from: the service tells everyone, a controller those who see its settings. */
+/** The source of a new token's lifetime: a controller shows it only to users who see its settings. */
 interface Lifetimes {
   readonly access_token_expire_seconds?: number;
   readonly OAUTH2_PROVIDER?: { readonly ACCESS_TOKEN_EXPIRE_SECONDS?: number };
@@ -381,11 +375,9 @@ function Lifetime(): ReactNode {
   );
 }
 
-/** What a user of an identity provider is told about tokens. */
 export const EXTERNAL_HINT =
   'Your account is from an identity provider. You can only create tokens if an administrator allows tokens for external users in the authentication settings.';
 
-/** One token. */
 export function TokenPage(): ReactNode {
   const { id = '' } = useParams();
   const query = useApi<Token>(`/api/v2/tokens/${id}/`);
@@ -435,7 +427,6 @@ const DESCRIPTION_FACT: Column<Token> = {
   show: ({ description }) => breakable(description),
 };
 
-/** All tokens that the user may see. */
 export function Tokens(): ReactNode {
   const me = useMe();
   return (

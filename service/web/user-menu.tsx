@@ -11,14 +11,14 @@ interface MenuProps {
   readonly onOpenChange: (isOpen: boolean) => void;
 }
 
-/** A menu below its button, which is shown from the beginning. */
+/** A menu below its button. The button is visible from the start. */
 function Menu({
   toggle,
   isOpen,
   onOpenChange,
   children,
 }: MenuProps & { readonly children: ReactNode }): ReactNode {
-  // It opens after it was there closed, also if it was loaded because the button was pressed.
+  // It first renders closed and then opens, even if it was loaded because the button was pressed.
   const [isShown, setShown] = useState(false);
   useEffect(() => setShown(isOpen), [isOpen]);
   return (
@@ -33,7 +33,7 @@ function Menu({
   );
 }
 
-/** What `/api/` says of the API, and `/api/v2/ping/` of the service. */
+/** `/api/` about the API, and `/api/v2/ping/` about the service. */
 interface ApiRoot {
   readonly description?: string;
 }
@@ -41,12 +41,11 @@ interface Ping {
   readonly version: string;
 }
 
-/** The version, and what is written about the API. */
 export function HelpMenu(props: MenuProps): ReactNode {
   const { isOpen } = props;
   const ping = useApi<Ping>('/api/v2/ping/', { enabled: isOpen });
   const root = useApi<ApiRoot>('/api/', { enabled: isOpen });
-  // A controller has no such description.
+  // A controller has a different description.
   const isService = root.data?.description === 'Automation service REST API';
   return (
     <Menu {...props}>
@@ -60,7 +59,6 @@ export function HelpMenu(props: MenuProps): ReactNode {
   );
 }
 
-/** The menu of the user. */
 export function UserMenu(props: MenuProps): ReactNode {
   const { onOpenChange } = props;
   const me = useMe();

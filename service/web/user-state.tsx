@@ -1,4 +1,4 @@
-/** Whether users are active: what the pages show of it, and the button that changes it. */
+/** Whether users are active: the state on the pages, and the button that changes it. */
 import { Alert, Button, Label, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { callApi, type Page, problemText, withQuery } from '@tokenctl/common/web/api.ts';
@@ -6,15 +6,15 @@ import { useNotify } from '@tokenctl/common/web/notices.tsx';
 import { type User, useApi, useMe } from '@tokenctl/common/web/queries.ts';
 import { createContext, type ReactNode, useContext, useState } from 'react';
 
-/** Those of some users that are deactivated; null while it is not known. */
+/** The deactivated ones among some users; null while unknown. */
 const Inactive = createContext<ReadonlySet<number> | null>(null);
 
-/** The list of those users that are deactivated. The API does not show who is, as on a controller, but filters by it. */
+/** The URL of the list of deactivated users. The API can filter by it, but does not show it, as on a controller. */
 function inactivePath(ids: readonly number[]): string {
   return withQuery('/api/v2/users/', { is_active: false, id__in: ids.join(','), page_size: ids.length });
 }
 
-/** Reads which of these users are deactivated, for what is shown inside. */
+/** Reads which of these users are deactivated, for its children. */
 export function InactiveUsers({
   users,
   children,
@@ -27,7 +27,6 @@ export function InactiveUsers({
   return <Inactive value={inactive}>{children}</Inactive>;
 }
 
-/** Whether a user is active, as a label. */
 export function UserState({ user }: { readonly user: Pick<User, 'id'> }): ReactNode {
   const inactive = useContext(Inactive);
   if (inactive === null) return '';
@@ -39,14 +38,14 @@ export function UserState({ user }: { readonly user: Pick<User, 'id'> }): ReactN
   );
 }
 
-/** What a page about a deactivated user says first; nothing of other users. */
+/** The first notice on a deactivated user's page; nothing for other users. */
 export function InactiveNotice({ user }: { readonly user: Pick<User, 'id' | 'username'> }): ReactNode {
   if (useContext(Inactive)?.has(user.id) !== true) return null;
   const title = `${user.username} is deactivated and cannot log in.`;
   return <Alert isInline variant="warning" component="p" className="page-notice" title={title} />;
 }
 
-/** Deactivates a user after a question, or activates a deactivated one. For superusers, about other users. */
+/** Deactivates a user after a confirmation, or activates one. Only for superusers, and for other users. */
 export function ActivationButton({ user }: { readonly user: User }): ReactNode {
   const me = useMe();
   const inactive = useContext(Inactive);
@@ -109,7 +108,7 @@ function useActivation({ id, username }: User): {
     setBusy(true);
     try {
       await callApi(`/api/v2/users/${id}/`, { method: 'PATCH', body: { is_active: isActive } });
-      // A controller leaves the field as it is, and answers 200.
+      // A controller does not change the field, and answers 200.
       const { count } = await callApi<Page<User>>(inactivePath([id]));
       if ((count === 0) === isActive) notify(`${isActive ? 'Activated' : 'Deactivated'} ${username}.`);
       else

@@ -1,4 +1,3 @@
-/** The users: list, details, organizations, tokens, creation, change. */
 import { Label, LabelGroup, PageSection } from '@patternfly/react-core';
 import type { FormField } from '@tokenctl/common/web/form-fields.ts';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
@@ -111,7 +110,7 @@ const USER: ResourceKind<User> = {
   ],
 };
 
-/** What is special about a user: more rights than others, or an account elsewhere. */
+/** What is special about a user: additional rights, or an account at a provider. */
 function Roles({ user }: { readonly user: User }): ReactNode {
   const roles = [
     ...(user.is_superuser ? ['Superuser'] : []),
@@ -175,13 +174,12 @@ function passwordOf(user: User | undefined): FormField {
   return { name: 'password', label: 'New password', kind: 'password', help };
 }
 
-/** The role is two fields of the API, and the organization is in the address. */
+/** The role is two fields of the API, and the organization is in the URL. */
 function bodyOf({ role, organization: _organization, ...entered }: Body): Body {
   if (role === undefined) return entered;
   return { ...entered, is_superuser: role === 'superuser', is_system_auditor: role === 'auditor' };
 }
 
-/** The organizations or the teams of a user. */
 function Groups({
   user,
   name,
@@ -191,7 +189,6 @@ function Groups({
   readonly user: User;
   readonly name: 'organizations' | 'teams';
   readonly empty: string;
-  /** The columns between name and description. */
   readonly columns?: readonly Column<Resource>[];
 }): ReactNode {
   const me = useMe();
@@ -231,7 +228,7 @@ function Tokens({ user }: { readonly user: User }): ReactNode {
   );
 }
 
-/** The form for a new token of the user who is logged in. */
+/** The form for a new token of the logged-in user. */
 export function CreateUserToken(): ReactNode {
   const me = useMe();
   const { id } = useParams();
@@ -258,5 +255,4 @@ export function CreateUserToken(): ReactNode {
   );
 }
 
-/** The pages of users. */
 export const USERS = pagesOf(USER);

@@ -14,15 +14,14 @@ import { knownDevice } from './device-cookie.ts';
 import { hashToken, verifyPassword } from './secret-hashes.ts';
 import { csrfProblem, findRequestSession, renewSession } from './session.ts';
 
-/** The authenticated user of a request, and the credential. */
 export interface Caller {
   readonly user: UserRecord;
   readonly method: 'bearer' | 'session' | 'basic';
-  /** The id of a bearer token, else null. */
+  /** The id of the bearer token, else null. */
   readonly tokenId: number | null;
-  /** The key of a session, else null. */
+  /** The key of the session, else null. */
   readonly sessionKey: string | null;
-  /** Whether the credential allows changes: sessions and passwords do, tokens depending on their scope. */
+  /** Whether the credential allows changes: sessions and passwords do, tokens only with scope write. */
   readonly mayWrite: boolean;
 }
 
@@ -84,13 +83,13 @@ function logUserMismatch(service: ServiceContext, authorization: string | undefi
   }
 }
 
-/** `last_used` is written at most once per minute and token. */
+/** `last_used` is written at most once a minute for each token. */
 const LAST_USED_INTERVAL_MS = 60_000;
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 /**
- * The live token of an Authorization header (RFC 6750 §2.1). Null if it is missing, unknown, expired or of a
- * deactivated user (whose tokens the controller accepts).
+ * The live token of an Authorization header (RFC 6750 §2.1). Null if it is missing, unknown, expired or owned
+ * by a deactivated user (whose tokens the controller accepts).
  */
 async function findBearer(service: ServiceContext, authorization: string | undefined) {
   const presented = authorization === undefined ? null : BEARER.exec(authorization);
@@ -130,7 +129,7 @@ export interface Credentials {
   readonly password: string;
   readonly network: string;
   readonly request: FastifyRequest;
-  /** Whether a login form was sent: a browser in which this user logged in before has limits of its own. */
+  /** Whether a login form was sent: a browser in which this user logged in before has its own limits. */
   readonly isForm?: boolean;
 }
 
@@ -160,7 +159,7 @@ export async function userWithPassword(
   return isAccepted ? user : null;
 }
 
-/** Verifies a password in its turn: hashes are shared among networks and accounts. */
+/** Verifies a password when its turn comes: networks and accounts share the capacity for hashes. */
 async function verify(
   service: ServiceContext,
   { user, password, attempt }: { user: UserRecord | null; password: string; attempt: Attempt },
@@ -184,7 +183,7 @@ async function verify(
   return true;
 }
 
-/** A browser, or a network, in which the user logged in before has a share of its own: it never waits for strangers. */
+/** A browser or network in which the user logged in before has its own share and never waits for strangers. */
 function hashShare({ passwordLimits }: ServiceContext, attempt: Attempt): HashShare {
   const { network, username, device = null } = attempt;
   const known =
@@ -206,8 +205,8 @@ function beginAttempt({ passwordLimits, metrics }: ServiceContext, attempt: Atte
 }
 
 /**
- * The text of Basic credentials: UTF-8, and Latin-1 where it is not, as the controller reads it (Django REST framework). RFC 7617
- * leaves the encoding open, and Python's requests, which the awx CLI uses, sends Latin-1.
+ * The text of Basic credentials: UTF-8, or Latin-1 if it is not valid UTF-8, as on the controller (Django REST
+ * framework). RFC 7617 leaves the encoding open, and Python's requests, which the awx CLI uses, sends Latin-1.
  */
 function credentialsText(encoded: string): string {
   const bytes = Buffer.from(encoded, 'base64');

@@ -6,7 +6,7 @@ import type { UserRecord } from '../store/users.ts';
 import { randomText, sameText } from './secret-hashes.ts';
 
 const LIFETIME_SECONDS = 90 * 86_400;
-/** People with two accounts in one browser, such as an administrator, have an entry for each. */
+/** A person with two accounts in one browser, such as an administrator, has an entry for each. */
 const MAX_ENTRIES = 4;
 const ID_LENGTH = 22;
 const ENTRY = /^(\d{1,9})\.([A-Za-z0-9]{22})\.(\d{1,12})\.([A-Za-z0-9_-]{43})$/;
@@ -14,9 +14,8 @@ const ENTRY = /^(\d{1,9})\.([A-Za-z0-9]{22})\.(\d{1,12})\.([A-Za-z0-9_-]{43})$/;
 type Signing = Pick<ServiceContext, 'secrets' | 'now'>;
 
 /**
- * Sets the cookie by which the login knows this browser again (OWASP, "Slow Down Online Guessing Attacks with
- * Device Cookies"). It holds user ids, random numbers and times, each entry signed, and gives access to
- * nothing.
+ * Sets the cookie that identifies this browser at the next login (OWASP, "Slow Down Online Guessing Attacks with
+ * Device Cookies"). It contains user ids, random numbers and times, each entry signed, and gives access to nothing.
  */
 export function rememberDevice(
   service: Signing,
@@ -29,14 +28,14 @@ export function rememberDevice(
   reply.setCookie(cookieName(request), entries.join('~'), {
     path: '/',
     httpOnly: true,
-    // Not strict: a link in another site's page may start a login through a provider.
+    // Not `strict`: a link on another site may start a login through a provider.
     sameSite: 'lax',
     secure: request.protocol === 'https',
     maxAge: LIFETIME_SECONDS,
   });
 }
 
-/** Whether this browser presents a cookie of this user: with a right signature, and at most ninety days old. */
+/** The device, if the cookie for this user has a valid signature and is at most ninety days old; else null. */
 export function knownDevice(service: Signing, request: FastifyRequest, user: UserRecord): Device | null {
   const entry = entriesOf(request).find((each) => each.startsWith(`${user.id}.`));
   const [, , id, issued, signed] = ENTRY.exec(entry ?? '') ?? [];
@@ -46,13 +45,13 @@ export function knownDevice(service: Signing, request: FastifyRequest, user: Use
   return age <= LIFETIME_SECONDS ? { userId: user.id, id } : null;
 }
 
-/** The user that the newest entry of the cookie names, not verified yet; null without a cookie. */
+/** The user in the newest entry of the cookie, unverified; null without a cookie. */
 export function namedUser(request: FastifyRequest): number | null {
   const id = ENTRY.exec(entriesOf(request)[0] ?? '')?.[1];
   return id === undefined ? null : Number(id);
 }
 
-/** The stored password hash is part of the key: a new password makes every earlier cookie of the user invalid. */
+/** The key includes the stored password hash, so a new password invalidates every earlier cookie of the user. */
 function signature({ secrets }: Signing, facts: string, user: UserRecord): string {
   const key = createHmac('sha256', secrets.deviceKey).update(user.password).digest();
   return createHmac('sha256', key).update(facts).digest('base64url');

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 const derive = promisify(pbkdf2);
 
 const ALGORITHM = 'pbkdf2_sha256';
-/** The iterations of new password hashes: as in the controller 24.6.1, so that rows are interchangeable. */
+/** The iterations of new password hashes, as in controller 24.6.1, so that rows are interchangeable. */
 export const PASSWORD_ITERATIONS = 600_000;
 const KEY_LENGTH = 32;
 const SALT_LENGTH = 22;
@@ -19,8 +19,8 @@ export async function hashPassword(password: string, iterations = PASSWORD_ITERA
 
 /**
  * Whether a password matches the stored hash. A missing user (null), an unusable hash (starts with `!`) and a
- * wrong password take the same time, also for a hash with fewer iterations than usual.
- * @param usual The iterations of new hashes, for a missing user and an unusable hash.
+ * wrong password take the same time, even if the hash has fewer iterations than usual.
+ * @param usual The iterations of new hashes, used for a missing user and an unusable hash.
  */
 export async function verifyPassword(
   password: string,
@@ -73,10 +73,10 @@ const LIFETIME_MS = 60_000;
 const CAPACITY = 10_000;
 
 /**
- * Caches successful password checks for a minute, so that Basic authentication (RFC 7617), which sends the
- * password with every request, does not compute a slow hash each time.
+ * Caches successful password checks for a minute, because Basic authentication (RFC 7617) sends the password
+ * with every request and each check computes a slow hash.
  *
- * A cache key is an HMAC, under a key that never leaves the process, of the stored hash and the password. A
+ * A cache key is an HMAC of the stored hash and the password, under a key that never leaves the process. A
  * changed password changes the stored hash and misses the cache. The caller checks on every request that the
  * user is active and Basic authentication is on. Wrong passwords are not cached: each costs the full hash.
  */
@@ -95,17 +95,16 @@ export class CredentialCache {
     return false;
   }
 
-  /** Caches a successful check. */
   add(stored: string, password: string): void {
     if (this.#expiry.size >= CAPACITY) this.#deleteOldest();
     this.#expiry.set(this.#digest(stored, password), performance.now() + LIFETIME_MS);
   }
 
   /**
-   * Runs a check of a password. Requests that present the same password meanwhile wait for its result: a
-   * client with many requests at a time is checked once, and counts as one attempt.
-   * @param presented What distinguishes the checks besides the password. The same for names that exist and
-   * others: how many attempts count must not tell them apart.
+   * Runs a check of a password. Concurrent requests with the same password wait for its result, so a client
+   * with many requests is checked once and counts as one attempt.
+   * @param presented What distinguishes the checks, apart from the password. It must be the same for existing
+   * and unknown names: the number of counted attempts must not distinguish them.
    */
   shared(presented: readonly string[], password: string, check: () => Promise<boolean>): Promise<boolean> {
     const entry = this.#digest(JSON.stringify(presented), password);

@@ -36,7 +36,7 @@ export async function findRequestSession(
   return session;
 }
 
-/** The session id in the cookie; clients may put it in double quotes (RFC 6265 §4.1.1). */
+/** The session id in the cookie. Clients may put it in double quotes (RFC 6265 §4.1.1). */
 function sessionCookie(service: ServiceContext, request: FastifyRequest): string | undefined {
   return request.cookies[service.sessionCookieName]?.replace(/^"(.*)"$/, '$1');
 }
@@ -44,7 +44,7 @@ function sessionCookie(service: ServiceContext, request: FastifyRequest): string
 /**
  * Extends a session with each request (sliding expiry) and renews its cookie. The row is written at most once
  * a minute, or ten times per session age if that is shorter. Requests with `X-WS-Session-Quiet` are automatic
- * polls and extend nothing.
+ * polls and do not extend the session.
  */
 export async function renewSession(
   service: ServiceContext,
@@ -62,21 +62,20 @@ export async function renewSession(
   if (cookie !== undefined) setSessionCookie(service, { reply, request, id: cookie, age });
 }
 
-/** When a session expires: after its age, or earlier if its identity provider says so. */
+/** When a session expires: at the end of its age, or earlier if its identity provider says so. */
 function expiry(now: Date, { age, provider }: { age: number; provider: ProviderSession | null }): Date {
   const expires = now.getTime() + age * 1000;
   return new Date(Math.min(expires, provider?.ends?.getTime() ?? expires));
 }
 
-/** Whether a session was started, or why not. */
 type Start = 'started' | 'deactivated' | 'ended';
 
 /**
  * Logs a user in, in one transaction: creates a session with a new id (against session fixation), ends the
  * oldest sessions beyond SESSIONS_PER_USER and records the login.
  * @param exchange With the user as read when the password was verified.
- * @returns `deactivated` if the password was changed or the user deactivated in the meantime, `ended` if the
- * identity provider ended the session or the user's access since it confirmed the login.
+ * @returns `deactivated` if the password was changed or the user deactivated in the meantime; `ended` if the
+ * identity provider ended the session or the user's access after confirming the login.
  */
 async function startSession(
   service: ServiceContext,
@@ -94,7 +93,7 @@ async function startSession(
   const previous = sessionCookie(service, request);
   const started = await service.database.transaction(async (transaction): Promise<Start> => {
     if (!(await touchLastLogin(transaction, user, at))) return 'deactivated';
-    // The row of the user is locked: an event of the provider either came before, or finds this session.
+    // The row of the user is locked: a provider's event either came earlier or finds this session.
     if (provider !== null && (await isEnded(transaction, provider))) return 'ended';
     if (previous !== undefined) await deleteSession(transaction, hashSessionId(previous));
     const expires = expiry(at, { age: settings.SESSION_COOKIE_AGE, provider });
@@ -110,10 +109,7 @@ async function startSession(
   return started;
 }
 
-/**
- * Makes another session for a user who changed the own password in one: the change ends all sessions. Set its cookie with
- * the returned function once the transaction is committed.
- */
+/** Creates a session after a user's own password change ended all. Set its cookie with the result after the commit. */
 export async function replaceSession(
   service: ServiceContext,
   transaction: Queryable,
@@ -145,7 +141,7 @@ function setSessionCookie(
   cookie: { reply: FastifyReply; request: FastifyRequest; id: string; age: number },
 ): void {
   const { reply, request, id, age } = cookie;
-  // A cookie's end is a date with four-digit years; SESSION_COOKIE_AGE allows 950 years, which fits.
+  // A cookie's expiry has a four-digit year. SESSION_COOKIE_AGE allows at most 950 years, which fits.
   reply.setCookie(service.sessionCookieName, id, {
     path: '/',
     httpOnly: true,
@@ -178,17 +174,16 @@ export function csrfToken(request: FastifyRequest, reply: FastifyReply): string 
   return token;
 }
 
-/** Sets a new token, as after a login, which invalidates the previous one. */
+/** Sets a new token, which invalidates the previous one. Called after a login. */
 function rotateCsrfToken(request: FastifyRequest, reply: FastifyReply): void {
   setCookie(request, reply, randomText(TOKEN_LENGTH));
 }
 
 /**
- * The reason to reject a request as a possible forgery (CSRF), or null.
+ * Why a request is rejected as a possible forgery (CSRF), or null.
  *
- * An Origin header must be this service's. Over https a request without one must have a Referer of this
- * service. `X-CSRFToken` or the form must repeat the cookie's token, which another site can neither read nor
- * set.
+ * An Origin header must be this service's. Over https, a request without one must have a Referer of this service.
+ * `X-CSRFToken` or the form must repeat the cookie's token, which another site can neither read nor set.
  */
 export function csrfProblem(request: FastifyRequest): string | null {
   const own = ownOrigins(request);
@@ -215,7 +210,7 @@ function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : 'null';
 }
 
-/** The token in a form. As on the controller, none is read from JSON. */
+/** The token in a form. JSON bodies are not searched for one, as on the controller. */
 function formToken({ body, headers }: FastifyRequest): unknown {
   if (!headers['content-type']?.startsWith('application/x-www-form-urlencoded')) return undefined;
   return typeof body === 'object' && body !== null && 'csrfmiddlewaretoken' in body
@@ -223,17 +218,16 @@ function formToken({ body, headers }: FastifyRequest): unknown {
     : undefined;
 }
 
-/** The Cache-Control of login pages. */
 export const NO_STORE = 'max-age=0, no-cache, no-store, must-revalidate, private';
 /** The default page after a login (specification, section 5.1). */
 const PROFILE = '/accounts/profile/';
 
-/** The longest path to open after a login, in characters. A request line and its headers have 16 kB together. */
+/** The maximum length of a path to open after a login, in characters. A request line and its headers share 16 kB. */
 const MAX_PATH_LENGTH = 8_000;
 
 /**
- * The path to open after a login, with its query: a path of this service, else null.
- * @param origins Those of this service, under which the path may be given as a whole address.
+ * The path to open after a login, with its query, if it is a path of this service; else null.
+ * @param origins This service's origins, under which `next` may be an absolute URL.
  */
 export function localPath(next: unknown, origins: readonly string[] = []): string | null {
   if (typeof next !== 'string' || next.length > MAX_PATH_LENGTH || UNUSUAL.test(next)) return null;
@@ -242,14 +236,13 @@ export function localPath(next: unknown, origins: readonly string[] = []): strin
   const base = 'http://service.invalid';
   if (!/^\/(?!\/)/.test(path) || !URL.canParse(path, base)) return null;
   const url = new URL(path, base);
-  // A path such as `/..//host` is one of another host once it is resolved. The URL also percent-encodes what a header
-  // cannot hold.
+  // A path such as `/..//host` resolves to another host. `URL` also percent-encodes what a header cannot contain.
   return url.origin === base && !url.pathname.startsWith('//')
     ? `${url.pathname}${url.search}${url.hash}`
     : null;
 }
 
-/** What browsers read in addresses in ways of their own: control characters and backslashes. */
+/** Browsers interpret control characters and backslashes in URLs in their own ways. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
 const UNUSUAL = /[\x00-\x1f\x7f\\]/;
 
@@ -257,7 +250,7 @@ const UNUSUAL = /[\x00-\x1f\x7f\\]/;
  * Starts the session of an authenticated user and redirects the browser, with the headers and cookies of
  * section 5.1 of the specification.
  * @returns Without a response, `deactivated` if the user was deactivated or the password changed in the
- * meantime, and `ended` if the identity provider ended the session or the user's access meanwhile.
+ * meantime, and `ended` if the identity provider ended the session or the user's access.
  */
 export async function finishLogin(
   service: ServiceContext,
@@ -266,7 +259,7 @@ export async function finishLogin(
     readonly reply: FastifyReply;
     readonly user: UserRecord;
     readonly next: string | null;
-    /** The session at an identity provider, for a login through one. */
+    /** Set for a login through an identity provider. */
     readonly provider?: ProviderSession;
   },
 ): Promise<FastifyReply | Exclude<Start, 'started'>> {
@@ -286,7 +279,7 @@ export async function finishLogin(
     .send('');
 }
 
-/** The public facts of the logged-in user for pages. Contains no credential. */
+/** Public facts about the logged-in user for pages. Contains no credential. */
 function currentUser(user: UserRecord): string {
   const { id, username, is_superuser, is_system_auditor } = user;
   return JSON.stringify({ id, username, is_superuser, is_system_auditor });

@@ -2,18 +2,18 @@ import { setImmediate } from 'node:timers/promises';
 import type { Database } from '@tokenctl/common/db/database.ts';
 import { RequestFailure, tooManyRequests } from '../failure.ts';
 
-/** How many pieces of work run at once, and how many may wait. */
+/** How many tasks may run at once, and how many may wait. */
 interface Share {
   readonly perUser: number;
   readonly total: number;
 }
 
-/** How many pieces of work of one user may wait. */
+/** How many tasks of one user may wait. */
 const MAX_WAITING = 500;
-/** How long work may wait for its turn, in milliseconds. */
+/** How long a task may wait for its turn, in milliseconds. */
 const MAX_WAIT_MS = 30_000;
 
-/** A user's id, or another name for whom work is done. */
+/** A user's id, or another name of a sender. */
 type User = number | string;
 
 interface Waiting {
@@ -21,10 +21,7 @@ interface Waiting {
   readonly refuse: (failure: RequestFailure) => void;
 }
 
-/**
- * Shares the database among users: each has a few pieces of work running at once and the others wait, users
- * in turn. So one user's requests delay that user's own, whatever they are.
- */
+/** Shares the database among users: each has a few tasks running at once. A user's requests delay only that user. */
 export class FairShare {
   readonly #share: Share;
   readonly #running = new Map<User, number>();
@@ -38,10 +35,10 @@ export class FairShare {
   }
 
   /**
-   * Runs work of a user in its turn.
-   * @param left Aborted with the failure to throw when the client leaves; this ends the wait.
-   * @param work Its signal is aborted with the failure to throw when the client leaves, or the service stops.
-   * @throws RequestFailure 429 if too much of this user's is waiting, or for too long; 503 once stopped; the
+   * Runs a user's task when its turn comes.
+   * @param left Aborted, with the failure to throw, when the client leaves; this ends the wait.
+   * @param work Its signal is aborted, with the failure to throw, when the client leaves or the service stops.
+   * @throws RequestFailure 429 if too many of this user's tasks wait, or one waits too long; 503 after a stop; the
    * reason of `left`.
    */
   async run<T>(user: User, left: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -58,34 +55,34 @@ export class FairShare {
     }
   }
 
-  /** Waits for a turn of a user; returns what ends it. Throws as {@link run}. */
+  /** Waits for a user's turn; returns the function that ends it. Throws as {@link run}. */
   async enter(user: User, left: AbortSignal): Promise<() => void> {
     left.throwIfAborted();
     const end = this.enterAtOnce(user);
     if (end !== null) return end;
     const hasWaited = await this.#turn(user, left);
-    // Those that waited begin one by one: what arrived meanwhile is read in between.
+    // Waiting tasks start one by one, so that requests that arrived meanwhile are read in between.
     if (hasWaited) await setImmediate();
     return () => this.#end(user);
   }
 
-  /** Begins a turn of a user that need not wait, and returns what ends it; null if it has to. Throws RequestFailure 503 once stopped. */
+  /** Starts a turn if the user need not wait, and returns its end; else null. Throws RequestFailure 503 if stopped. */
   enterAtOnce(user: User): (() => void) | null {
     this.#stopped.signal.throwIfAborted();
-    // Others wait for a share of their own, or for one of all: neither holds up a user with one left.
+    // Other users wait for their own share or for the common one. They do not hold up a user with a share left.
     if (this.#waiting.has(user) || !this.#hasRoom(user)) return null;
     this.#take(user);
     return () => this.#end(user);
   }
 
-  /** Refuses what is waiting and all later work, and aborts what is running. */
+  /** Refuses all waiting and later tasks, and aborts the running ones. */
   stop(): void {
     this.#stopped.abort(stopping());
     for (const waiting of [...this.#waiting.values()].flatMap((each) => [...each]))
       waiting.refuse(stopping());
   }
 
-  /** Whether it had to wait. */
+  /** Returns whether it had to wait. */
   async #turn(user: User, signal: AbortSignal): Promise<boolean> {
     const queue = this.#waiting.get(user) ?? new Set();
     if (queue.size >= MAX_WAITING) throw tooManyRequests('Too many of your requests are waiting.', 1);
@@ -93,7 +90,7 @@ export class FairShare {
     const waiting: Waiting = {
       begin: resolve,
       refuse: (failure) => {
-        // At once: one that stayed until the rejection is handled could be given its turn.
+        // Removed now: a task that stayed in the queue until the rejection is handled could get its turn.
         queue.delete(waiting);
         if (queue.size === 0 && this.#waiting.get(user) === queue) this.#waiting.delete(user);
         reject(failure);
@@ -132,7 +129,7 @@ export class FairShare {
     this.#running.set(user, (this.#running.get(user) ?? 0) + 1);
   }
 
-  /** Begins what may run now: of the user whose turn is next, and who has a share left. */
+  /** Starts the tasks that may run now: of the next user with a share left. */
   #next(): void {
     for (const [user, queue] of [...this.#waiting]) {
       const [first] = queue;
@@ -149,8 +146,8 @@ export class FairShare {
 
 /**
  * The shares of a database. Each sender has a few requests running at once, however many others there are;
- * lists and scans have a limit for all together. They leave connections of a pool of ten to requests that are
- * no lists; the embedded database runs one statement at a time.
+ * all lists and all scans have a common limit. The limits leave connections of a pool of ten to other
+ * requests; the embedded database runs one statement at a time.
  */
 export function databaseShares(kind: Database['kind']): {
   readonly lists: FairShare;
@@ -171,7 +168,7 @@ export function databaseShares(kind: Database['kind']): {
       };
 }
 
-/** The failure of a request whose client closed the connection. It is only logged, with the status that nginx uses. */
+/** The failure of a request whose client closed the connection. It is only logged, with nginx's status. */
 export function clientLeft(): RequestFailure {
   return new RequestFailure(499, { detail: 'The client closed the connection.' });
 }

@@ -2,15 +2,15 @@ import { availableParallelism } from 'node:os';
 import { type RequestFailure, tooManyRequests } from '../failure.ts';
 import { Buckets } from './limits.ts';
 
-/** For whom a slow hash is computed. */
+/** The source and the account that a slow hash counts against. */
 export interface HashShare {
-  /** The client's network, or what is known better: a browser, an application, an authenticated user. */
+  /** The client's network, or something more specific: a browser, an application, an authenticated user. */
   readonly source: string;
-  /** The name of the account, whether it exists or not. */
+  /** The account's name, whether it exists or not. */
   readonly account: string;
 }
 
-/** Slow hashes run on the four threads of libuv: one is left for files and names. */
+/** Slow hashes run on the four threads of libuv. One thread stays free for file access and DNS. */
 const MAX_RUNNING = Math.min(3, availableParallelism());
 const MAX_WAITING = 64;
 const MAX_WAITING_OF_SOURCE = 16;
@@ -19,7 +19,6 @@ const RETRY_SECONDS = 2;
 /** How long a computed hash counts against its source and its account, in seconds. */
 const USE = { burst: 1_000, refillSeconds: 60 };
 
-/** Amounts taken from {@link Buckets}. */
 interface Taken {
   readonly ofSource: number;
   readonly ofAccount: number;
@@ -27,29 +26,29 @@ interface Taken {
 
 interface Waiting {
   readonly share: HashShare;
-  /** @param taken What it takes from source and account. */
+  /** @param taken What the hash takes from source and account. */
   readonly begin: (taken: Taken) => void;
   readonly refuse: (failure: RequestFailure) => void;
 }
 
 /**
- * The queue for slow password hashes, which are the scarcest resource of the service: about four a second for
- * each core. The next one is of the source, and then of the account, that used the fewest lately. So a new
- * visitor waits for the hashes that are running, however many others guess passwords, and from however many
- * networks. A source may have a few waiting; if the queue is full, the one that would be the last gives way.
+ * The queue for slow password hashes, the scarcest resource of the service: about four a second for each
+ * core. The next hash is for the source, and then the account, with the fewest recent hashes. So a new
+ * visitor waits only for running hashes, however many clients and networks guess passwords. A source may have
+ * a few hashes waiting; if the queue is full, the last in order is refused.
  *
- * It knows accounts by the names that clients send, never whether they exist: answers and times tell nothing
- * about that.
+ * The queue knows accounts by the names that clients send, never whether they exist: answers and times reveal
+ * nothing about that.
  */
 export class HashQueue {
   readonly #bySource: Buckets;
   readonly #byAccount: Buckets;
   readonly #maxRunning: number;
-  /** In the order of their arrival. */
+  /** In order of arrival. */
   readonly #waiting = new Set<Waiting>();
   #running = 0;
 
-  /** @param clock A monotonic clock in milliseconds. */
+  /** @param clock Monotonic, in milliseconds. */
   constructor(clock: () => number, maxRunning = MAX_RUNNING) {
     this.#bySource = new Buckets(USE, clock);
     this.#byAccount = new Buckets(USE, clock);
@@ -57,9 +56,9 @@ export class HashQueue {
   }
 
   /**
-   * Computes a hash in its turn.
+   * Computes a hash when its turn comes.
    * @param isFree Whether the result does not count against source and account: a correct password.
-   * @throws RequestFailure 429 if too much is waiting, or for too long.
+   * @throws RequestFailure 429 if too many hashes wait, or this one waits too long.
    */
   async run<T>(
     share: HashShare,
@@ -119,7 +118,7 @@ export class HashQueue {
     }
   }
 
-  /** What is waiting, in the order of its turns as of now. A source's own are in the order of their accounts. */
+  /** The waiting hashes in their current order. Those of one source are ordered by account. */
   #inOrder(): Waiting[] {
     const accounts = new Uses(this.#byAccount);
     const byAccount = [...this.#waiting]
@@ -133,7 +132,7 @@ export class HashQueue {
   }
 }
 
-/** Counts recent uses by key, with those that wait before. */
+/** Counts recent uses by key, including those of hashes ahead in the queue. */
 class Uses {
   readonly #buckets: Buckets;
   readonly #counted = new Map<string, number>();

@@ -5,50 +5,47 @@ import { type RequestFailure, tooManyRequests } from '../failure.ts';
 /** A browser in which a user logged in before, known by its cookie. */
 export interface Device {
   readonly userId: number;
-  /** Random, new at each login. */
   readonly id: string;
 }
 
 export interface Attempt {
-  /** The client's network. */
   readonly network: string;
   readonly username: string;
-  /** The browser, if this user logged in there before. */
+  /** The browser, if the user logged in there before. */
   readonly device?: Device | null;
 }
 
-/** An attempt that counts as failed until it ends otherwise. */
+/** An attempt that counts as failed unless one of these is called. */
 interface BegunAttempt {
-  /** To be called if the password was correct. */
+  /** Call it if the password was correct. */
   readonly succeeded: () => void;
-  /** To be called if the password was not verified. */
+  /** Call it if the password was not verified. */
   readonly canceled: () => void;
 }
 
-/** Wrong passwords for one name from one network: ten, then one in six seconds. */
+/** Wrong passwords for one name from one network: ten, then one every six seconds. */
 const PAIR = { burst: 10, refillSeconds: 6 };
-/** For one name from anywhere: fifty, then one in five seconds. */
+/** For one name from anywhere: fifty, then one every five seconds. */
 const NAME = { burst: 50, refillSeconds: 5 };
 /** For any name from one network: two hundred, then one a second. */
 const NETWORK = { burst: 200, refillSeconds: 1 };
-/** For one user from one browser in which the user logged in before: ten, then one in six seconds. */
+/** For one user from one browser in which the user logged in before: ten, then one every six seconds. */
 const DEVICE = PAIR;
-/** For one user from all such browsers, with stolen cookies as well: fifty, then one in five seconds. */
+/** For one user from all such browsers, including stolen cookies: fifty, then one every five seconds. */
 const DEVICES = NAME;
-/** Wrong passwords that a network may try for a name after other networks used up the name's allowance. */
+/** How many wrong passwords a network may try for a name after other networks used up the name's allowance. */
 const FREE = 3;
 const PROVEN_SECONDS = 30 * 86_400;
 
 /**
  * Rate limits for wrong passwords, by name, by network and by both.
  *
- * No user is locked out: an allowance refills with time, regardless of further attempts. Attempts of others
- * do not affect a network from which the user logged in before or that has few attempts. A correct password
- * costs nothing. An attempt is counted when it begins and refunded when it succeeds, so concurrent attempts
- * cannot bypass the limit.
+ * No user is locked out: an allowance refills with time, regardless of further attempts. Attempts of others do not
+ * affect a network from which the user logged in before or that has few attempts. A correct password costs nothing.
+ * An attempt is counted when it begins and refunded when it succeeds, so concurrent attempts cannot bypass the limit.
  *
- * A browser in which the user logged in before (a device cookie) has limits of its own, so that attacks from
- * its network do not affect it. Once they are used up, it counts as any other browser of its network.
+ * A browser in which the user logged in before (a device cookie) has its own limits, so attacks from its network do
+ * not affect it. Once they are used up, it counts as any other browser of its network.
  */
 export class PasswordLimits {
   readonly #pairs: Buckets;
@@ -58,14 +55,14 @@ export class PasswordLimits {
   readonly #device: Buckets;
   readonly #devices: Buckets;
 
-  /** @param clock A monotonic clock in milliseconds. */
+  /** @param clock Monotonic, in milliseconds. */
   constructor(clock: () => number) {
     this.#pairs = new Buckets(PAIR, clock);
     this.#names = new Buckets(NAME, clock);
     this.#networks = new Buckets(NETWORK, clock);
     this.#device = new Buckets(DEVICE, clock);
     this.#devices = new Buckets(DEVICES, clock);
-    // A bucket of one that refills in thirty days; empty after a successful login.
+    // A bucket of one that refills in thirty days. A successful login empties it.
     this.#proven = new Buckets({ burst: 1, refillSeconds: PROVEN_SECONDS }, clock);
   }
 
@@ -139,20 +136,20 @@ function refused(wait: number): RequestFailure {
 /** The OAuth2 endpoints whose rejected requests count. Wrong passwords have their own limits. */
 const LIMITED = ['authorize/', 'token/', 'revoke_token/', 'introspect/'];
 
-/** Rejected requests from one network or client: three hundred, then two per second. */
+/** Rejected requests from one network or client: three hundred, then two a second. */
 const REFUSALS = { burst: 300, refillSeconds: 0.5 };
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The client that proved itself with its secret; empty for any other request. */
+    /** The client that authenticated with its secret; empty for any other request. */
     provenClient: string;
   }
 }
 
 /**
- * Turns rejections of OAuth2 requests into 429 for networks with too many of them, until their allowance
- * refills. What succeeds is never held up, because others may share the network. The rejections of a client
- * that proved itself with its secret count for that client alone. Secrets and codes are too long to be
+ * Answers OAuth2 requests with 429 for networks with too many rejected ones, until their allowance refills.
+ * Successful requests are never held up, because others may share the network. Rejected requests of a client
+ * that authenticated with its secret count for that client only. Secrets and codes are too long to be
  * guessed; passwords have their own limits.
  */
 export function limitRefusedRequests(app: FastifyInstance, clock: () => number): void {
@@ -174,7 +171,6 @@ export function limitRefusedRequests(app: FastifyInstance, clock: () => number):
   });
 }
 
-/** The size of a bucket. */
 interface Allowance {
   /** The maximum number at once. */
   readonly burst: number;
@@ -185,24 +181,23 @@ interface Allowance {
 
 const MAX_KEYS = 50_000;
 
-/** Token buckets by key. Keys are stored as hashes: a name may be long, or a password in the wrong field. */
+/** Token buckets by key. Keys are stored as hashes: a name may be long, or be a password typed into the wrong field. */
 export class Buckets {
   readonly #allowance: Allowance;
   readonly #clock: () => number;
   readonly #buckets = new Map<string, { left: number; at: number }>();
 
-  /** @param clock Milliseconds that never go back. */
+  /** @param clock Monotonic, in milliseconds. */
   constructor(allowance: Allowance, clock: () => number) {
     this.#allowance = allowance;
     this.#clock = clock;
   }
 
-  /** The number of stored keys. */
   get size(): number {
     return this.#buckets.size;
   }
 
-  /** Seconds until one is available; 0 if now. */
+  /** Seconds until one is available; 0 if available now. */
   wait(key: string): number {
     const { left } = this.#level(digest(key));
     return left >= 1 ? 0 : (1 - left) * this.#allowance.refillSeconds;
@@ -213,7 +208,7 @@ export class Buckets {
     return this.#allowance.burst - this.#level(digest(key)).left;
   }
 
-  /** Takes one, or the rest: further attempts do not extend the wait. Returns the amount, for a refund. */
+  /** Takes one, or what is left: further attempts do not extend the wait. Returns the amount, for a refund. */
   take(key: string): number {
     const name = digest(key);
     const { left, at } = this.#level(name);
@@ -222,7 +217,6 @@ export class Buckets {
     return taken;
   }
 
-  /** Refunds an amount. */
   giveBack(key: string, taken: number): void {
     const name = digest(key);
     const { left, at } = this.#level(name);

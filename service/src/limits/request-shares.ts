@@ -7,28 +7,27 @@ import { clientLeft, type FairShare } from './fair-share.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The turn of this request; null before it began. */
+    /** The turn of this request; null before it started. */
     turn: Turn | null;
-    /** The id of the user that was found by the request's credentials. */
+    /** The id of the user whose credentials the request has. */
     provenUser: number | null;
-    /** The digest under which the owner of its credentials is remembered; null for none. */
+    /** The digest under which the credentials' owner is remembered; null without credentials. */
     credentials: string | null;
   }
 }
 
 /** How many credentials are remembered with their owners. */
 const MAX_OWNERS = 20_000;
-/** When a turn ends whose client left, if its handler answered nothing, in milliseconds. */
+/** When the turn of a client that left ends if the handler has not answered, in milliseconds. */
 const ABANDONED_MS = 60_000;
 
 /**
- * Gives every request of the app a turn in the share of its sender, whatever its route: of the user or client
- * whose credentials it has, or of its network. So one sender's requests delay that sender's own. A turn
- * begins when the body has arrived, and ends when the answer is made: neither a slow upload nor a slow reader
- * holds one.
+ * Gives every request of the app a turn in its sender's share, on any route. The sender is the user or client
+ * of its credentials, or its network. So one sender's requests delay only that sender. A turn starts when the
+ * body has arrived and ends when the response is made: neither a slow upload nor a slow reader holds one.
  *
- * Whose credentials they are is remembered from earlier requests, as a digest under a key that never leaves
- * the process. It decides whose share is used and nothing else: each request is still authenticated.
+ * The owner of credentials is remembered from earlier requests, under a digest whose key never leaves the
+ * process. It decides only whose share is used: each request is still authenticated.
  */
 export function shareRequests(
   app: FastifyInstance,
@@ -57,7 +56,7 @@ export function shareRequests(
       reply.raw.once('close', () => turn.abandon());
       done(null, body);
     };
-    // Most requests have no body and need not wait: they create neither a promise nor a signal.
+    // Most requests have no body and need not wait. They create neither a promise nor a signal.
     if (!hasBody(request) && turn.beginAtOnce()) begun(payload);
     else wait(turn, request, payload).then(begun, done);
   });
@@ -68,7 +67,7 @@ export function shareRequests(
   });
 }
 
-/** Does something that takes time outside the service, or has a share of its own, without holding the request's turn. */
+/** Runs work without holding the request's turn: work that takes time outside the service or has its own share. */
 export async function outsideTurn<T>({ turn }: FastifyRequest, work: () => Promise<T>): Promise<T> {
   if (turn === null) return work();
   turn.end();
@@ -79,7 +78,7 @@ export async function outsideTurn<T>({ turn }: FastifyRequest, work: () => Promi
   }
 }
 
-/** Does a part of the work for a request whose answer has begun, in a turn of its own. Throws RequestFailure 429. */
+/** Runs a part of the work of a request whose response has started, in its own turn. Throws RequestFailure 429. */
 export async function inTurn<T>({ turn }: FastifyRequest, work: () => Promise<T>): Promise<T> {
   await turn?.begin();
   try {
@@ -89,7 +88,7 @@ export async function inTurn<T>({ turn }: FastifyRequest, work: () => Promise<T>
   }
 }
 
-/** Aborted when the client closes the connection before it has its answer. */
+/** Aborted when the client closes the connection before it has its response. */
 export function signalOf(reply: FastifyReply): AbortSignal {
   const left = new AbortController();
   const { raw } = reply;
@@ -101,7 +100,7 @@ export function signalOf(reply: FastifyReply): AbortSignal {
   return left.signal;
 }
 
-/** The turn of a request in the share of its sender. */
+/** The turn of a request in its sender's share. */
 class Turn {
   readonly sender: string;
   readonly #share: FairShare;
@@ -115,19 +114,18 @@ class Turn {
     this.#reply = reply;
   }
 
-  /** Aborted when the client leaves. */
   get left(): AbortSignal {
     this.#left ??= signalOf(this.#reply);
     return this.#left;
   }
 
-  /** Begins the turn if it need not wait; whether it did. */
+  /** Starts the turn if it need not wait, and returns whether it did. */
   beginAtOnce(): boolean {
     if (!this.#reply.raw.destroyed) this.#end ??= this.#share.enterAtOnce(this.sender);
     return this.#end !== null;
   }
 
-  /** Waits for the turn. Throws RequestFailure 429, or that the client left. */
+  /** Waits for the turn. Throws RequestFailure 429, or 499 if the client left. */
   async begin(): Promise<void> {
     if (!this.beginAtOnce()) this.#end = await this.#share.enter(this.sender, this.left);
   }
@@ -137,13 +135,13 @@ class Turn {
     this.#end = null;
   }
 
-  /** Ends the turn later if the client left during it: the handler may still work. An answered request keeps no timer. */
+  /** Ends the turn later if the client left: the handler may still work. An answered request keeps no timer. */
   abandon(): void {
     if (this.#end !== null) setTimeout(() => this.end(), ABANDONED_MS).unref();
   }
 }
 
-/** The senders of requests by their credentials: as they were found by earlier requests. */
+/** The senders of requests by credentials, as found by earlier requests. */
 class Owners {
   readonly #key = randomBytes(32).toString('hex');
   readonly #owners = new Map<string, string>();
@@ -159,7 +157,7 @@ class Owners {
     return owner ?? `network ${request.network}`;
   }
 
-  /** Remembers whose credentials a request had, or forgets it if they are refused. */
+  /** Remembers the owner of a request's credentials, or forgets it if they are refused. */
   learn(request: FastifyRequest, status: number): void {
     const owner =
       request.provenUser !== null
@@ -181,17 +179,17 @@ class Owners {
     const session = cookies?.[this.#cookie] ?? '';
     const { authorization = '' } = headers;
     if (authorization === '' && session === '') return null;
-    // The key makes the length and the start of the text unknown to others; no one else ever sees the digest.
+    // The key hides the length and the start of the text. The digest never leaves the process.
     return hash('sha256', JSON.stringify([this.#key, authorization, session]), 'base64');
   }
 }
 
-/** Bodies up to this size are received whatever else is waiting, in bytes. */
+/** Bodies up to this size are always received, in bytes. */
 const SMALL_BODY = 16 * 1024;
-/** How many bytes of bodies may wait for their turn, of one sender and of all. */
+/** How many bytes of bodies may wait for their turn, for one sender and in total. */
 const MAX_PENDING = { sender: 8 * 1024 * 1024, total: 128 * 1024 * 1024 };
 
-/** The bodies that have arrived, or are arriving, and wait for their turn to be parsed. */
+/** Bodies that have arrived or are arriving, and wait for their turn to be parsed. */
 class PendingBodies {
   readonly #bytes = new Map<string, number>();
   #total = 0;
@@ -243,7 +241,7 @@ function tooLarge(): RequestFailure {
   return new RequestFailure(413, { detail: 'The request body is too large.' });
 }
 
-/** Whether a body is read: Fastify ignores one of GET and HEAD. */
+/** Whether the body is read: Fastify ignores bodies of GET and HEAD. */
 function hasBody({ method, headers }: FastifyRequest): boolean {
   if (method === 'GET' || method === 'HEAD') return false;
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;

@@ -1,9 +1,9 @@
 import { identifier, type Sql } from '@tokenctl/common/db/sql.ts';
 
-/** The maximum of an int4 column, and so the largest id. */
+/** The maximum of an int4 column, and so of an id. */
 export const MAX_INTEGER = 2_147_483_647;
 
-/** One field of a resource: how it is shown, filtered and written. */
+/** A field of a resource: how it is shown, filtered and written. */
 export interface Field {
   readonly type:
     | 'integer'
@@ -13,13 +13,13 @@ export interface Field {
     | 'id'
     | 'choice'
     | 'object'
-    // A mapping in YAML or JSON, which is stored as a text.
+    // A mapping in YAML or JSON, stored as text.
     | 'json'
     | 'field'
     | 'list';
   readonly label: string;
   readonly helpText?: string;
-  /** The constant SQL expression to filter and sort by. Without one the field is not filterable. */
+  /** The constant SQL expression to filter and sort by. Without one, the field is not filterable. */
   readonly column?: Sql;
   /** Filterable, but not listed as filterable (as the controller does for refresh_token). */
   readonly unannounced?: true;
@@ -30,37 +30,36 @@ export interface Field {
   /** Writable in POST only (`create`), or in POST and PUT (`change`). */
   readonly writable?: 'create' | 'change';
   readonly required?: true;
-  /** PUT without it keeps its value, even if it is required. */
+  /** A PUT without it keeps its value, even if it is required. */
   readonly keptByPut?: true;
   readonly defaultValue?: unknown;
   readonly maxLength?: number;
   /** Whether a text may be blank. By default it may if the field is not required. */
   readonly blank?: boolean;
-  /** False where null is refused. Elsewhere a text of null is blank and a boolean of null is false. */
+  /** False if null is refused. Otherwise null becomes a blank text or false. */
   readonly nullable?: false;
-  /** The least value of an integer; 0 by default. */
+  /** The minimum of an integer; 0 by default. */
   readonly min?: number;
-  /** The greatest value of an integer; the greatest of the column by default. */
+  /** The maximum of an integer; the column's maximum by default. */
   readonly max?: number;
-  /** The only value that it can have: this service does not carry it out. `does` completes "This service does not …". */
+  /** The only accepted value: the service does not support the field. `does` completes "This service does not …". */
   readonly fixed?: { readonly value: unknown; readonly does: string };
-  /** What a read-only field always has. */
+  /** The constant value of a read-only field. */
   readonly constant?: { readonly value: unknown };
-  /** Why a text that is not blank is refused, or null. */
+  /** Why a non-blank text is refused, or null. */
   readonly check?: (text: string) => string | null;
   readonly choices?: readonly (readonly [string | number, string])[];
 }
 
 /** A related resource, for `relation__field` and `relation__search`, with its own relations. */
 export interface Relation {
-  /** Where there may be several related objects: their rows, and which of them are related to a row of the list. */
+  /** For a relation to many objects: their rows, and which of them belong to a row of the list. */
   readonly many?: { readonly from: Sql; readonly on: Sql };
   readonly fields: Readonly<Record<string, Field>>;
   readonly searchFields: readonly string[];
   readonly relations?: Readonly<Record<string, Relation>>;
 }
 
-/** The fields of a resource and its related resources. */
 export interface FieldSet {
   readonly type: string;
   readonly fields: Readonly<Record<string, Field>>;
@@ -71,13 +70,10 @@ export interface FieldSet {
   readonly order: readonly string[];
 }
 
-/** A field as a resource declares it: what follows from its name is left out, a column that it does not have is null. */
+/** A field as a resource declares it. What follows from its name is omitted; a column of null means none. */
 export type Declared = Partial<Omit<Field, 'column'>> & { readonly column?: Sql | null };
 
-/**
- * The fields of the rows of an alias in SQL. Where they do not say otherwise, they are texts, their labels are their
- * names in words, and their columns have their names.
- */
+/** The fields of an alias's rows in SQL. By default: type text, the name in words as label, the name as column. */
 export function declared(
   alias: string,
   fields: Readonly<Record<string, Declared>>,

@@ -6,12 +6,11 @@ import type { Scan, ScanTerm } from './scan.ts';
 
 export const EVERY_ROW = sql`TRUE`;
 
-/** Combines two conditions with AND. */
 export function allOf(one: Sql, other: Sql): Sql {
   return sql`(${one}) AND (${other})`;
 }
 
-/** Query parameters that are not filters. The last four have a meaning on some of the controller's endpoints only. */
+/** Query parameters that are not filters. The last four have a meaning only on some of the controller's endpoints. */
 const RESERVED = new Set([
   ...['page', 'page_size', 'order_by', 'order', 'count_disabled', 'format', 'search', 'type', 'role_level'],
   ...['host_filter', 'limit', 'no_truncate', 'validate'],
@@ -20,41 +19,40 @@ const RESERVED = new Set([
 const MAX_FILTERS = 100;
 const MAX_WORDS = 100;
 const MAX_EXPRESSIONS = 5;
-/** The texts that are searched for, in characters, all together. */
+/** The maximum total length of search texts, in characters. */
 const MAX_SEARCHED = 1000;
-/** How many conditions the database may try on each row in one statement; further ones are scanned for. */
+/** How many conditions the database may check on each row in one statement. Further ones become a scan. */
 const MAX_AT_ONCE = 10;
 
 type Many = Relation['many'];
 
-/** A query parameter's name, taken apart: prefixes, and a field with its lookup or the fields to search. */
+/** A parsed parameter name: prefixes, and a field with its lookup or the fields to search. */
 type FilterName = {
   readonly negated: boolean;
   readonly alternative: boolean;
-  /** Whether another object of a relation to many may meet it than meets the other filters. */
+  /** With `chain__`, another related object may match than for the other filters. */
   readonly chained: boolean;
-  /** The relation to many that it leads through. */
+  /** The relation to many objects that it leads through. */
   readonly many: Many;
 } & ({ readonly field: Field; readonly lookup: string } | { readonly search: readonly Field[] });
 
-/** A filter with its value; a search has several lookups: one of each word must hold. */
+/** A filter with its value. A search has several lookups: for each word, one of them must match. */
 type Filter = Pick<FilterName, 'negated' | 'alternative' | 'chained' | 'many'> & {
   readonly words: readonly (readonly Lookup[])[];
 };
 
-/** The filters of a query string. */
 export interface Filters {
-  /** Those that the database answers from an index, or at least quickly. */
+  /** Conditions that the database answers from an index, or at least quickly. */
   readonly condition: Sql;
-  /** Those that cost time for each row; null without any. */
+  /** Conditions that cost time for each row; null without any. */
   readonly scan: Scan | null;
 }
 
 /**
  * Compiles a query string's filters, as the controller reads them: `field__lookup`, through relations, with
- * `not__`, `or__` and `chain__` before; combined with AND, the `or__` ones with OR. Field names come from the
- * declared set only; values are parameters. Searches of texts and large numbers of filters become a scan,
- * whose time is limited.
+ * the prefixes `not__`, `or__` and `chain__`; combined with AND, the `or__` ones with OR. Field names come
+ * from the declared set only; values are parameters. Text searches and large numbers of filters become a
+ * scan, whose time is limited.
  * @throws RequestFailure 400 for an unknown field or lookup, a value of the wrong type, or too many of them;
  * 403 for a secret.
  */
@@ -96,10 +94,7 @@ function readFilters(set: FieldSet, query: URLSearchParams): readonly Filter[] {
   return filters;
 }
 
-/**
- * The filters of a parameter with all its values. As the controller documents, several searches of one relation are
- * alternatives, and terms that commas separate must all occur.
- */
+/** A parameter's filters. Several searches of one relation are alternatives; comma-separated terms must all occur. */
 function filtersOf(filter: FilterName, name: string, values: readonly string[]): readonly Filter[] {
   if (!('search' in filter)) return values.map((value) => filterOf(filter, name, value));
   const areAlternatives = values[0]?.includes(',') !== true;
@@ -115,12 +110,12 @@ function filterOf(filter: Extract<FilterName, { readonly field: Field }>, name: 
   if (read.expression !== null)
     throw badRequest(`${name}: regular expressions are not supported inside ${name}.`);
   if (lookup !== 'isnull' || !isTrue(value)) return { ...filter, words: [[read]] };
-  // Null is what has no related object: not one with a value.
+  // Null matches rows without a related object, not related objects without a value.
   const exists = readLookup({ field, lookup, name, value: 'false' });
   return { ...filter, negated: !negated, words: [[exists]] };
 }
 
-/** Joins the filters that the same related object has to meet. */
+/** Joins the filters that the same related object must match. */
 function ofSameObjects(filters: readonly Filter[]): readonly Filter[] {
   const joined = new Map<Many, Filter>();
   const single = filters.filter((filter) => {
@@ -132,7 +127,6 @@ function ofSameObjects(filters: readonly Filter[]): readonly Filter[] {
   return [...single, ...joined.values()];
 }
 
-/** The characters of all texts to search for. */
 function searchedLength(filters: readonly Filter[]): number {
   const lookups = filters.flatMap(({ words }) => words.flat());
   return lookups.reduce((sum, { request, isQuick }) => sum + (isQuick ? 0 : request.value.length), 0);
@@ -188,14 +182,14 @@ function compileScan({ every, any }: Compiled): Scan {
   return { every: every.map(term), any: any.map(term), columns, searched };
 }
 
-/** A condition on related objects: one of them must meet it. */
+/** One of the related objects must match the condition. */
 function existing(many: Many, condition: Sql): Sql {
   return many === undefined
     ? condition
     : sql`EXISTS (SELECT FROM ${many.from} WHERE ${many.on} AND (${condition}))`;
 }
 
-/** For each word, one of its lookups must hold. */
+/** For each word, one of its lookups must match. */
 function conditionOf(words: readonly (readonly Lookup[])[], holds: (lookup: Lookup) => Sql): Sql {
   const conditions = words.map((lookups) =>
     lookups.length === 0 ? sql`FALSE` : sql`(${joined(lookups.map(holds), ' OR ')})`,
@@ -203,28 +197,26 @@ function conditionOf(words: readonly (readonly Lookup[])[], holds: (lookup: Look
   return conditions.length === 0 ? EVERY_ROW : joined(conditions, ' AND ');
 }
 
-/** Filters name only fields that have a column. */
+/** Filters only name fields that have a column. */
 function columnOf({ field }: Pick<LookupRequest, 'field'>): Sql {
   if (field.column === undefined) throw new Error(`the field ${field.label} has no column`);
   return field.column;
 }
 
-/** The beginning of a value as a text. */
 function beginning(column: Sql, length: number): Sql {
   return sql`left(${column}::text, ${literal(length)})`;
 }
 
-/** The parameters of a query string that are filters. */
 export function filterEntries(query: URLSearchParams): readonly (readonly [name: string, value: string])[] {
   return [...query].filter(([name]) => !RESERVED.has(name));
 }
 
-/** The last value of a parameter, which is the one that counts on the controller; null without one. */
+/** A parameter's last value, which counts on the controller; null without one. */
 export function lastValue(query: URLSearchParams, name: string): string | null {
   return query.getAll(name).at(-1) ?? null;
 }
 
-/** Compiles `order_by` (fields separated by commas, `-` for descending); the set's own order without one. */
+/** Compiles `order_by` (comma-separated fields, `-` for descending). By default it is the set's order. */
 export function compileOrder(set: FieldSet, query: URLSearchParams): Sql {
   const [, asked = ''] = [...query].findLast(([name]) => name === 'order_by' || name === 'order') ?? [];
   const names = asked
@@ -238,13 +230,13 @@ export function compileOrder(set: FieldSet, query: URLSearchParams): Sql {
     if (rest.length > 0 || many !== undefined) throw badRequest(`${name}: no such field to order by.`);
     return descending ? sql`${sortKey(field)} DESC` : sortKey(field);
   });
-  // The id last: with ties, rows could move between pages.
+  // The id comes last: with ties, rows could move between pages.
   const id = set.fields['id']?.column;
   return joined([...terms, ...(id === undefined ? [] : [id])]);
 }
 
 const MAX_ORDER_FIELDS = 10;
-/** How much of a text of any length rows are sorted by, in characters. */
+/** How much of a text rows are sorted by, in characters. */
 const SORTED_LENGTH = 200;
 
 function sortKey(field: Field): Sql {
@@ -254,7 +246,7 @@ function sortKey(field: Field): Sql {
 
 function parse(set: FieldSet, name: string): FilterName {
   const parts = name.split('__');
-  // As on the controller, one of `or` and `chain` comes first, then `not`.
+  // As on the controller, `or` or `chain` comes first, then `not`.
   const takePrefix = (prefix: string) => parts[0] === prefix && parts.shift() !== undefined;
   const alternative = takePrefix('or');
   const chained = !alternative && takePrefix('chain');
@@ -266,7 +258,7 @@ function parse(set: FieldSet, name: string): FilterName {
   return { ...prefixes, field, lookup: rest[0] ?? 'exact', many };
 }
 
-/** The resource at the end of a path of relations; undefined where the path is empty or leads nowhere. */
+/** The resource at the end of a path of relations; undefined if the path is empty or invalid. */
 function follow(set: Relation, path: readonly string[], many?: Many): Relation | undefined {
   const [head, ...rest] = path;
   const related = head === undefined ? undefined : own(set.relations ?? {}, head);
@@ -290,7 +282,7 @@ function resolve(set: Relation, path: readonly string[], name: string, many?: Ma
   if (related !== undefined && (own(related.fields, next) ?? own(related.relations ?? {}, next))) {
     return resolve(related, path.slice(1), name, through);
   }
-  // The name of a relation to many means the ids of its objects.
+  // The name of a relation to many objects means their ids.
   const isMany = related?.many !== undefined && !Object.hasOwn(set.fields, head);
   const field = isMany ? related.fields['id'] : own(set.fields, head);
   if (field?.secret) throw forbidden(`Filtering by ${name} is not allowed.`);
@@ -302,7 +294,7 @@ function searched({ fields, searchFields }: Relation): readonly Field[] {
   return searchFields.flatMap((name) => fields[name] ?? []);
 }
 
-/** The lookups of each term: it must occur in one of the fields. */
+/** The lookups of each term, which must occur in one of the fields. */
 function searchWords(fields: readonly Field[], given: readonly string[]): readonly (readonly Lookup[])[] {
   const terms = given.map((term) => term.trim()).filter((term) => term !== '');
   if (terms.length > MAX_WORDS) throw badRequest(`More than ${MAX_WORDS} search terms.`);

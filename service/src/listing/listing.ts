@@ -20,38 +20,31 @@ import { scanIds } from './scan.ts';
 const DEFAULT_PAGE_SIZE = 25;
 const MAX_PAGE_SIZE = 200;
 
-/** A listing: constant SQL parts, the visible rows, and the JSON of a row. */
+/** A listing: its constant SQL parts, the visible rows, and the JSON of a row. */
 export interface Listing<R extends object, T = unknown> {
   readonly fields: FieldSet;
   readonly columns: Sql;
-  /** Begins with the own table of the rows and its alias. What is joined to it has exactly one row for each, or none in a LEFT JOIN. */
+  /** Starts with the rows' table and its alias. A joined table has exactly one row for each, or none with LEFT JOIN. */
   readonly from: Sql;
-  /** Which rows this caller sees here. */
   readonly visible: Sql;
-  /**
-   * The ids of the rows, found once, before them: to try each row, or to join, takes several times as long.
-   */
+  /** The ids of the rows, found once and first: checking each row, or joining, takes several times as long. */
   readonly among?: Sql;
-  /** A statement of the `count` of the visible rows: where there is a faster one than to count each. */
+  /** A statement for the `count` of the visible rows, if one is faster than counting each row. */
   readonly counting?: Sql | undefined;
-  /**
-   * The rows on which the caller has a role, by the name of its field, for `role_level`; null if there is no such role.
-   * Without it the rows have no roles.
-   */
+  /** The rows on which the caller has a role, by field name, for `role_level`; null if there is no such role. */
   readonly withRole?: (field: string) => Sql | null;
-  /** The rows of the page as the API shows them. */
   readonly render: (rows: readonly R[]) => readonly T[] | Promise<readonly T[]>;
 }
 
-/** A condition that rows meet, or the ids among which they are: see {@link Listing.among}. */
+/** A condition on the rows, or the ids to choose from: see {@link Listing.among}. */
 export type Condition = Sql | Required<Pick<Listing<never>, 'among'>>;
 
-/** The rows that a caller sees and that meet a condition. */
+/** The visible rows that meet a condition. */
 export function seenAnd(visible: Sql, condition: Condition): Pick<Listing<never>, 'visible' | 'among'> {
   return 'among' in condition ? { visible, ...condition } : { visible: allOf(visible, condition) };
 }
 
-/** A page of results, as the controller wraps them; `count_disabled` leaves all but the results out. */
+/** A page of results in the controller's form. With `count_disabled`, it contains only the results. */
 export type Page<T = unknown> =
   | { count: number; next: string | null; previous: string | null; results: T[] }
   | { results: T[] };
@@ -59,7 +52,7 @@ export type Page<T = unknown> =
 /**
  * Answers a list request: filters, order and page from the query string. It runs in the caller's share of the
  * database.
- * @param url The request's own where not given.
+ * @param url By default the request's.
  * @throws RequestFailure 404 for a page that does not exist, 400 and 403 as {@link compileFilters}, 503 for
  * filters that take too long, 429 if too many requests of the caller are in progress.
  */
@@ -81,7 +74,7 @@ export async function list<R extends object, T = unknown>(
   });
 }
 
-/** The visible rows; with `role_level`, those on which the caller has that role. */
+/** The visible rows. With `role_level`, those on which the caller has that role. */
 function atRoleLevel(
   { visible, withRole, fields }: Pick<Listing<never>, 'visible' | 'withRole' | 'fields'>,
   query: URLSearchParams,
@@ -94,7 +87,7 @@ function atRoleLevel(
   return allOf(visible, condition);
 }
 
-/** Runs a list in the caller's share: scans have another one, so that they leave connections to other requests. */
+/** Runs a list in the caller's share. Scans have another one, so that they leave connections to other requests. */
 async function inShare<T>(
   { service, caller, request, reply }: Exchange,
   filters: Filters,
@@ -105,7 +98,7 @@ async function inShare<T>(
   return outsideTurn(request, () => share.run(caller.user.id, signalOf(reply), work));
 }
 
-/** The rows that the caller sees and that meet the filters, and how many after a scan, which alone reads `among` here. */
+/** The visible rows that match the filters; after a scan also their number. Only a scan reads `among` here. */
 async function rowsThatMatch(
   database: Queryable,
   { fields, from, visible, among }: Pick<Listing<never>, 'fields' | 'from' | 'visible' | 'among'>,
@@ -116,7 +109,7 @@ async function rowsThatMatch(
   let where = allOf(visible, filters.condition);
   if (filters.scan === null) return { where, count: null };
   if (among !== undefined) {
-    // As a text that goes back as a parameter: thousands of ids are neither parsed nor written here.
+    // As a text that is passed back as a parameter: so thousands of ids are neither parsed nor written here.
     const all = await sql`SELECT ARRAY(${among})::text AS ids`.first<{ ids: string }>(database);
     where = allOf(where, sql`${id} = ANY(${all?.ids}::integer[])`);
   }
@@ -135,7 +128,6 @@ async function page<R extends object, T>(request: {
   readonly database: Queryable;
   readonly listing: Listing<R, T>;
   readonly where: Sql;
-  /** That of the filters. */
   readonly condition: Sql;
   readonly count: number | null;
   readonly order: Sql;
@@ -147,7 +139,7 @@ async function page<R extends object, T>(request: {
   const [id, size, asked] = [idOf(listing.fields), pageSize(query), askedPage(query)];
   const among = request.count === null ? listing.among : undefined;
   const matches = among === undefined ? where : sql`${where} AND ${id} = ANY(ARRAY(${among}))`;
-  // Tables are joined to the rows of the page only: to all rows, the joins take most of the time.
+  // Tables are joined only to the rows of the page: joins to all rows take most of the time.
   const pageOf = (
     what: Sql,
     number: number,
@@ -162,7 +154,7 @@ async function page<R extends object, T>(request: {
   const counting =
     (condition === EVERY_ROW ? listing.counting : undefined) ??
     sql`SELECT count(*) AS count FROM ${withoutJoins(from, where)} WHERE ${matches}`;
-  // Without a count the controller knows of one page only.
+  // Without a count, the controller knows only one page.
   const count = query.has('count_disabled')
     ? null
     : (request.count ??
@@ -170,9 +162,9 @@ async function page<R extends object, T>(request: {
       (await countRows(database, isOften(counting, query) ? prepared(counting) : counting)));
   const last = Math.max(1, Math.ceil((count ?? 0) / size));
   const number = pageNumber(asked, last);
-  // Numbers, and not parameters: without any parameter PostgreSQL plans a prepared statement once.
+  // Numbers instead of parameters: PostgreSQL plans a prepared statement without parameters only once.
   const ids = pageOf(id, number);
-  // To plan the joins takes longer than to run them: where filters have values, the ids are read first, and the rest is prepared.
+  // Planning joins takes longer than running them: with values in filters, the ids are read first.
   const known = atOnce?.ids ?? (isOften(ids, query) ? null : await ids.ids(database));
   const ofPage = sql`ARRAY(${ids})`;
   const rowsOf = (found: Sql, isSame: boolean) => {
@@ -181,7 +173,7 @@ async function page<R extends object, T>(request: {
   };
   const isOrdered = query.has('order_by') || query.has('order');
   let rows = await rowsOf(known === null ? ofPage : sql`${known}::bigint[]`, !isOrdered);
-  // A row that was deleted since its id was read would leave a page short or empty, which clients take for the end of the list.
+  // A row that was deleted meanwhile makes the page short or empty, which clients take for the end of the list.
   if (known !== null && rows.length < known.length) rows = await rowsOf(ofPage, false);
   const results = [...(await listing.render(rows))];
   if (count === null) return { results };
@@ -194,10 +186,7 @@ async function page<R extends object, T>(request: {
   };
 }
 
-/**
- * The ids of a page and how many rows there are: to find those among many ids takes most of the time. Null if the rows are to be
- * counted first.
- */
+/** The ids of a page with the number of rows, in one statement. Null if the rows must be counted first. */
 async function readAtOnce(database: Queryable, asked: number | 'last', pageOf: (number: number) => Sql) {
   if (asked === 'last' || asked < 1) return null;
   const rows = await pageOf(asked).rows<{ id: number; count: number }>(database);
@@ -205,7 +194,7 @@ async function readAtOnce(database: Queryable, asked: number | 'last', pageOf: (
   return { count: rows[0]?.count ?? 0, ids: rows.map(({ id }) => id) };
 }
 
-/** The own table of the rows alone, if a condition on them names nothing that is joined to it; else all. */
+/** Only the table of the rows if the condition names no joined table; else all tables. */
 function withoutJoins(from: Sql, condition: Sql): Sql {
   const [, table, alias] = /^(\w+) (\w+)\s/.exec(from.text) ?? [];
   if (table === undefined || alias === undefined) return from;
@@ -216,7 +205,7 @@ function withoutJoins(from: Sql, condition: Sql): Sql {
     : sql`${identifier(table)} ${identifier(alias)}`;
 }
 
-/** Whether a statement has no values and nothing of the request is in its text: each place of a list then has few texts. */
+/** Whether a statement has no values and no text from the request. So each list has only a few statements. */
 function isOften(statement: Sql, query: URLSearchParams): boolean {
   return statement.values.length === 0 && [...query.keys()].every((name) => name === 'count_disabled');
 }
@@ -231,10 +220,10 @@ async function countRows(database: Queryable, counting: Sql): Promise<number> {
 }
 
 /**
- * Applies the filters of a query string to one resource, as the controller does: `visible` names it. `search`
- * and pages do not apply. Call it only for a resource that the caller may see: the answer tells whether a
- * filter holds.
- * @throws RequestFailure 404 if a filter does not hold, 400 and 403 as {@link compileFilters}.
+ * Applies the filters of a query string to the resource that `visible` selects, as the controller does.
+ * `search` and pages do not apply. Call it only for a resource that the caller may see: the answer reveals
+ * whether a filter matches.
+ * @throws RequestFailure 404 if a filter does not match, 400 and 403 as {@link compileFilters}.
  */
 export async function requireMatch(
   exchange: Exchange,
@@ -260,20 +249,20 @@ function pageSize(query: URLSearchParams): number {
   return Number.isSafeInteger(size) && size > 0 ? Math.min(size, MAX_PAGE_SIZE) : DEFAULT_PAGE_SIZE;
 }
 
-/** The page that is asked for: the first without a number; 0 if none can have that number. */
+/** The requested page number; 1 by default, 0 if the number is invalid. */
 function askedPage(query: URLSearchParams): number | 'last' {
   const asked = (lastValue(query, 'page') || '1').trim();
   return asked === 'last' ? asked : /^\+?\d{1,9}$/.test(asked) ? Number(asked) : 0;
 }
 
-/** A page that exists. */
+/** Throws RequestFailure 404 for a page that does not exist. */
 function pageNumber(asked: number | 'last', last: number): number {
   const page = asked === 'last' ? last : asked;
   if (page < 1 || page > last) throw notFound('Invalid page.');
   return page;
 }
 
-/** The query string of another page: sorted by name, a page size that is too large capped. */
+/** The query string of another page: sorted by name, with a capped page size. */
 function linkQuery(query: URLSearchParams, page: number, size: number): string {
   const link = new URLSearchParams(query);
   link.set('page', String(page));

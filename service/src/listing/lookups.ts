@@ -4,23 +4,21 @@ import { badRequest } from '../failure.ts';
 import type { Field } from './fields.ts';
 import { compileExpression } from './scan.ts';
 
-/** One filter: a field, a lookup and a value of the query string. */
 export interface LookupRequest {
   readonly field: Field;
-  /** The query parameter's name, for messages. */
+  /** For messages. */
   readonly name: string;
   readonly lookup: string;
   readonly value: string;
 }
 
-/** A lookup whose value was checked. */
+/** A lookup with a valid value. */
 export interface Lookup {
   readonly request: LookupRequest;
-  /** Whether it takes the same little time for every value, whatever its length. */
+  /** Whether it takes about the same short time for every value, whatever its length. */
   readonly isQuick: boolean;
-  /** Its regular expression; null for any other lookup. */
+  /** Its regular expression; null for other lookups. */
   readonly expression: RE2JS | null;
-  /** Its condition on a column. */
   readonly holds: (column: Sql) => Sql;
 }
 
@@ -38,10 +36,10 @@ const PATTERNS: Readonly<Record<string, readonly [before: string, after: string,
 };
 
 const MAX_VALUES = 2000;
-/** Above all numbers of the database: what is compared with more is compared with this. */
+/** Larger than all numbers in the database. Larger values are replaced by it in comparisons. */
 const MAX_COMPARED = 999_999_999_999_999;
 
-/** Reads one lookup. Throws 400 where it does not exist, or the value is not of the field's type. */
+/** Reads one lookup. Throws 400 if it does not exist or the value is not of the field's type. */
 export function readLookup(request: LookupRequest): Lookup {
   const { lookup, value, name } = request;
   const quick = (holds: Lookup['holds']): Lookup => ({ request, isQuick: true, expression: null, holds });
@@ -98,7 +96,7 @@ const ARRAY_CAST: Readonly<Partial<Record<Field['type'], Sql>>> = {
   boolean: sql`::boolean[]`,
 };
 
-/** A number may be larger than its column takes. */
+/** A number may be larger than its column accepts. */
 function castOf({ field: { type } }: LookupRequest): Sql {
   return ['integer', 'id', 'field'].includes(type) ? sql`::bigint` : sql``;
 }
@@ -120,7 +118,6 @@ function typed(request: LookupRequest, value: string): unknown {
   }
 }
 
-/** Whether a value is one for true. */
 export function isTrue(value: string): boolean {
   return ['true', '1', 'yes', 'on'].includes(value.toLowerCase());
 }
@@ -135,15 +132,15 @@ function boolean(request: LookupRequest, value: string): boolean {
 const DATE = /(\d{4})-(\d{1,2})-(\d{1,2})/.source;
 const TIME = /(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:[.,](\d{1,6})\d*)?)?/.source;
 const ZONE = /(Z|[+-]\d{2}(?::?\d{2})?)/.source;
-/** Dates without separators and weeks, which Python takes as well (ISO 8601). */
+/** Dates without separators and week dates, which Python accepts as well (ISO 8601). */
 const BASIC_DATE = /^(\d{4})(\d{2})(\d{2})(?=T|$)/;
 const WEEK = /^(\d{4})-?W(\d{2})(?:-?([1-7]))?(?=T|$)/;
-/** The forms of dates that Django takes: parts may have one digit, the time, its seconds and its zone may be missing. */
+/** The date formats that Django accepts: parts may have one digit; time, seconds and zone may be missing. */
 const INSTANT = new RegExp(`^${DATE}(?:[T ]${TIME} *${ZONE}?)?$`);
 /** A plus sign of a zone that was not escaped arrives as a space. */
 const ZONE_WITHOUT_PLUS = /(:[\d.,]+) (\d{2}(?::?\d{2})?)$/;
 
-/** A date and time in UTC with microseconds, as the database reads it. Without a zone it is UTC. */
+/** A date and time in UTC with microseconds, in the database's format. Without a zone it is UTC. */
 function instant({ name }: LookupRequest, value: string): string {
   const invalid = badRequest(`${name}: ${JSON.stringify(value)} is not a date.`);
   const parts = INSTANT.exec(withCalendarDate(value.trim()).replace(ZONE_WITHOUT_PLUS, '$1+$2'));
@@ -154,7 +151,7 @@ function instant({ name }: LookupRequest, value: string): string {
   const [micros = '', zone = ''] = parts.slice(7);
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
-  // Days that a month does not have become days of the next one.
+  // JavaScript turns days that a month does not have into days of the next month.
   const isCalendarDate = year > 0 && date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
   if (!isCalendarDate || hour > 23 || minute > 59 || second > 59) throw invalid;
   date.setUTCHours(hour, minute - minutesOf(zone), second);
@@ -167,21 +164,21 @@ function withCalendarDate(text: string): string {
     .replace(BASIC_DATE, '$1-$2-$3')
     .replace(WEEK, (given, year: string, week: string, day = '1') => {
       if (Number(week) < 1 || Number(week) > 53) return given;
-      // The week with January 4 is the first one, and weeks begin on Mondays.
+      // The week that contains January 4 is the first one, and weeks start on Mondays.
       const date = new Date(`${year}-01-04T00:00:00Z`);
       date.setUTCDate(4 - ((date.getUTCDay() + 6) % 7) + (Number(week) - 1) * 7 + Number(day) - 1);
       return date.toISOString().slice(0, 10);
     });
 }
 
-/** The minutes of a zone before UTC. */
+/** How many minutes a zone is ahead of UTC. */
 function minutesOf(zone: string): number {
   const [, sign, hours = 0, minutes = 0] = /^([+-])(\d{2}):?(\d{2})?$/.exec(zone) ?? [];
   const ahead = Number(hours) * 60 + Number(minutes);
   return sign === '-' ? -ahead : ahead;
 }
 
-/** Relations take `null` and `none`. Elsewhere both are values: users may have these names. */
+/** Relations accept `null` and `none`. For other fields they are values: users may have these names. */
 function isNull({ field, value }: LookupRequest): boolean {
   const isRelation = field.type === 'id' || field.type === 'field';
   return isRelation && ['null', 'none'].includes(value.toLowerCase());
@@ -191,7 +188,7 @@ function escapeLike(text: string): string {
   return text.replace(/[\\%_]/g, '\\$&');
 }
 
-/** The value of a key of the record itself, not of its prototype. */
+/** The value of an own key of the record, not of its prototype. */
 export function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }

@@ -4,46 +4,43 @@ import { identifier, joined, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { RE2JS, RE2JSException } from 're2js';
 import { badRequest, RequestFailure } from '../failure.ts';
 
-/** A condition that costs time for each row: in SQL, or a regular expression for the text of a column. */
+/** A condition that costs time for each row: in SQL, or a regular expression for a column's text. */
 export type ScanTerm = { readonly negated: boolean } & (
   | { readonly sql: Sql }
   | { readonly text: Sql; readonly expression: RE2JS }
 );
 
-/** Conditions that are tried row by row. The SQL of a term names columns as `s.v0`, `s.v1`, …: their place in `columns`. */
+/** Conditions checked row by row. The SQL of a term names columns by their index in `columns`: `s.v0`, `s.v1`, … */
 export interface Scan {
-  /** SQL expressions over the rows of the list. */
   readonly columns: readonly Sql[];
-  /** The characters that are searched for, all together. */
+  /** The total length of search texts, in characters. */
   readonly searched: number;
-  /** All of these, */
+  /** All of these must match, */
   readonly every: readonly ScanTerm[];
   /** and one of these, if there are any. */
   readonly any: readonly ScanTerm[];
 }
 
 interface ScannedRows {
-  /** The column of the unique number. */
   readonly id: Sql;
   readonly from: Sql;
   readonly where: Sql;
 }
 
-/** How long one scan may take in all, its pauses included, in milliseconds. */
+/** How long one scan may take in total, including pauses, in milliseconds. */
 const MAX_SCAN_MS = 10_000;
-/** How long one step should take, in milliseconds: meanwhile the embedded database answers no one else. */
+/** How long one step should take, in milliseconds. The embedded database serves no one else meanwhile. */
 const STEP_MS = 25;
-/** The longest pause, in milliseconds. */
+/** In milliseconds. */
 const MAX_PAUSE_MS = 200;
 const MAX_STEP_ROWS = 2_000;
-/** How many characters may be searched for in the first step: the rows times those that each is searched for. */
+/** The budget of the first step: the rows times the searched characters of each. */
 const FIRST_STEP_CHARACTERS = 2_000;
 
 /**
- * The ids of the rows that meet the conditions of a scan, ascending. It reads in steps by id, each so large
- * that it takes {@link STEP_MS}, and pauses after each for as long as it took: others are served meanwhile,
- * and at most half the time is used. This is a time limit that the embedded database obeys too, which knows
- * no `statement_timeout`.
+ * The ids of the rows that match a scan's conditions, ascending. It reads in steps by id, sized to take {@link
+ * STEP_MS}, and pauses after each for as long as it took. So others are served meanwhile, and the scan uses at most
+ * half the time. This time limit also works for the embedded database, which has no `statement_timeout`.
  * @param signal Ends the scan after its current step.
  * @throws RequestFailure 503 after {@link MAX_SCAN_MS}; the reason of the signal.
  */
@@ -54,7 +51,7 @@ export async function scanIds(
   signal: AbortSignal,
 ): Promise<number[]> {
   const columns = scan.columns.map((column, index) => sql`${column} AS ${identifier(`v${index}`)}`);
-  // LIMIT keeps the planner from trying the conditions on more rows than the step has.
+  // LIMIT keeps the planner from checking the conditions on more rows than the step has.
   const rowsAfter = (after: number, size: number) => sql`(
     SELECT ${joined([sql`${id} AS id`, ...columns])} FROM ${from}
     WHERE (${where}) AND ${id} > ${after} ORDER BY ${id} LIMIT ${size}) s`;
@@ -77,7 +74,7 @@ export async function scanIds(
   }
 }
 
-/** The rows of one step: how many, the last of them, and those that meet the conditions. */
+/** The rows of one step: their number, the last id, and the matching ids. */
 interface Step {
   readonly count: number;
   readonly last: number;
@@ -85,7 +82,7 @@ interface Step {
   readonly paused: number;
 }
 
-/** The conditions of a scan in SQL; null where an expression is among them. */
+/** The conditions of a scan in SQL; null if one is a regular expression. */
 function conditionOf({ every, any }: Scan): Sql | null {
   const isSql = (term: ScanTerm) => 'sql' in term;
   if (![...every, ...any].every(isSql)) return null;
@@ -95,7 +92,7 @@ function conditionOf({ every, any }: Scan): Sql | null {
   return joined([sql`TRUE`, ...every.map(holds), ...one], ' AND ');
 }
 
-/** Tries the rows in the database: to send each takes twice as long as that. */
+/** Checks the rows in the database: sending each one takes twice as long. */
 async function triedThere(database: Queryable, rows: Sql, condition: Sql): Promise<Step> {
   const step = await sql`SELECT count(*) AS count, COALESCE(max(s.id), 0) AS last,
     COALESCE(array_agg(s.id) FILTER (WHERE ${condition}), '{}') AS ids FROM ${rows}`.first<
@@ -104,7 +101,7 @@ async function triedThere(database: Queryable, rows: Sql, condition: Sql): Promi
   return { ...(step ?? { count: 0, last: 0, ids: [] }), paused: 0 };
 }
 
-/** Tries rows with expressions, which only this program knows. */
+/** Checks rows with regular expressions, which only this program can evaluate. */
 async function triedHere(database: Queryable, rows: Sql, scan: Scan, signal: AbortSignal): Promise<Step> {
   const results = [...scan.every, ...scan.any].map(
     (term, index) => sql`${'sql' in term ? sql`(${term.sql})` : term.text} AS ${identifier(`c${index}`)}`,
@@ -116,7 +113,7 @@ async function triedHere(database: Queryable, rows: Sql, scan: Scan, signal: Abo
 
 type ScannedRow = { readonly id: number } & Readonly<Record<`c${number}`, boolean | string | null>>;
 
-/** The more is searched for, the longer one row of long texts may take: about 30 ms for 1,000 characters. */
+/** The longer the search texts, the longer a row of long texts may take: about 30 ms for 1,000 characters. */
 function firstSize({ searched }: Scan): number {
   return Math.min(MAX_STEP_ROWS, Math.max(2, Math.floor(FIRST_STEP_CHARACTERS / Math.max(4, searched))));
 }
@@ -135,7 +132,7 @@ async function pause(took: number, begun: number, signal: AbortSignal): Promise<
   });
 }
 
-/** Tries the terms on rows, with pauses: one expression may take a few milliseconds for a long text. */
+/** Checks the terms on rows, with pauses: one expression may take a few milliseconds for a long text. */
 async function matchingRows(step: readonly ScannedRow[], { every, any }: Scan, signal: AbortSignal) {
   const ids: number[] = [];
   let paused = 0;
@@ -158,20 +155,18 @@ async function matchingRows(step: readonly ScannedRow[], { every, any }: Scan, s
 }
 
 const MAX_EXPRESSION_LENGTH = 500;
-/** How often counted repetitions may copy something: nested ones multiply. */
+/** How many copies counted repetitions may make; nested ones multiply. */
 const MAX_COPIES = 250;
 const REPETITION = /\{(\d+)(?:,(\d*))?\}/g;
 const REPEATED_GROUP = /\)\{/;
-/** The instructions of a compiled expression. The time for a text is at most its length times these. */
+/** The maximum number of instructions of an expression. The time for a text is at most its length times that. */
 const MAX_INSTRUCTIONS = 250;
 
 /**
  * Compiles a regular expression to one that takes linear time (RE2). PostgreSQL's own engine, which the
  * controller uses, can take minutes to compile an expression of a few hundred characters, and the embedded
- * database serves no one meanwhile. The dot matches line breaks too, and `^` and `$` only the ends of the
- * text, as in PostgreSQL.
- * @param name The query parameter, for messages.
- * @throws RequestFailure 400 for an invalid or too large expression.
+ * database serves no one meanwhile. The dot matches line breaks too, and `^` and `$` match only the ends of
+ * the text, as in PostgreSQL. Throws RequestFailure 400 for an invalid or too large expression.
  */
 export function compileExpression(
   expression: string,

@@ -1,10 +1,10 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
- * The first schema. Users, applications, tokens, settings, sessions and activity are in tables with the
- * controller's names and columns, so that what reads a real controller's database reads this one too;
- * columns that nothing reads are left out. `service_*` tables are the service's own. Tokens, refresh
- * tokens, codes and client secrets hold the SHA-256 (hex) of the value, `session_key` a digest as well.
+ * The first schema. Users, applications, tokens, settings, sessions and activity are in tables with the controller's
+ * names and columns, so a program that reads a real controller's database can read this one too. Columns that no
+ * program reads are omitted. `service_*` tables are the service's own. Tokens, refresh tokens, codes and client
+ * secrets contain the SHA-256 (hex) of the value; `session_key` contains a digest too.
  */
 export const initial: Migration = {
   number: 1,

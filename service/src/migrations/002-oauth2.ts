@@ -1,11 +1,11 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
- * What the OAuth2 endpoints need: authorization codes, in the controller's table with columns of the
- * service's own (`redirect_uri_given`, `used`, `family`), and which refresh tokens stem from one grant.
+ * For the OAuth2 endpoints: authorization codes, in the controller's table with own columns
+ * (`redirect_uri_given`, `used`, `family`), and families of refresh tokens.
  *
- * A family is all that came of one grant: the code if there was one, and each pair of tokens that followed.
- * A refresh token's `scope` is what was granted, where the access token beside it has less of it.
+ * A family is everything from one grant: the code, if any, and each pair of tokens that followed. A refresh
+ * token's `scope` is the granted one; its access token may have less.
  */
 export const oauth2: Migration = {
   number: 2,

@@ -1,6 +1,6 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
-/** What applications need beside their table: the activity stream's links to them and to their organizations. */
+/** The activity stream's links to applications and their organizations. */
 export const applications: Migration = {
   number: 3,
   name: 'applications',

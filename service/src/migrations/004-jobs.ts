@@ -1,9 +1,6 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
-/**
- * Jobs launched from job templates, with what they print. `runner` names the process that runs a job;
- * `heartbeat` is moved while that process lives, so that others notice when it is gone.
- */
+/** Jobs with their output. `runner` names the running process, whose `heartbeat` shows others that it is alive. */
 export const jobs: Migration = {
   number: 4,
   name: 'jobs',

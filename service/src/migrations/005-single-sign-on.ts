@@ -1,9 +1,9 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
- * What single sign-on needs beside the controller's tables of linked accounts: logins that are under way at
- * an identity provider, assertions that were used, and when a provider was last seen to work. `state`,
- * `browser`, `digest` and `configuration` hold digests.
+ * For single sign-on, in addition to the controller's tables of linked accounts: logins in progress at an
+ * identity provider, used assertions, and when a provider last worked. `state`, `browser`, `digest` and
+ * `configuration` contain digests.
  */
 export const singleSignOn: Migration = {
   number: 5,

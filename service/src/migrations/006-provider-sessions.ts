@@ -1,8 +1,8 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
- * Sessions that were started through an identity provider: which one, what it calls the session (for the
- * single logout), and when the session must end by its word, whatever SESSION_COOKIE_AGE says.
+ * Sessions started through an identity provider: the provider, its name for the session (for the single
+ * logout), and when it requires the session to end, regardless of SESSION_COOKIE_AGE.
  */
 export const providerSessions: Migration = {
   number: 6,

@@ -1,9 +1,6 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
-/**
- * Variables of inventories, and the links of activity entries to the resources that users can now change. As
- * on the controller an entry keeps no link to a deleted resource.
- */
+/** Variables of inventories, and activity links to resources. An entry keeps no link to a deleted resource. */
 export const resources: Migration = {
   number: 7,
   name: 'resources',

@@ -1,9 +1,6 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
-/**
- * Teams of organizations, in the controller's table with the columns that something reads, and their roles.
- * As on the controller, each role of an organization or a team has an id of its own.
- */
+/** Teams of organizations and their roles, each with its own id as on the controller. Only columns that are read. */
 export const teams: Migration = {
   number: 8,
   name: 'teams',

@@ -1,9 +1,6 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
-/**
- * What decides how a job runs beside its playbook, its inventory and its limit, with the controller's names;
- * and for a job template which of it a launch may override.
- */
+/** Options of a job, with the controller's names, and which of them a launch may override for a job template. */
 export const jobOptions: Migration = {
   number: 9,
   name: 'job-options',

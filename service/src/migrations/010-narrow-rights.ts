@@ -1,9 +1,9 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
- * What keeps a right from leading to a higher one: the first token family whose consent still counts for an
- * application, and what user names look like, to refuse look-alikes. Letters of other scripts that have the
- * shape of a Latin one count as it.
+ * Prevents a right from leading to a higher one: the first token family whose consent still counts for an
+ * application, and a form of user names to refuse look-alikes. Letters of other scripts that look like a
+ * Latin letter count as that letter.
  */
 export const narrowRights: Migration = {
   number: 10,

@@ -1,6 +1,6 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
-/** Whether several jobs of a template may run at a time, as on the controller. */
+/** Whether several jobs of a template may run at the same time, as on the controller. */
 export const simultaneousJobs: Migration = {
   number: 11,
   name: 'simultaneous-jobs',

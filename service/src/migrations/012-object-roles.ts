@@ -1,9 +1,8 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
- * The roles of objects that users and teams can have, beside those of organizations and teams that have
- * columns and tables of their own. Each object gets its roles when it is made. As on the controller, each
- * role has an id.
+ * Roles of objects for users and teams. Roles of organizations and teams that have their own columns and tables are
+ * not included. Each object gets its roles when it is created. As on the controller, each role has an id.
  */
 export const objectRoles: Migration = {
   number: 12,

@@ -1,9 +1,6 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
-/**
- * Groups of inventories, in the controller's tables: `main_group_parents` has the child in `from_group_id` and the parent
- * in `to_group_id`.
- */
+/** Groups of inventories. `main_group_parents` has the child in `from_group_id` and the parent in `to_group_id`. */
 export const groups: Migration = {
   number: 13,
   name: 'groups',

@@ -1,9 +1,9 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
- * What identity providers say of their users. `service_provider_event` has the digests of the issuers and ids of events that
- * were carried out, so that each is carried out once. `service_provider_ending` has the accounts and sessions that a provider
- * ended a short time ago: a login that was under way then must not complete. `subject` is a digest.
+ * Events of identity providers about their users. `service_provider_event` has digests of the issuers and ids
+ * of handled events, so that each is handled once. `service_provider_ending` has accounts and sessions that a
+ * provider ended recently: a login in progress must not complete then. `subject` is a digest.
  */
 export const providerEvents: Migration = {
   number: 14,

@@ -1,8 +1,8 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
 /**
- * A refresh token has the scope of its access token, as on the controller. Before, a refresh that asked for less kept what was
- * granted at first: a token that was shown with the scope `read` could be replaced by one with `read write`.
+ * A refresh token has the scope of its access token, as on the controller. Previously, a refresh that requested less
+ * kept the original scope: a token shown with scope `read` could be replaced by one with `read write`.
  */
 export const oneScope: Migration = {
   number: 15,

@@ -1,6 +1,6 @@
 import type { Migration } from '@tokenctl/common/db/migrate.ts';
 
-/** The ids of what is in a list are read from an index alone, and the latest activity first. */
+/** Indexes alone suffice to read the ids of a list, and the latest activity first. */
 export const listIndexes: Migration = {
   number: 17,
   name: 'list-indexes',

@@ -56,7 +56,7 @@ const AUTHORIZE: RouteDescription = {
   },
 };
 
-/** What the consent page sends back: the service keeps no state between the page and its form. */
+/** The parameters that the consent page sends back: the service keeps no state between the page and its form. */
 const CARRIED = Object.keys(AUTHORIZATION);
 
 /** The authorization endpoint (RFC 6749 §3.1): GET asks the user for consent, POST answers the client. */
@@ -89,7 +89,6 @@ export function serveAuthorizationEndpoint(app: FastifyInstance, service: Servic
   });
 }
 
-/** A request to the authorization endpoint from a user who is logged in. */
 interface UserRequest {
   readonly service: ServiceContext;
   readonly request: FastifyRequest;
@@ -99,8 +98,8 @@ interface UserRequest {
 }
 
 /**
- * Reads the request and sends the answer of `decide` to the client; null means that the reply went to the
- * user. An error goes to the user while the address of the client is unknown, to the client afterwards.
+ * Reads the request and sends the answer of `decide` to the client; null means that the user got the reply.
+ * An error goes to the user until the client's redirect URI is known, and then to the client.
  */
 async function handleRequest(
   { service, request, reply, session, sent }: UserRequest,
@@ -125,7 +124,7 @@ async function handleRequest(
   }
 }
 
-/** Only a session counts: a password or token in a header may come from a program instead of a user. */
+/** Only a session counts: a program instead of a user may send a password or token in a header. */
 async function loggedIn(service: ServiceContext, request: FastifyRequest, reply: FastifyReply) {
   const session = await findRequestSession(service, request, reply);
   if (session === null) return null;
@@ -144,8 +143,8 @@ function toLogin(request: FastifyRequest, reply: FastifyReply): FastifyReply {
 
 /**
  * Whether consent can be skipped: for a trusted application, and with `approval_prompt=auto` for one that
- * already has a token of at least this scope from this user. Never for a public client, whose identity is
- * not proven (RFC 6749 §10.2).
+ * already has a token of at least this scope from this user. Never for a public client, whose identity is not
+ * proven (RFC 6749 §10.2).
  */
 async function consentIsImplied({ service, user, address, asked }: Consent): Promise<boolean> {
   const { client } = address;
@@ -177,7 +176,6 @@ function askUser(
   });
 }
 
-/** An authorization request and the user who decides on it. */
 interface Consent {
   readonly service: ServiceContext;
   readonly user: UserRecord;
@@ -186,10 +184,7 @@ interface Consent {
   readonly asked: AuthorizationRequest;
 }
 
-/**
- * The answer to the client once the user consents: a code, or with the implicit grant an access token. None is issued for a
- * session that has ended since the request began.
- */
+/** The answer after the user's consent: a code, or a token with the implicit grant; none if the session has ended. */
 async function grantAccess(consent: Consent): Promise<Readonly<Record<string, string>>> {
   const { service, user, sessionKey, asked } = consent;
   const settings = await currentSettings(service.database);
@@ -202,7 +197,6 @@ async function grantAccess(consent: Consent): Promise<Readonly<Record<string, st
   });
 }
 
-/** What access is granted with. */
 interface Granting {
   readonly settings: Settings;
   readonly transaction: Queryable;
@@ -248,7 +242,7 @@ async function issueAccessToken(
   return { ...response, expires_in: String(response.expires_in) };
 }
 
-/** Redirects the user back to the client with the answer and the issuer (`iss`, RFC 9207). */
+/** Redirects the user to the client with the answer and the issuer (`iss`, RFC 9207). */
 function answerClient(
   request: FastifyRequest,
   reply: FastifyReply,

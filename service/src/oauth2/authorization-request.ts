@@ -21,23 +21,20 @@ export interface AnswerAddress {
   readonly state: string | undefined;
 }
 
-/** What a client asks a user for (RFC 6749 §4.1.1 and §4.2.1). */
+/** What a client requests from a user (RFC 6749 §4.1.1 and §4.2.1). */
 export interface AuthorizationRequest extends CodeChallenge {
   readonly responseType: 'code' | 'token';
   readonly scope: string;
-  /** Whether the client asks to skip the consent for a scope that was granted before. */
+  /** Whether the client asks to skip the consent for a previously granted scope. */
   readonly auto: boolean;
 }
 
-/** An authorization request with no valid address for the answer: the error is shown to the user. */
+/** An authorization request without a valid redirect URI: the error is shown to the user. */
 export class UnanswerableRequest extends Error {
   override readonly name = 'UnanswerableRequest';
 }
 
-/**
- * Reads where the answer goes: only to a registered redirect URI. Anything else would be an open redirector
- * (RFC 6749 §10.15). Throws UnanswerableRequest.
- */
+/** Reads the redirect URI, which must be registered (open redirector: RFC 6749 §10.15). Throws UnanswerableRequest. */
 export async function readAnswerAddress(
   service: ServiceContext,
   sent: SentParameters,
@@ -103,9 +100,8 @@ const PLAIN_HOST = /^[a-z0-9.-]+$/i;
 
 /**
  * The redirect URI of the answer: the requested one if it is registered, compared character by character (RFC
- * 9700 §2.1), or the only registered one if the request names none. A public client on the user's own machine
- * may use any port (RFC 8252 §7.3).
- * @returns Null if there is no valid redirect URI; nothing must be redirected then.
+ * 9700 §2.1), or the only registered one if the request names none; null without a valid one, and then no
+ * redirect may happen. A public client on the user's own machine may use any port (RFC 8252 §7.3).
  */
 function redirectUriOf(client: ClientRecord, asked: string | undefined): string | null {
   const registered = client.redirect_uris.split(/\s+/).filter((uri) => uri !== '' && !uri.includes('#'));
@@ -117,7 +113,7 @@ function redirectUriOf(client: ClientRecord, asked: string | undefined): string 
   return registered.some((uri) => withoutPort(uri) === withoutPort(asked)) ? asked : null;
 }
 
-/** Adds an answer to a redirect URI: in the query, or with the implicit grant in the fragment. */
+/** Adds an answer to a redirect URI: in the query, or in the fragment with the implicit grant. */
 export function withAnswer(uri: string, mode: 'query' | 'fragment', answer: URLSearchParams): string {
   const separator = mode === 'fragment' ? '#' : uri.includes('?') ? '&' : '?';
   // A header is ASCII only; a registered URI may contain other characters.
@@ -125,7 +121,7 @@ export function withAnswer(uri: string, mode: 'query' | 'fragment', answer: URLS
 }
 
 /**
- * The Content-Security-Policy source (`form-action`) that lets a form end at a redirect URI; browsers apply
+ * The Content-Security-Policy source (`form-action`) for a form that ends at a redirect URI; browsers apply
  * it to redirects after the form as well. It is the origin, or the scheme if CSP cannot express the host.
  */
 export function formActionSource(uri: string): string {
@@ -145,9 +141,8 @@ interface CodeChallenge {
 const CHALLENGE = /^[A-Za-z0-9\-._~]{43,128}$/;
 
 /**
- * The code challenge of an authorization request (RFC 7636 §4.3), which has to have one if `mandatory`.
- * Throws OAuthError `invalid_request` if it is missing or malformed, for an unknown method, or a method
- * alone.
+ * The code challenge of an authorization request (RFC 7636 §4.3). Throws OAuthError `invalid_request` if it
+ * is `mandatory` and missing, malformed, has an unknown method, or is a method alone.
  */
 function readChallenge(parameters: Parameters, mandatory: boolean): CodeChallenge {
   const codeChallenge = parameters.get('code_challenge');
@@ -187,9 +182,8 @@ export function checkVerifier(parameters: Parameters, challenge: CodeChallenge):
 }
 
 /**
- * The client that a login may redirect to: the one whose authorization request the login interrupted.
- * Browsers apply the `form-action` of the login page to all redirects after it.
- * @returns The Content-Security-Policy source of a registered redirect URI, or null.
+ * The client that a login may redirect to, as a Content-Security-Policy source: the one whose authorization request
+ * the login interrupted, or null. Browsers apply the login page's `form-action` to all redirects after it.
  */
 export async function loginFormAction(service: ServiceContext, next: string): Promise<string | null> {
   const { path, query } = parseTarget(next);

@@ -60,10 +60,7 @@ const FORM_ENDPOINTS = {
 
 const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-/**
- * Serves an endpoint to which clients POST forms. The result of `answer` is sent as JSON; undefined becomes
- * an empty page, as on the controller.
- */
+/** Serves POST of a form. Sends the result of `answer` as JSON, undefined as an empty page, as on the controller. */
 export function serveFormEndpoint(
   app: FastifyInstance,
   { name }: { name: keyof typeof FORM_ENDPOINTS },
@@ -87,7 +84,7 @@ export function serveFormEndpoint(
 }
 
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
-/** Compared with the secret of an unknown client. Requests with a NUL character are rejected earlier. */
+/** Compared with the presented secret for an unknown client. Requests with a NUL character are rejected earlier. */
 const NO_SECRET = hashToken('\0');
 
 /** Client credentials as presented. A public client presents no secret. */
@@ -125,7 +122,7 @@ function credentialsOf(request: FastifyRequest, parameters: Parameters): ClientC
     return clientId === undefined ? null : { clientId, secret };
   }
   const basic = basicCredentials(authorization);
-  // Libraries may send the same credentials in both places, which proves nothing else.
+  // Libraries may send the same credentials in both places, which is harmless.
   if (basic !== null && clientId === basic.clientId && secret === basic.secret) return basic;
   if (secret !== null || (clientId !== undefined && basic !== null && clientId !== basic.clientId)) {
     throw new OAuthError('invalid_request', 'Only one method of client authentication may be used.');
@@ -156,10 +153,7 @@ function matchesStored(secret: string, stored: string): boolean {
   return digest.length === known.length && timingSafeEqual(digest, known);
 }
 
-/**
- * The media type of an empty answer: HTML, as on the controller, unless the client takes JSON only. Libraries
- * refuse an answer of another type than they asked for, even an empty one.
- */
+/** The media type of an empty answer: HTML, as on the controller, or JSON for libraries that accept nothing else. */
 function typeOfNothing({ headers: { accept = '' } }: FastifyRequest): string {
   return /json/i.test(accept) && !/html|\*\/\*/i.test(accept)
     ? 'application/json'

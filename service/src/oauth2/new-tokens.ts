@@ -5,7 +5,7 @@ import type { ClientRecord } from '../store/applications.ts';
 import type { NewPair } from '../store/issued-tokens.ts';
 import { GrantRefused } from './oauth-request.ts';
 
-/** Letters and digits in a token value or an authorization code: about 178 bits. */
+/** Letters and digits in a token or an authorization code: about 178 bits. */
 const VALUE_LENGTH = 30;
 
 /** A successful response of the token endpoint (RFC 6749 §5.1). Token values are shown nowhere else. */
@@ -24,12 +24,11 @@ interface TokenFacts {
   readonly scope: string;
 }
 
-/** A random value for a token or an authorization code. */
 export function newValue(): string {
   return randomText(VALUE_LENGTH);
 }
 
-/** Generates an access and a refresh token: what to store, and the response to send once it is stored. */
+/** Generates an access and a refresh token: what to store, and the response to send after that. */
 export function newPair(facts: TokenFacts): {
   pair: NewPair;
   response: TokenResponse & { refresh_token: string };
@@ -62,10 +61,7 @@ export function newAccessToken(facts: TokenFacts): { pair: NewPair; response: To
   };
 }
 
-/**
- * Refuses tokens (GrantRefused) to a user of an identity provider unless ALLOW_OAUTH2_FOR_EXTERNAL_USERS is
- * on (specification, section 5.3).
- */
+/** Throws GrantRefused for external users unless ALLOW_OAUTH2_FOR_EXTERNAL_USERS is on (specification, section 5.3). */
 export function refuseExternalUser(settings: Settings, isExternal: boolean): void {
   if (!isExternal || settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS) return;
   throw new GrantRefused(

@@ -2,26 +2,22 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { badRequest } from '../failure.ts';
 import { parametersProblem, parseTarget } from '../request.ts';
 
-/**
- * Parameters by name. A parameter without a value counts as omitted (RFC 6749 §3.1 and §3.2), except `scope`:
- * an empty one must not turn into the default, which is every scope.
- */
+/** Parameters by name, without empty ones (RFC 6749 §3.1, §3.2), except `scope`: its default is every scope. */
 export type Parameters = ReadonlyMap<string, string>;
 
 /** Parameters as sent, with the names of the repeated ones. */
 export interface SentParameters {
   readonly values: Parameters;
   readonly repeated: ReadonlySet<string>;
-  /** The repeated ones whose values differ. */
+  /** Repeated parameters with different values. */
   readonly conflicting: ReadonlySet<string>;
 }
 
-/** The parameters in a request's query string. */
 export function queryParameters(request: FastifyRequest): SentParameters {
   return readParameters(parseTarget(request.url).query);
 }
 
-/** The parameters in a query string. Throws RequestFailure 400 for too many of them. */
+/** Throws RequestFailure 400 for too many parameters. */
 export function readParameters(query: string): SentParameters {
   const problem = parametersProblem('The query string', query);
   if (problem !== null) throw badRequest(problem);
@@ -42,7 +38,7 @@ export function formParameters(request: FastifyRequest): SentParameters {
 /**
  * The parameters of a request to the token, revocation or introspection endpoint: a form in the body, and
  * none in the query string, which proxies log (RFC 6749 §2.3.1). A repeated parameter must not have different
- * values (§3.2). The same value twice is taken: client libraries add `client_id` to a body that has it.
+ * values (§3.2). The same value twice is accepted: client libraries add a second `client_id` to the body.
  * @throws OAuthError `invalid_request`
  */
 export function endpointParameters(request: FastifyRequest): Parameters {
@@ -58,7 +54,7 @@ export function endpointParameters(request: FastifyRequest): Parameters {
   return values;
 }
 
-/** A required parameter. Throws OAuthError `invalid_request`. */
+/** Throws OAuthError `invalid_request` if the parameter is missing. */
 export function required(parameters: Parameters, name: string): string {
   const value = parameters.get(name);
   if (value === undefined) throw new OAuthError('invalid_request', `Request is missing ${name} parameter.`);
@@ -84,7 +80,6 @@ const DEFAULT_SCOPE = 'read write';
 
 export const SCOPES = ['read', 'write'] as const;
 
-/** How many words the scope of a request may have. */
 const MAX_SCOPE_WORDS = 100;
 
 /** The requested scope; words may be repeated, as on the controller. Throws `invalid_scope` for a blank. */
@@ -102,14 +97,14 @@ export function covers(granted: string, requested: string): boolean {
   return scopeWords(requested).every((word) => words.has(word));
 }
 
-/** The words of a scope. Clients write more than one space between them, and around them. */
+/** The words of a scope. Clients write several spaces between and around them. */
 function scopeWords(scope: string): readonly string[] {
   return scope.split(/\s+/).filter((word) => word !== '');
 }
 
 const isScope = (word: string) => SCOPES.some((known) => known === word);
 
-/** Why the scope of a token resource is refused, or null: `read`, `write` or both, each once. */
+/** Why the scope of a token resource is refused, or null. Valid are `read`, `write` or both, each once. */
 export function scopeProblem(scope: string): string | null {
   const words = scopeWords(scope);
   if (words.length > 0 && words.every(isScope) && new Set(words).size === words.length) return null;
@@ -127,11 +122,10 @@ type OAuthErrorCode =
   | 'unsupported_response_type'
   | 'access_denied';
 
-/** An error response of an OAuth2 endpoint. */
 export class OAuthError extends Error {
   override readonly name = 'OAuthError';
   readonly code: OAuthErrorCode;
-  /** For the developer of the client. It contains nothing of the request. */
+  /** For the client's developer. Contains nothing from the request. */
   readonly description: string | undefined;
 
   constructor(code: OAuthErrorCode, description?: string) {

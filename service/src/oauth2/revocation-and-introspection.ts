@@ -30,7 +30,7 @@ export function serveRevocationEndpoint(app: FastifyInstance, service: ServiceCo
   });
 }
 
-/** A personal access token belongs to no client: its owner deletes it through the API. */
+/** A personal access token belongs to no client. Its owner deletes it through the API. */
 function requireOwnership(token: FoundToken, clientId: number): void {
   if (token.application_id !== clientId) {
     throw new OAuthError('invalid_grant', 'The token was not issued to this client.');
@@ -51,8 +51,8 @@ async function revoke(service: ServiceContext, token: FoundToken): Promise<void>
 
 /**
  * The introspection endpoint (RFC 7662), for confidential clients only: a public client is not authenticated
- * (§4). Any client may introspect an access token, since any may receive one; a refresh token only the client
- * that it was issued to.
+ * (§4). Any client may introspect an access token, since any may receive one. Only the client of a refresh
+ * token may introspect it.
  */
 export function serveIntrospectionEndpoint(app: FastifyInstance, service: ServiceContext): void {
   serveFormEndpoint(app, { name: 'introspect' }, async (request) => {

@@ -55,7 +55,7 @@ export function serveTokenEndpoint(app: FastifyInstance, service: ServiceContext
       service.lookups.settings(),
     ]);
     requirePermission(client, known);
-    // Others on the network of a client, such as its proxy's, do not slow down its users.
+    // Traffic of others on a client's network, such as its proxy, does not slow down its users.
     const network = request.provenClient === '' ? request.network : `client ${request.provenClient}`;
     return known.grant({ service, request, settings, client, parameters, network });
   });
@@ -72,13 +72,12 @@ function requirePermission(client: ClientRecord, { applications }: KnownGrant): 
   if (!applications.includes(client.authorization_grant_type)) throw new OAuthError('unauthorized_client');
 }
 
-/** A token request of an authenticated client that may use the grant. */
 interface TokenRequest {
   readonly service: ServiceContext;
   readonly request: FastifyRequest;
   readonly settings: Settings;
   readonly client: ClientRecord;
-  /** The network, or the client with a secret, under which wrong passwords are counted. */
+  /** What wrong passwords are counted under: the network, or the client with a secret. */
   readonly network: string;
   readonly parameters: Parameters;
 }
@@ -103,7 +102,7 @@ async function passwordGrant({ service, request, settings, client, parameters, n
   return response;
 }
 
-/** Users have tokens only for the applications that they see. */
+/** Users have tokens only for applications that they see. */
 function requireApplication(isSeen: boolean): void {
   if (!isSeen)
     throw new OAuthError('invalid_grant', "This user has no role in the application's organization.");
@@ -181,12 +180,12 @@ async function refreshGrant({ service, settings, client, parameters }: TokenRequ
 }
 
 /**
- * The scope of the access token, or the part of it that is requested. As on the controller, what a refresh leaves out is given
- * up: the scope that a list shows is all that can be had with the refresh token. RFC 6749 §6 would keep it.
+ * The scope of the access token, or the requested part of it. As on the controller, a scope omitted at a refresh is
+ * lost: the refresh token never gives more than the scope that a list shows. RFC 6749 §6 would keep it.
  */
 function scopeWithin(shown: string, parameters: Parameters): string {
   const requested = parameters.get('scope');
-  // A parameter without a value counts as omitted (§3.2), and here that widens nothing.
+  // A parameter without a value counts as omitted (§3.2), which here widens nothing.
   if (requested === undefined || requested === '') return shown;
   const scope = requestedScope(requested);
   if (!covers(shown, scope)) throw new OAuthError('invalid_scope');

@@ -7,15 +7,11 @@ import { describedOperation, endpointOperation, type Operation, resourceSchemas 
 
 type Route = Pick<RouteOptions, 'method' | 'url' | 'config'>;
 
-/** What the description says about the service itself. */
 type Described = Pick<ServiceContext, 'version' | 'sessionCookieName'>;
 
 const DESCRIBED = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-/**
- * Serves an OpenAPI 3.1 description of every route of `app`, derived from the declarations of the endpoints.
- * It includes routes that are added later.
- */
+/** Serves an OpenAPI 3.1 description of every route of `app`, including routes that are added later. */
 export function serveOpenApi(app: FastifyInstance, service: Described): void {
   const routes: Route[] = [];
   let answer: ConstantAnswer | undefined;
@@ -79,7 +75,7 @@ function operations({ method, url, config }: Route): [method: string, operation:
     ]);
   }
   const described: RouteDescription = config?.describes ?? { summary: url };
-  // An address that anybody may read is routed for all methods, so that it can say 405 itself.
+  // A public address is routed for all methods, so that it can answer 405 itself.
   const methods = described.methods ?? (served.length === DESCRIBED.length ? ['GET'] : served);
   return methods.map((name) => [name, describedOperation(described, name)]);
 }

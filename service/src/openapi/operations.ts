@@ -1,7 +1,6 @@
 import type { Endpoint, RouteDescription } from '../endpoint.ts';
 import type { Field, FieldSet } from '../listing/fields.ts';
 
-/** An operation object of OpenAPI. */
 export type Operation = Readonly<Record<string, unknown>>;
 
 type Method = keyof Endpoint['handlers'];
@@ -29,7 +28,6 @@ const LOOKUPS =
   'More lookups, after two underscores: exact, iexact, contains, icontains, startswith, istartswith, ' +
   'endswith, iendswith, regex, iregex, lt, lte, gt, gte, in, isnull; prefixes not__, or__ and chain__.';
 
-/** Whether GET answers a page of a list. */
 function isList({ path, fields }: Endpoint): boolean {
   return fields !== undefined && fields.order.length > 0 && !/:\w+(\([^/]*\))?\/$/.test(path);
 }
@@ -113,7 +111,6 @@ function formBody(form: NonNullable<RouteDescription['form']>): Schema {
   return { content: { 'application/x-www-form-urlencoded': { schema } } };
 }
 
-/** The schema of every resource that endpoints serve, by its type. */
 export function resourceSchemas(endpoints: readonly Endpoint[]): Record<string, Schema> {
   const sets = endpoints.flatMap(({ fields }) =>
     fields === undefined || fields.order.length === 0 ? [] : [fields],
@@ -121,7 +118,6 @@ export function resourceSchemas(endpoints: readonly Endpoint[]): Record<string, 
   return Object.fromEntries(sets.map((set) => [set.type, resourceSchema(set)]));
 }
 
-/** A JSON Schema (2020-12), as OpenAPI 3.1 uses it. */
 type Schema = Readonly<Record<string, unknown>>;
 
 const TYPES: Readonly<Record<Field['type'], Schema>> = {
@@ -147,7 +143,6 @@ function describe(field: Field): Schema {
   };
 }
 
-/** What an answer holds of a resource. */
 function resourceSchema({ fields }: FieldSet): Schema {
   const shown = Object.entries(fields).filter(([, field]) => field.hidden !== true);
   return {
@@ -156,7 +151,7 @@ function resourceSchema({ fields }: FieldSet): Schema {
   };
 }
 
-/** What a body may hold, also of what has one value only: `create` for POST, `replace` for PUT, `change` for PATCH, where nothing is required. */
+/** The schema of a body: `create` for POST, `replace` for PUT, `change` for PATCH, where nothing is required. */
 function bodySchema({ fields }: FieldSet, purpose: 'create' | 'replace' | 'change'): Schema {
   const taken = Object.entries(fields).filter(
     ([, { writable, fixed }]) =>

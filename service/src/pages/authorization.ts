@@ -2,9 +2,7 @@ import { escapeHtml } from '@tokenctl/common/text.ts';
 import type { FastifyReply } from 'fastify';
 import { addressHtml, sendPage, textHtml } from './page.ts';
 
-/** What a user is asked to agree to. */
 interface ConsentQuestion {
-  /** The path that the answer is sent to. */
   readonly endpoint: string;
   readonly application: string;
   readonly username: string;
@@ -13,11 +11,11 @@ interface ConsentQuestion {
   /** The Content-Security-Policy source of the redirect URI. */
   readonly formAction: string;
   readonly csrfToken: string;
-  /** The authorization request, to be sent along with the answer. */
+  /** The authorization request, sent along with the answer. */
   readonly carried: readonly (readonly [name: string, value: string])[];
 }
 
-/** Asks a user whether an application may act in his or her name. It says who asks, for what, and where the answer goes. */
+/** Asks users whether an application may act for them: shows the application, the scope, and the redirect URI. */
 export function sendConsent(reply: FastifyReply, question: ConsentQuestion): FastifyReply {
   const { endpoint, application, username, scope, redirectUri, formAction, csrfToken, carried } = question;
   const hidden = [['csrfmiddlewaretoken', csrfToken] as const, ...carried].map(
@@ -49,7 +47,7 @@ function powers(scope: string): string {
   return said.map((power) => `<li>${power}</li>`).join('');
 }
 
-/** Tells a user that an application's request cannot be answered, not even to the application. */
+/** Shows that an application's request cannot be answered, not even to the application. */
 export function sendAuthorizationError(reply: FastifyReply, problem: string): FastifyReply {
   return sendPage(reply, {
     status: 400,
@@ -61,7 +59,7 @@ granted, and you were not redirected. If this happens again, contact the applica
   });
 }
 
-/** Tells a user that an answer was not taken because it may not have been his or her own. */
+/** Shows that an answer was not accepted because the user may not have sent it. */
 export function sendForgeryError(reply: FastifyReply, problem: string): FastifyReply {
   return sendPage(reply, {
     status: 403,

@@ -3,10 +3,9 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { acceptsEncoding } from '@tokenctl/common/network/built-files.ts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** An answer that is the same for everyone. It is compressed once. */
 export interface ConstantAnswer {
   readonly type: string;
-  /** The validator (RFC 9110 section 8.8.3), weak: one for all encodings. */
+  /** A weak validator (RFC 9110 section 8.8.3), the same for all encodings. */
   readonly etag: string;
   readonly bodies: ReadonlyMap<'br' | 'gzip' | 'identity', Buffer>;
 }
@@ -14,7 +13,7 @@ export interface ConstantAnswer {
 /** Below this size, in bytes, compression saves no packet. */
 const MIN_COMPRESSED = 1_000;
 
-/** Prepares an answer that is the same for everyone. */
+/** Prepares an answer that is the same for everyone, and compresses it once. */
 export function constantAnswer(type: string, text: string): ConstantAnswer {
   const body = Buffer.from(text);
   const etag = `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
@@ -31,7 +30,7 @@ export function constantAnswer(type: string, text: string): ConstantAnswer {
   };
 }
 
-/** Sends it in an encoding that the client takes, or 304 if the client has it. */
+/** Sends it in an encoding that the client accepts, or 304 if the client has it already. */
 export function sendConstant(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -51,7 +50,7 @@ function isSafeRead({ method }: FastifyRequest): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** Whether `If-None-Match` names the validator (RFC 9110 section 13.1.2). */
+/** Whether `If-None-Match` contains the validator (RFC 9110 section 13.1.2). */
 function matches({ headers }: FastifyRequest, etag: string): boolean {
   const weak = (text: string) => text.trim().replace(/^W\//, '');
   const given = String(headers['if-none-match'] ?? '').split(',');

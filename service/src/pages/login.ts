@@ -23,13 +23,13 @@ import { constantAnswer, sendConstant } from './constant-answer.ts';
 import { addressHtml, STYLE, sendPage, textHtml } from './page.ts';
 import { sendLoggedOut } from './sso.ts';
 
-/** The login (specification, section 5.1), GET and POST, and the logout. */
+/** The login (specification, section 5.1) with GET and POST, and the logout. */
 export function serveLogin(app: FastifyInstance, service: ServiceContext): void {
   app.get('/api/login/', { config: { describes: LOGIN } }, (request, reply) =>
     showLogin(service, request, reply),
   );
   app.route({
-    // The controller reads PUT as POST.
+    // The controller treats PUT as POST.
     method: ['POST', 'PUT'],
     url: '/api/login/',
     config: { describes: LOGIN },
@@ -37,7 +37,7 @@ export function serveLogin(app: FastifyInstance, service: ServiceContext): void 
   });
   app.route({
     method: ['GET', 'POST'],
-    // HEAD is safe (RFC 9110 section 9.2.1): it must not end a session, and is refused below.
+    // HEAD is safe (RFC 9110 section 9.2.1), so it must not end a session. It is refused below.
     exposeHeadRoute: false,
     url: '/api/logout/',
     config: { describes: LOGOUT },
@@ -68,7 +68,7 @@ async function showLogin(service: ServiceContext, request: FastifyRequest, reply
   return loginPage(
     service,
     { request, reply },
-    // A browser that opened the login page itself goes to the web interface afterwards.
+    // A browser that opened the login page directly continues to the web interface.
     {
       status: 200,
       next: nextPath(request, request.query) ?? '/',
@@ -106,9 +106,9 @@ async function logIn(service: ServiceContext, request: FastifyRequest, reply: Fa
 }
 
 /**
- * Ends the session. After one that an identity provider started, a page says that the session there goes on.
- * GET does so too, as on the controller; the cookies are SameSite=Lax and the service's own pages use POST,
- * which asks for the CSRF token.
+ * Ends the session. For a session from an identity provider, a page warns that the provider's session
+ * continues. GET logs out too, as on the controller; the cookies are SameSite=Lax, and the service's own
+ * pages use POST, which requires the CSRF token.
  */
 async function logOut(service: ServiceContext, request: FastifyRequest, reply: FastifyReply) {
   const session = await findRequestSession(service, request, reply);
@@ -130,7 +130,7 @@ async function logOut(service: ServiceContext, request: FastifyRequest, reply: F
     .send('');
 }
 
-/** Who logs in, null for a wrong password, or what refuses another attempt at present. */
+/** The user who logs in, null for a wrong password, or the failure that refuses another attempt for now. */
 async function localUser(service: ServiceContext, credentials: Credentials) {
   const user = await userWithPassword(service, credentials).catch((error: unknown) => {
     if (error instanceof RequestFailure && error.status === 429) return error;
@@ -147,11 +147,11 @@ function fields(request: FastifyRequest): { username: string; password: string }
     : {};
   const { username, password } = (body ?? {}) as Record<string, unknown>;
   const text = (value: unknown) => (typeof value === 'string' && !value.includes('\0') ? value : '');
-  // The controller's form trims the name, not the password.
+  // The controller's form trims the name, but not the password.
   return { username: text(username).trim(), password: text(password) };
 }
 
-/** Where `next` leads; null without one, or if it leads elsewhere. */
+/** The path of `next`; null if there is none or it leads to another site. */
 function nextPath(request: FastifyRequest, source: unknown): string | null {
   return localPath(
     parameter(source, 'next'),
@@ -172,9 +172,8 @@ async function loginPage(
     readonly status: number;
     readonly next: string | null;
     readonly problem: string | null;
-    /** The name that was entered before. */
     readonly username?: string;
-    /** Whether the web interface led here because the session had expired. */
+    /** Whether the web interface redirected here because the session expired. */
     readonly isExpired?: boolean;
   },
 ): Promise<FastifyReply> {
@@ -206,15 +205,13 @@ function forbiddenPage(reply: FastifyReply, problem: string): FastifyReply {
   });
 }
 
-/** The form for a user name and a password, in HTML. */
 function passwordForm(form: {
-  /** The path that it is sent to. */
   readonly action: string;
   readonly csrf: string;
   readonly next: string | null;
-  /** The name that was entered before; then only the password is to be entered again. */
+  /** The name entered before. If set, only the password must be entered again. */
   readonly username: string;
-  /** Whether what was entered before was refused; then the page says so above, under the id `problem`. */
+  /** Whether the previous input was refused. The page then says so above, under the id `problem`. */
   readonly refused: boolean;
 }): string {
   const { action, csrf, next, username, refused } = form;
@@ -231,7 +228,7 @@ ${next === null ? '' : `<input type="hidden" name="next" value="${escapeHtml(nex
 </form>`;
 }
 
-/** A link for each provider, in HTML. Links need no script, and can be opened as the user likes. */
+/** A link for each provider, in HTML. Links need no script, and users can open them in a new tab. */
 function providerLinks(
   providers: readonly LoginProvider[],
   { next, alone }: { next: string | null; alone: boolean },
@@ -252,7 +249,6 @@ ${links.join('\n')}
 </nav>`;
 }
 
-/** What the login says about itself. */
 const LOGIN: RouteDescription = {
   summary: 'Log in',
   description: 'GET shows the page and sets the CSRF cookie; POST starts a session.',
@@ -273,7 +269,6 @@ const LOGIN: RouteDescription = {
   },
 };
 
-/** What the logout says about itself. */
 const LOGOUT: RouteDescription = {
   summary: 'Log out',
   anonymous: true,
@@ -305,7 +300,7 @@ const PROFILE: RouteDescription = {
   answers: { 200: 'The page.', 302: 'To the login.' },
 };
 
-/** `/accounts/profile/` and the style sheet of the pages without a script. */
+/** `/accounts/profile/`, and the style sheet of the pages without a script. */
 export function serveProfile(app: FastifyInstance, service: ServiceContext): void {
   const style = constantAnswer('text/css; charset=utf-8', STYLE);
   app.get('/static/service.css', { config: { describes: STYLE_SHEET } }, (request, reply) =>

@@ -1,7 +1,7 @@
 import { escapeHtml, escapeUnsafe } from '@tokenctl/common/text.ts';
 import type { FastifyReply } from 'fastify';
 
-/** Text that people read, for HTML: a name cannot look like another one by marks of direction or invisible characters. */
+/** Text for people in HTML: direction marks and invisible characters cannot make a name look like another. */
 export function textHtml(text: string): string {
   return escapeHtml(escapeUnsafe(text, '\n\t'));
 }
@@ -18,11 +18,11 @@ interface Page {
   readonly status: number;
   readonly title: string;
   readonly main: string;
-  /** Where else the page's form may end, by a redirect: a source of the Content-Security-Policy. */
+  /** A source of the Content-Security-Policy: where else the page's form may end after a redirect. */
   readonly formAction?: string | undefined;
 }
 
-/** Sends a page: no script, styles from this service alone, in no frame, forms to this service only. */
+/** Sends a page: no scripts, styles only from this service, no framing, forms only to this service. */
 export function sendPage(reply: FastifyReply, page: Page): FastifyReply {
   const formAction = ["'self'", ...(page.formAction === undefined ? [] : [page.formAction])].join(' ');
   return reply
@@ -52,10 +52,7 @@ ${page.main}
 `);
 }
 
-/**
- * The one style sheet: in the colors of the web interface, light and dark as the browser wishes. Text and
- * lines keep the contrast that WCAG 2.2 asks for at level AA.
- */
+/** The only style sheet, light or dark as the browser prefers, with the contrast of WCAG 2.2 level AA. */
 export const STYLE = `
 :root { color-scheme: light dark; --ink: #151515; --soft: #4d4d4d; --paper: #ffffff; --ground: #f2f2f2; --line: #707070; --accent: #0066cc; --on-accent: #ffffff; --bad: #731f00; --bad-ground: #ffe3d9; }
 @media (prefers-color-scheme: dark) {

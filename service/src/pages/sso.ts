@@ -7,7 +7,7 @@ import { sendPage, textHtml } from './page.ts';
 const AGAIN = 'Open the login page and try again.';
 const ADMINISTRATOR = 'Contact your administrator.';
 
-/** What a user is told, and what there is to do about it. */
+/** What the user reads: the problem, and what to do about it. */
 const REASONS: Readonly<Record<SsoReason, readonly [status: number, said: string, todo: string]>> = {
   not_configured: [
     400,
@@ -40,14 +40,14 @@ const REASONS: Readonly<Record<SsoReason, readonly [status: number, said: string
   deactivated: [403, 'Your account here is deactivated.', ADMINISTRATOR],
 };
 
-/** Where a login that failed for this reason ends. The page shows the request's id: the log has the cause. */
+/** The error page for a login that failed for this reason. It shows the request's id; the log has the cause. */
 export function errorPath(reason: SsoReason, id: string): string {
   return `/sso/error/?reason=${reason}&request=${encodeURIComponent(id)}`;
 }
 
 const REQUEST_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Tells a user in words why a login through a provider failed, and the request's id for the administrator. */
+/** Explains why a login through a provider failed, with the request's id for the administrator. */
 export function sendSsoError(reply: FastifyReply, reason: unknown, id: unknown): FastifyReply {
   const known = Object.entries(REASONS).find(([name]) => name === reason);
   const [status, said, todo] = known?.[1] ?? [400, 'The login failed.', AGAIN];
@@ -59,7 +59,7 @@ export function sendSsoError(reply: FastifyReply, reason: unknown, id: unknown):
   });
 }
 
-/** The page for a request of a login that was refused before the provider's part in it, such as by a limit. */
+/** The page for a login request that was refused before the provider was involved, for example by a limit. */
 export function sendSsoFailure(reply: FastifyReply, { status, headers, body }: RequestFailure): FastifyReply {
   const { detail } = body;
   const said = typeof detail === 'string' ? detail : 'The request could not be parsed.';
@@ -77,18 +77,18 @@ function sendLoginProblem(
   });
 }
 
-/** What the page after a logout says of the identity provider. */
+/** What the page after a logout says about the identity provider. */
 interface LoggedOut {
   readonly provider: {
     readonly label: string;
-    /** Where to log out at the provider; null if that is not offered. */
+    /** Where to log out at the provider; null if the provider does not offer that. */
     readonly url: string | null;
   };
-  /** Whether the provider confirmed, signed, that the session there ended; undefined if it was not asked. */
+  /** Whether the provider confirmed, in a signed response, that its session ended; undefined if it was not asked. */
   readonly isConfirmed?: boolean;
 }
 
-/** The page after the logout from a session that was started through an identity provider, where a session may go on. */
+/** The page after logging out of a session from an identity provider, where a session may continue. */
 export function sendLoggedOut(reply: FastifyReply, { provider, isConfirmed }: LoggedOut): FastifyReply {
   const label = textHtml(provider.label);
   const remaining =

@@ -5,13 +5,13 @@ import type { ServiceContext } from '../context.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { sendPage } from './page.ts';
 
-/** The first segments of the addresses of the web interface (service/web/pages.tsx); any other is not found. */
+/** The first path segments of the web interface's pages (service/web/pages.tsx). Others are not found. */
 const SECTIONS: readonly string[] = [
   ...['users', 'organizations', 'teams', 'applications', 'tokens', 'settings', 'activity'],
   ...['inventories', 'hosts', 'groups', 'projects', 'credentials', 'templates', 'jobs'],
 ];
 
-/** Scripts and styles of this service alone, nothing inline, in no frame. */
+/** Scripts and styles only from this service, nothing inline, no framing. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -23,22 +23,19 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/**
- * Where the build put the web interface: seen from this file, which is in `src`, or bundled into
- * `dist/chunks` or beside a command.
- */
+/** Where the build puts the web interface, relative to this file: in `src`, in `dist/chunks`, or next to a command. */
 const FOLDERS = ['../web/', '../../web/', '../../../web/', '../../../dist/web/'].map(
   (path) => new URL(path, import.meta.url),
 );
 
-/** The page of the web interface: one that begins the reads of the dashboard as well, and one for all other addresses. */
+/** The pages of the web interface: one also starts the dashboard's requests, the other serves all other addresses. */
 type PageFile = 'dashboard.html' | 'index.html';
 
-/** Serves the files of the web interface: the hashed ones may be cached for good, the page not at all. */
+/** Serves the files of the web interface: hashed files may be cached forever, the page not at all. */
 function serveWebFiles(app: FastifyInstance): {
   readonly sendPageFile: (page: PageFile, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
 } {
-  // Only the build makes this page: the sources are not served.
+  // Only the build creates this page: the sources are not served.
   const files = new BuiltFiles(FOLDERS, 'dashboard.html');
   const send = (file: BuiltFile | null, reply: FastifyReply): FastifyReply => {
     if (file !== null) return reply.headers(file.headers).send(file.body);
@@ -68,12 +65,12 @@ function serveWebFiles(app: FastifyInstance): {
   };
 }
 
-/** Whether a browser asks for a page to show, and not a page for a part of it. */
+/** Whether a browser requests a page to show, not a part of one. */
 function isVisit({ method, headers }: FastifyRequest): boolean {
   return method === 'GET' && (headers.accept ?? '').includes('text/html');
 }
 
-/** The page of an unknown address for clients without a session; others see it within the web interface. */
+/** The page of an unknown address for clients without a session. Others see it inside the web interface. */
 function sendNotFound(reply: FastifyReply): FastifyReply {
   const main =
     '<p>There is no page at this address.</p>' +
@@ -82,8 +79,8 @@ function sendNotFound(reply: FastifyReply): FastifyReply {
 }
 
 /**
- * Serves the web interface at `/` and at the addresses of its pages. Without a session they lead to the login
- * page, or to LOGIN_REDIRECT_OVERRIDE, and back. With a session it is also the page of an unknown address.
+ * Serves the web interface at `/` and at the addresses of its pages. Without a session, they redirect to the
+ * login page, or to LOGIN_REDIRECT_OVERRIDE, and back. With a session, it also serves unknown addresses.
  */
 export function serveWebInterface(app: FastifyInstance, service: ServiceContext): void {
   const { sendPageFile } = serveWebFiles(app);

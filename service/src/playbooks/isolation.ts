@@ -20,36 +20,35 @@ import { codeOf } from '@tokenctl/common/errors.ts';
 import type { FastifyBaseLogger } from 'fastify';
 import { JobProblem } from './project-playbook.ts';
 
-/** What jobs may use beyond their project; an operator allows each by name. */
+/** What jobs may use in addition to their project. An operator allows each by name. */
 export interface JobAccess {
-  /** Hosts may have `ansible_connection: local`, which runs modules where the job runs. */
+  /** Hosts may have `ansible_connection: local`, which runs modules on the machine of the job. */
   readonly localConnection: boolean;
-  /** Jobs reach the network of this machine, and the service on it. */
+  /** Jobs can reach this machine's network, including the service. */
   readonly network: boolean;
-  /** Jobs run as the service's user, and reach what it reaches. */
+  /** Jobs run as the service's user and can reach everything that it can. */
   readonly asService: boolean;
 }
 
-/** How jobs are kept from the service. */
+/** How jobs are isolated from the service. */
 export type Isolation =
   | {
       readonly kind: 'sandbox';
       readonly bubblewrap: string;
       readonly network: boolean;
-      /** Folders of the service, which no job sees wherever they are. */
+      /** Folders of the service, hidden from jobs wherever they are. */
       readonly hidden: readonly string[];
     }
   | { readonly kind: 'none' }
   | { readonly kind: 'off'; readonly reason: string };
 
-/** The user of a job in its sandbox; with a service of root outside of it, too. */
+/** The user of a job in its sandbox. If the service runs as root, also outside the sandbox. */
 const NOBODY = 65_534;
-/** The folders of a job in its sandbox. */
 const SANDBOX = { job: '/job', project: '/project', home: '/home/job' } as const;
 const TMP_BYTES = 1024 ** 3;
 const PROGRAMS = '/usr/local/bin:/usr/bin:/bin';
 
-/** What programs need of `/etc`, none of it secret. */
+/** The files in `/etc` that programs need. None are secret. */
 const ETC = [
   ...[
     'alternatives',
@@ -86,19 +85,16 @@ no one:x:${NOBODY}:${NOBODY}:job:${SANDBOX.home}:/bin/sh
 const GROUP = `root:x:0:\nnogroup:x:${NOBODY}:\n`;
 
 interface Content {
-  /** The folder with the files of the job, outside the sandbox. */
+  /** The folder with the job's files, outside the sandbox. */
   readonly files: string;
-  /** The folder of its project, outside the sandbox. */
+  /** The project's folder, outside the sandbox. */
   readonly project: string;
-  /** Folders with programs beside those of `/usr`. */
+  /** Folders with programs outside `/usr`. */
   readonly programs: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/**
- * Finds out how jobs can be kept from the service, and logs it: with bubblewrap, in namespaces of their own. Tries it once, since
- * containers and kernels may refuse namespaces.
- */
+/** Determines once how jobs can be isolated, and logs it: bubblewrap needs namespaces, which may be refused. */
 export async function chooseIsolation(options: {
   readonly access: JobAccess;
   readonly searchPath: string;
@@ -124,7 +120,7 @@ export async function chooseIsolation(options: {
   return { kind: 'sandbox', bubblewrap, network, hidden };
 }
 
-/** Why a sandbox cannot be made here, or null. */
+/** Why no sandbox can be created here, or null. */
 async function trySandbox(bubblewrap: string): Promise<string | null> {
   const files = await mkdtemp(join(tmpdir(), 'tokenctl-job-'));
   try {
@@ -151,10 +147,9 @@ async function trySandbox(bubblewrap: string): Promise<string | null> {
   }
 }
 
-/** How to start a job. */
 export interface Start {
   readonly program: string;
-  /** What comes before the arguments of `ansible-playbook`. */
+  /** The arguments before those of `ansible-playbook`. */
   readonly arguments: readonly string[];
   readonly options: {
     readonly cwd?: string;
@@ -162,16 +157,16 @@ export interface Start {
     readonly uid?: number;
     readonly gid?: number;
   };
-  /** The files of the job, as it sees them. */
+  /** The job's files, as the job sees them. */
   readonly files: string;
-  /** The folder of the project, as the job sees it. */
+  /** The project's folder, as the job sees it. */
   readonly project: string;
 }
 
 /**
- * Prepares the start of `ansible-playbook` for a job. Its environment is built from nothing.
- * @param job.files A private folder with the job's files, which the sandbox can read and not change.
- * @throws JobProblem if playbooks are not run here, or the sandbox cannot have Ansible or the project.
+ * Prepares the start of `ansible-playbook` for a job, with an environment built from scratch.
+ * @param job.files A private folder with the job's files, which the sandbox can read but not change.
+ * @throws JobProblem if playbooks do not run here, or the sandbox cannot contain Ansible or the project.
  */
 export async function prepareStart(
   isolation: Isolation,
@@ -200,7 +195,7 @@ export async function prepareStart(
   };
 }
 
-/** bubblewrap itself has nothing of the service's environment, and root's runs as no one: leaving the sandbox is not enough. */
+/** bubblewrap gets none of the service's environment, and no root rights: escaping the sandbox is not enough. */
 function processOptions(): Start['options'] {
   return { env: { PATH: PROGRAMS }, ...(isRoot() && { uid: NOBODY, gid: NOBODY }) };
 }
@@ -210,9 +205,9 @@ function isRoot(): boolean {
 }
 
 /**
- * The arguments of bubblewrap. The process has namespaces of its own for users, processes, network, and files, and sees the
- * programs of `/usr`, its project and its files, all read-only, and a temporary folder. All processes of the sandbox end with
- * the first one.
+ * The arguments of bubblewrap. The process has its own namespaces for users, processes, network and files. It
+ * sees `/usr`, its project and its files, all read-only, and a temporary folder. All processes of the sandbox
+ * end with the first one.
  */
 async function sandboxArguments(
   { network, hidden }: Extract<Isolation, { readonly kind: 'sandbox' }>,
@@ -238,7 +233,7 @@ async function sandboxArguments(
   ];
 }
 
-/** Older systems have folders where others have links into `/usr`. */
+/** Older systems have folders where newer ones have links into `/usr`. */
 async function rootFolders(): Promise<string[]> {
   const all = ['/bin', '/sbin', '/lib', '/lib32', '/lib64'].map(async (path) => {
     const found = await lstat(path).catch(() => null);
@@ -248,7 +243,7 @@ async function rootFolders(): Promise<string[]> {
   return (await Promise.all(all)).flat();
 }
 
-/** Gives the files of a job to the user of its sandbox, who has a name there. */
+/** Gives the files of a job to the sandbox's user, which gets a name in `passwd`. */
 async function prepareFiles(files: string): Promise<void> {
   await writeFile(join(files, 'passwd'), PASSWD);
   await writeFile(join(files, 'group'), GROUP);
@@ -258,7 +253,7 @@ async function prepareFiles(files: string): Promise<void> {
   await chown(files, NOBODY, NOBODY);
 }
 
-/** The folder of a project that the user of the sandbox can read: a copy if the service is root's, as each job of the controller has. */
+/** A project folder that the sandbox's user can read: a copy if the service runs as root, as on the controller. */
 async function readableProject(files: string, project: string): Promise<string> {
   if (!isRoot()) return project;
   const copy = join(files, 'project');
@@ -277,7 +272,7 @@ const NOT_INSTALLED =
   'ansible-playbook is not installed on this machine, or is not in the PATH of the service. Install ansible-core ' +
   '(https://docs.ansible.com) and launch again.';
 
-/** The folders of an Ansible outside `/usr`: a virtual environment, and that of its Python. */
+/** The folders of an Ansible outside `/usr`: its virtual environment and its Python's. */
 async function ansibleFolders(searchPath: string): Promise<string[]> {
   const found = await findProgram('ansible-playbook', searchPath);
   if (found === null) throw new JobProblem(NOT_INSTALLED);

@@ -23,9 +23,8 @@ interface JobRunnerOptions {
   readonly database: Database;
   readonly log: FastifyBaseLogger;
   readonly now: () => Date;
-  /** The folder with the folders of all projects. */
   readonly projects: string;
-  /** The PATH to find `ansible-playbook` in. */
+  /** The PATH to search for `ansible-playbook`. */
   readonly searchPath: string;
   readonly access: JobAccess;
   readonly isolation: Isolation;
@@ -34,7 +33,6 @@ interface JobRunnerOptions {
 const MAX_RUNNING = 4;
 const MAX_WAITING = 100;
 const MAX_OUTPUT = 4 * 1024 * 1024;
-/** How long a job may run. */
 export const MAX_RUN_SECONDS = 6 * 3_600;
 const HEARTBEAT_MS = 1_000;
 const SWEEP_MS = 5_000;
@@ -42,15 +40,15 @@ const LOST_AFTER_SECONDS = 15;
 const LOST = 'The service that ran this job stopped before the job ended.';
 
 /**
- * Runs the jobs that are launched at this process: four at a time, the others wait in order. The state of a
- * job is in the database, for all replicas. A cancellation at another replica takes effect within a second.
+ * Runs the jobs launched at this process: four at a time, the others wait in order. The state of a job is in
+ * the database, for all replicas. A cancellation at another replica takes effect within a second.
  */
 export class JobRunner {
   /** Identifies this process in the rows of its jobs. */
   readonly id = randomUUID();
   readonly #options: JobRunnerOptions;
   readonly #waiting: number[] = [];
-  /** Those of the waiting that wait for another job of their template. */
+  /** Waiting jobs that wait for another job of their template. */
   readonly #blocked = new Set<number>();
   readonly #running = new Map<number, { readonly stop: AbortController; readonly done: Promise<void> }>();
   readonly #timers: NodeJS.Timeout[] = [];
@@ -62,23 +60,20 @@ export class JobRunner {
 
   /** Ends the jobs of killed processes, now and periodically. */
   async begin(): Promise<void> {
-    // The embedded database has one process: all its running jobs are left over from an earlier one.
+    // The embedded database has one process: all running jobs are left over from an earlier one.
     await this.#endLost(this.#options.database.kind === 'embedded' ? 0 : LOST_AFTER_SECONDS);
     this.#repeat(HEARTBEAT_MS, () => this.look());
     this.#repeat(SWEEP_MS, () => this.#endLost(LOST_AFTER_SECONDS));
   }
 
-  /** The folder with the folders of all projects. */
   get projects(): string {
     return this.#options.projects;
   }
 
-  /** The number of running and waiting jobs of this process. */
   get load(): { readonly running: number; readonly waiting: number } {
     return { running: this.#running.size, waiting: this.#waiting.length };
   }
 
-  /** Whether this process accepts another job. */
   get hasRoom(): boolean {
     return !this.#stopped && this.#waiting.length < MAX_WAITING;
   }
@@ -89,7 +84,7 @@ export class JobRunner {
     this.#startNext();
   }
 
-  /** Writes the heartbeat of this process's jobs, and ends those that are canceled. */
+  /** Writes the heartbeat of this process's jobs, and stops canceled ones. */
   async look(): Promise<void> {
     this.#blocked.clear();
     this.#startNext();
@@ -168,7 +163,7 @@ export class JobRunner {
     }
   }
 
-  /** Puts a job that waits for another one of its template back, in the order in which jobs were launched. */
+  /** Puts back a job that waits for another job of its template, in launch order. */
   async #wait(id: number): Promise<void> {
     if (this.#stopped) return this.#end(id, { status: 'canceled', explanation: STOPPED });
     this.#blocked.add(id);
@@ -206,7 +201,7 @@ export class JobRunner {
     }
   }
 
-  /** Never rejects: if the end cannot be written, the job is ended as lost once its heartbeat is old. */
+  /** Never rejects. If the end cannot be written, the job is ended as lost once its heartbeat is old. */
   async #end(id: number, { status, explanation }: { status: JobStatus; explanation: string }): Promise<void> {
     const { database, log, now } = this.#options;
     try {
@@ -217,7 +212,6 @@ export class JobRunner {
   }
 }
 
-/** Why a running job is stopped. */
 type StopReason = 'canceled' | 'stopped' | 'timeout' | 'too long';
 
 const STOPPED = 'The service was stopped while this job was waiting or running.';
@@ -225,15 +219,12 @@ const STOPPED = 'The service was stopped while this job was waiting or running.'
 const ENDED_EARLY: Readonly<Record<StopReason, readonly [JobStatus, explanation: string]>> = {
   canceled: ['canceled', ''],
   stopped: ['canceled', STOPPED],
-  // The controller's words.
+  // In the controller's words.
   timeout: ['failed', 'Job terminated due to timeout'],
   'too long': ['failed', 'The job ran for more than six hours.'],
 };
 
-/**
- * The final status of a job, with an explanation if the status alone is not enough. `end` is null if no
- * process was started; `stop` is aborted with a {@link StopReason}.
- */
+/** A job's final status and explanation. `end` is null if no process started; `stop` has a {@link StopReason}. */
 function outcomeOf(
   end: PlaybookEnd | null,
   stop: AbortSignal,
@@ -253,10 +244,7 @@ function outcomeOf(
 const CHUNK_SIZE = 32_768;
 const FLUSH_MS = 250;
 
-/**
- * Collects the output of a job and writes it in chunks, with a delay of at most 250 ms. Output beyond `limit`
- * characters is dropped, and a last line says so.
- */
+/** Collects a job's output and writes it in chunks, at most 250 ms later. Drops output beyond `limit` characters. */
 class JobOutput {
   readonly #write: (number: number, content: string) => Promise<void>;
   readonly #limit: number;
@@ -275,7 +263,7 @@ class JobOutput {
   /** Adds text. Resolves when more may follow; rejects if a chunk could not be stored. */
   async add(text: string): Promise<void> {
     if (this.#kept >= this.#limit) return;
-    // A text column cannot hold NUL.
+    // A text column cannot contain NUL.
     const clean = text.replaceAll('\0', '\u{fffd}').slice(0, this.#limit - this.#kept);
     this.#kept += clean.length;
     this.#waiting += clean;
@@ -288,7 +276,6 @@ class JobOutput {
     }, FLUSH_MS);
   }
 
-  /** Writes the buffered text. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -297,7 +284,7 @@ class JobOutput {
       this.#waiting = '';
       if (content !== '') await this.#write(this.#number++, content);
     });
-    // The next call of add or flush reports a failure; until then it must not count as unhandled.
+    // The next call of add or flush reports a failure. Until then it must not count as unhandled.
     this.#written.catch(() => undefined);
     return this.#written;
   }

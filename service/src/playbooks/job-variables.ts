@@ -12,19 +12,16 @@ import {
 } from './variables.ts';
 import { VariablesPace } from './variables-pace.ts';
 
-/**
- * The extra variables of a job, for Ansible. Throws JobProblem if some may not be passed on: they may have
- * been stored before that was checked.
- */
+/** The extra variables of a job. Throws JobProblem if some may not be passed on: they may be older than this check. */
 export function renderExtraVariables(text: string, access: JobAccess): string {
   return ansibleJson(allowedVariables('the job', extraVariables(text), access));
 }
 
 /**
  * An Ansible inventory in JSON: hosts, groups, and their variables. Other requests get their turn between hosts.
- *
- * @throws JobProblem for a host or a group with a name that Ansible could read as another, invalid variables, and variables that
- *   may not be passed on or are too long together: a job never runs on a part of its hosts, or without a part of their variables.
+ * @throws JobProblem for a host or group name that Ansible could read differently, for invalid variables, and for
+ * variables that are not allowed or too long in total: a job never runs on only some of its hosts, or with only some
+ * of their variables.
  */
 export async function renderInventory(
   inventory: {
@@ -63,23 +60,22 @@ export async function renderInventory(
   return jsonObject([['all', jsonObject(Object.entries(all))]]);
 }
 
-/** An object in JSON whose values are in JSON already: writing all of an inventory at once would block the process. */
+/** A JSON object from values that are already JSON: writing a whole inventory at once would block the process. */
 function jsonObject(entries: readonly (readonly [string, string])[]): string {
   return `{${entries.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`;
 }
 
-/** A host or a group with its stored variables. */
 interface Named {
   readonly name: string;
   readonly variables: string;
 }
 
-/** The last part of an IPv6 address is no port. */
+/** The last part of an IPv6 address is not a port. */
 function isHostName(name: string): boolean {
   return SAFE_NAME.test(name) && isPlainText(name) && (!name.includes(':') || isIPv6(name));
 }
 
-/** Excludes what Ansible reads as a pattern of hosts. */
+/** Excludes names that Ansible reads as host patterns. */
 function isGroupName(name: string): boolean {
   return groupNameProblem(name) === null && isPlainText(name) && !/^[!&~@-]|[:,*?[\]]/.test(name);
 }
@@ -90,7 +86,6 @@ function invalidName(kind: 'host' | 'group', name: string): JobProblem {
   );
 }
 
-/** @param read The variables, or why they are refused. */
 function allowedVariables(owner: string, read: Variables | string, access: JobAccess): Variables {
   if (typeof read === 'string') throw new JobProblem(`The variables of ${owner} are invalid. ${read}`);
   if (read['ansible_connection'] === 'local' && !access.localConnection) {

@@ -8,35 +8,32 @@ import { JobProblem } from './project-playbook.ts';
 
 const GRACE_MS = 5_000;
 const OUTPUT_GRACE_MS = 2_000;
-/** What to run. All paths are absolute. */
 interface PlaybookCommand {
   readonly playbook: string;
-  /** The project folder, which becomes the working directory. */
+  /** The project folder, used as the working directory. */
   readonly folder: string;
-  /** A private folder with the inventory and the extra variables, by the names of {@link JOB_FILES}. */
+  /** A private folder with the inventory and the extra variables, named as in {@link JOB_FILES}. */
   readonly files: string;
-  /** Validated: none is read as another option. */
+  /** Validated: no value is read as another option. */
   readonly options: JobOptions;
-  /** The PATH to find Ansible in. */
+  /** The PATH to search for Ansible. */
   readonly searchPath: string;
   readonly isolation: Isolation;
 }
 
-/** The names of the files of a job. JSON by their names, so that Ansible reads them as such. */
+/** The names of a job's files. They end in `.json`, so that Ansible reads them as JSON. */
 export const JOB_FILES = { inventory: 'inventory.json', extraVariables: 'extra-vars.json' } as const;
 
-/** How a playbook process ended. */
 export interface PlaybookEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
 /**
- * Runs `ansible-playbook` without a shell, in a sandbox of its own unless there is none, and in its own process group.
- *
+ * Runs `ansible-playbook` without a shell, in its own process group, and in a sandbox unless there is none.
  * @param print Receives the output, and resolves when more may follow.
  * @param stop Ends the process group: SIGTERM, then SIGKILL after five seconds.
- * @throws JobProblem if it is not installed, cannot be started, or must not be.
+ * @throws JobProblem if it is not installed, cannot be started, or may not run.
  */
 export async function runPlaybook(
   command: PlaybookCommand,
@@ -69,7 +66,7 @@ export async function runPlaybook(
   } finally {
     stop.removeEventListener('abort', end);
     clearTimeout(forced);
-    // End processes that the playbook left behind in its group.
+    // Ends processes that the playbook left behind in its group.
     signalGroup(child, 'SIGKILL');
   }
 }
@@ -100,7 +97,7 @@ const ENVIRONMENT = {
   PYTHONUNBUFFERED: '1',
   ANSIBLE_NOCOLOR: '1',
   ANSIBLE_RETRY_FILES_ENABLED: '0',
-  // An inventory that Ansible cannot read fails the job instead of leaving it without hosts.
+  // An inventory that Ansible cannot read must fail the job, instead of leaving it without hosts.
   ANSIBLE_INVENTORY_ENABLED: 'yaml',
   ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED: '1',
 };
@@ -138,17 +135,12 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
 
 const CONTROL = /\p{Cc}/u;
 
-/**
- * Why a text that is one argument, `--tags=value`, is invalid, or null. It can be no option, no shell input.
- */
+/** Why a text is invalid as one argument, `--tags=value`, or null. It cannot become an option or shell input. */
 export function argumentProblem(text: string): string | null {
   return CONTROL.test(text) ? 'Control characters are not allowed.' : null;
 }
 
-/**
- * Why a limit (an Ansible host pattern) is invalid, or null. `@file` is refused: Ansible would read that file
- * of the service's machine.
- */
+/** Why a limit (an Ansible host pattern) is invalid, or null. Ansible would read the file of `@file`. */
 export function limitProblem(limit: string): string | null {
   if (limit.includes('@')) return 'A limit cannot be read from a file, so @ is not allowed.';
   return argumentProblem(limit);

@@ -1,12 +1,12 @@
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, join, sep } from 'node:path';
 
-/** Why a job cannot run. The job ends in `error`, and the message is shown to the user who launched it. */
+/** Why a job cannot run. The job ends in `error`, and the user who launched it sees the message. */
 export class JobProblem extends Error {
   override readonly name = 'JobProblem';
 }
 
-/** Why the path of a playbook is invalid, or null. It is relative to the project folder. */
+/** Why a playbook's path is invalid, or null. It is relative to the project folder. */
 export function playbookProblem(playbook: string): string | null {
   if (!/\.ya?ml$/.test(playbook)) return 'The playbook must end with .yml or .yaml.';
   const steps = playbook.split(/[/\\]/);
@@ -14,10 +14,7 @@ export function playbookProblem(playbook: string): string | null {
   return odd || isAbsolute(playbook) ? 'The playbook must be a path within the project.' : null;
 }
 
-/**
- * The real paths of a playbook and of its project, which is in the folder of all projects. Throws JobProblem
- * if one does not exist, or if the playbook is outside the project.
- */
+/** The real paths of a playbook and its project. Throws JobProblem if either is missing or the playbook is outside. */
 export async function findPlaybook(
   projects: string,
   job: { readonly project_path: string | null; readonly playbook: string },

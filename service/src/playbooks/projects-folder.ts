@@ -3,9 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { codeOf, TokenctlError } from '@tokenctl/common/errors.ts';
 
-/** The folder of the demo project in the projects folder. */
 export const DEMO_PROJECT = 'demo_project';
-/** The playbook of the demo job template. */
 export const DEMO_PLAYBOOK = 'hello_world.yml';
 
 const HELLO = `---
@@ -29,17 +27,14 @@ async function placeDemoProject(projects: string): Promise<void> {
   }
 }
 
-/** The folder with the folders of all projects and their playbooks. */
+/** The folder that contains all project folders with their playbooks. */
 interface ProjectsFolder {
   readonly path: string;
   /** Removes the folder if it is temporary. */
   release(): Promise<void>;
 }
 
-/**
- * Opens the projects folder (the given one, `projects` in the data folder, or a temporary one) with the demo
- * project in it. Throws `configuration` if it is not writable.
- */
+/** Opens the projects folder (given, in the data folder, or temporary) with the demo. Throws `configuration`. */
 export async function openProjects(given: {
   projects?: string | undefined;
   data: string | null;
@@ -63,7 +58,7 @@ export async function openProjects(given: {
 
 const MAX_FOLDERS = 1_000;
 
-/** The names of the folders in the projects folder, sorted: one for each project that exists on this machine. */
+/** The sorted names of the folders in the projects folder, one for each project on this machine. */
 export async function projectFolders(projects: string): Promise<readonly string[]> {
   const entries = await readdir(projects, { withFileTypes: true }).catch(() => []);
   const folders = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
@@ -76,13 +71,13 @@ export async function projectFolders(projects: string): Promise<readonly string[
 const MAX_FILES = 2_000;
 const MAX_DEPTH = 6;
 const READ_BYTES = 64 * 1024;
-/** A play, or the import of another playbook. */
+/** A play, or an import of another playbook. */
 const PLAY = /^\s*-?\s*['"]?(?:hosts|(?:ansible\.builtin\.)?import_playbook)['"]?\s*:/m;
 
 /**
- * The paths of the playbooks in the folder of a project, sorted: files in YAML with a play in their first 64
- * KiB. Looks at 2,000 files at most; symbolic links are not followed.
- * @param folder The name of the folder; empty for none.
+ * The sorted paths of the playbooks in a project's folder: YAML files with a play in their first 64 KiB.
+ * Looks at no more than 2,000 files and does not follow symbolic links.
+ * @param folder The folder's name; empty for none.
  */
 export async function playbooksIn(projects: string, folder: string): Promise<readonly string[]> {
   if (!(await projectFolders(projects)).includes(folder)) return [];
@@ -106,7 +101,7 @@ export async function playbooksIn(projects: string, folder: string): Promise<rea
   return found.sort();
 }
 
-/** Whether the folder of a project has a playbook, as {@link playbooksIn} finds them. */
+/** Whether a project's folder has a playbook, as {@link playbooksIn} finds them. */
 export async function hasPlaybook(
   projects: string,
   { folder, playbook }: { folder: string; playbook: string },

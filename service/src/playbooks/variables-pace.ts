@@ -2,20 +2,17 @@ import { setImmediate } from 'node:timers/promises';
 import { badRequest } from '../failure.ts';
 import { readVariables, type Variables } from './variables.ts';
 
-/** The most characters of variables that are read at once: an inventory of 5,000 hosts with 1 kB each. */
+/** The maximum total length of variables to read, in characters: an inventory of 5,000 hosts with 1 kB each. */
 const MAX_LENGTH = 5_000_000;
-/** After how many characters other requests get their turn. YAML takes a few milliseconds for them. */
+/** Other requests get their turn after this many characters, for which YAML takes a few milliseconds. */
 const SLICE = 1_000;
 
-/**
- * Limits how long the variables of an inventory block the process: those of its hosts and groups are read one after the other, and
- * other requests get their turn in between.
- */
+/** Reads an inventory's variables host by host and group by group, so that other requests get their turn. */
 export class VariablesPace {
   #left = MAX_LENGTH;
   #slice = 0;
 
-  /** Waits until a text may be read. Returns why it may not, instead: all texts together are too long. */
+  /** Waits until a text may be read. Returns the reason if all texts together are too long. */
   async next({ length }: string): Promise<string | null> {
     this.#left -= length;
     if (this.#left < 0) return 'The variables of this inventory are too long to read in one request';
@@ -28,17 +25,17 @@ export class VariablesPace {
   }
 }
 
-/** Reads stored variables, which were checked when they were written. */
+/** Reads stored variables, which were validated when they were written. */
 export function storedVariables(text: string): Variables {
   const read = readVariables(text);
   return typeof read === 'string' ? {} : read;
 }
 
-/** Reads the variables of many, one after the other. Between them, other requests get their turn. */
+/** Reads the variables of many objects one by one. Other requests get their turn in between. */
 export class StoredVariables {
   readonly #pace = new VariablesPace();
 
-  /** Throws RequestFailure 400 if all that was read is too long. */
+  /** Throws RequestFailure 400 if the texts are too long in total. */
   async read(text: string): Promise<Variables> {
     const problem = await this.#pace.next(text);
     if (problem !== null) throw badRequest(`${problem}: request one host with ?host=NAME.`);

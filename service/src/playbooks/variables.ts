@@ -2,16 +2,16 @@ import { isAlias, isPair, isScalar, parse, parseDocument, visit } from 'yaml';
 
 export type Variables = Readonly<Record<string, unknown>>;
 
-/** Beyond these, a text is refused before or while it is read. */
+/** Larger texts are refused before or during parsing. */
 const MAX_YAML_LENGTH = 20_000;
 const MAX_ALIASES = 100;
 const MAX_VALUES = 100_000;
 const MAX_DEPTH = 100;
 
 /**
- * Reads variables: a mapping in JSON or YAML, empty for an empty text. As Ansible does, JSON is tried first,
- * and YAML is read in version 1.1, where `yes` is true and `<<` merges. Takes linear time.
- * @returns Why they are invalid instead, as a text.
+ * Reads variables: a mapping in JSON or YAML, empty for an empty text. As in Ansible, JSON is tried first,
+ * and YAML is version 1.1, where `yes` is true and `<<` merges. Takes linear time.
+ * @returns A text with the reason if they are invalid.
  */
 export function readVariables(text: string): Variables | string {
   const read = readJson(text) ?? readYaml(text);
@@ -38,7 +38,7 @@ function readYaml(text: string): Read | string {
   if (text.length > MAX_YAML_LENGTH)
     return `YAML with more than ${MAX_YAML_LENGTH} characters is not supported. Use JSON.`;
   try {
-    // The library compares each key of a mapping with all others: `yamlProblem` does it in linear time.
+    // The library compares each key of a mapping with all others. `yamlProblem` does it in linear time.
     const document = parseDocument(text, {
       version: '1.1',
       uniqueKeys: false,
@@ -83,7 +83,7 @@ function isMapping(value: unknown): value is Variables {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Why a value cannot be written as JSON: it has dates, sets or binary values, refers to itself, or is too large. */
+/** Why a value cannot be JSON: it contains dates, sets or binary values, refers to itself, or is too large. */
 function valuesProblem(root: unknown): string | null {
   let left = MAX_VALUES;
   const problemOf = (value: unknown, depth: number): string | null => {
@@ -104,27 +104,24 @@ function valuesProblem(root: unknown): string | null {
 
 const NOT_JSON = 'Only JSON values are allowed: put quotes around dates and binary values.';
 
-/** The text of variables, in the controller's form of JSON: with spaces, on one line. */
+/** Variables in the controller's JSON format: with spaces, on one line. */
 export function writeVariables(variables: Variables): string {
-  // A line break within a text is escaped, so these are the ones between values.
+  // Line breaks within texts are escaped, so these are between values.
   return JSON.stringify(variables, null, 1)
     .replaceAll(/,\n\s*/g, ', ')
     .replaceAll(/\n\s*/g, '');
 }
 
-/** Excludes options of ssh, and ranges and patterns of Ansible's inventory. */
+/** Excludes ssh options, and ranges and patterns of Ansible inventories. */
 export const SAFE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.:-]*$/;
 
-/**
- * Why the name of a group is invalid, or null. `all` and `_meta` have a meaning in inventories; braces begin templates, which
- * Ansible would evaluate wherever a playbook names its groups.
- */
+/** Why a group name is invalid, or null. `all` and `_meta` have a meaning; Ansible would evaluate braces. */
 export function groupNameProblem(name: string): string | null {
   if (name === 'all' || name === '_meta') return 'Invalid group name.';
   return /[{}\p{Cc}]/u.test(name) ? 'Braces and control characters are not allowed.' : null;
 }
 
-/** Whether YAML reads a text as itself: not `yes`, `1:2:3`, `0x1F`, `~` or `<<`. */
+/** Whether YAML reads a text as a string, unlike `yes`, `1:2:3`, `0x1F`, `~` or `<<`. */
 export function isPlainText(text: string): boolean {
   try {
     return text !== MERGE && parse(text, { version: '1.1', logLevel: 'silent' }) === text;
@@ -133,13 +130,13 @@ export function isPlainText(text: string): boolean {
   }
 }
 
-/** The connection variables that may be set. Other `ansible_*` variables can name programs to run. */
+/** The allowed connection variables. Other `ansible_*` variables can name programs to run. */
 const CONNECTION: Readonly<Record<string, (value: unknown) => boolean>> = {
   ansible_connection: (value) => value === 'local' || value === 'ssh',
   ansible_host: isName,
   ansible_user: isName,
   ansible_port: isPort,
-  // The older names, of which the controller writes the one of the port.
+  // The older names. The controller writes the one for the port.
   ansible_ssh_host: isName,
   ansible_ssh_user: isName,
   ansible_ssh_port: isPort,
@@ -155,8 +152,9 @@ function isPort(value: unknown): boolean {
 
 const MERGE = '<<';
 /**
- * The names that begin like those of Ansible: variables of connections, interpreters and facts, marks of its JSON
- * (`__ansible_vault`), options of its modules (`_ansible_…`). Its ssh plugin reads `delegated_vars['ansible_host']`, too.
+ * Names in Ansible's namespaces: variables of connections, interpreters and facts, marks in its JSON
+ * (`__ansible_vault`), options of its modules (`_ansible_…`). Its ssh plugin also reads
+ * `delegated_vars['ansible_host']`.
  */
 const ANSIBLE = /(?:^|\W)_*(?:ansible|discovered_interpreter)_/i;
 /** The magic variables that Ansible sets itself (`_get_magic_variables` of its VariableManager). */
@@ -164,15 +162,15 @@ const MAGIC = new Set([
   ...['delegated_vars', 'group_names', 'hostvars', 'inventory_dir', 'inventory_file', 'inventory_hostname'],
   ...['inventory_hostname_short', 'play_hosts', 'playbook_dir', 'role_names', 'role_path', 'role_uuid'],
 ]);
-/** Magic variables with names that data often has, too: they have a meaning at the top only. */
+/** Magic variables whose names are also common in data. They have a meaning only at the top level. */
 const MAGIC_AT_TOP = new Set(['groups', 'omit', 'role_name', 'vars']);
 
-/** What the controller's own demo inventory has: Ansible's own Python, which local hosts use anyway. Not passed on. */
+/** The controller's own demo inventory sets Ansible's own Python, which local hosts use anyway. It is not passed on. */
 function isOwnPython([name, value]: readonly [string, unknown]): boolean {
   return name === 'ansible_python_interpreter' && value === '{{ ansible_playbook_python }}';
 }
 
-/** The first name, at any depth, that may not be set; null if there is none. */
+/** The first forbidden name at any depth, or null. */
 function refusedName(value: unknown, isTop: boolean): string | null {
   if (typeof value !== 'object' || value === null) return null;
   if (Array.isArray(value)) return firstRefused(value.map((each) => [null, each]));
@@ -190,7 +188,7 @@ function firstRefused(entries: readonly (readonly [string | null, unknown])[], i
 
 function isRefused(name: string, value: unknown, isTop: boolean): boolean {
   if (isTop && Object.hasOwn(CONNECTION, name)) return CONNECTION[name]?.(value) !== true;
-  // Braces begin templates, which Ansible would evaluate in the names of a mapping that a playbook loops over.
+  // Braces start templates, which Ansible would evaluate in the keys of a mapping that a playbook loops over.
   if (name === MERGE || /[{}\p{Cc}]/u.test(name)) return true;
   return ANSIBLE.test(name) || MAGIC.has(name) || (isTop && MAGIC_AT_TOP.has(name));
 }
@@ -203,7 +201,7 @@ function nameProblem(variables: Variables): string | null {
   return `This service does not pass on ${shown}: of the variables with a special meaning in Ansible, only ${allowed} are passed on, with plain values.`;
 }
 
-/** Why variables of an inventory, a group or a host are refused, or null: they are invalid, or some may not be passed on. */
+/** Why variables of an inventory, a group or a host are refused, or null: they are invalid, or some are not allowed. */
 export function variablesProblem(text: string): string | null {
   const read = inventoryVariables(text);
   return typeof read === 'string' ? read : null;
@@ -215,7 +213,7 @@ export function extraVariablesProblem(text: string): string | null {
   return typeof read === 'string' ? read : null;
 }
 
-/** Variables of an inventory, a group or a host as they are passed on, or {@link variablesProblem}. */
+/** The variables of an inventory, a group or a host to pass on, or {@link variablesProblem}. */
 export function inventoryVariables(text: string): Variables | string {
   const read = readVariables(text);
   if (typeof read === 'string') return read;
@@ -223,16 +221,13 @@ export function inventoryVariables(text: string): Variables | string {
   return nameProblem(passed) ?? passed;
 }
 
-/** Extra variables as they are passed on, or {@link extraVariablesProblem}. */
+/** The extra variables to pass on, or {@link extraVariablesProblem}. */
 export function extraVariables(text: string): Variables | string {
   const read = readVariables(text);
   return typeof read === 'string' ? read : (nameProblem(read) ?? read);
 }
 
-/**
- * A JSON document for Ansible, which tries JSON before YAML: names are texts and nothing else. Each text is marked, so that
- * Ansible does not evaluate it as a template.
- */
+/** JSON for Ansible: names can only be strings, and each string is marked unsafe, so it is never a template. */
 export function ansibleJson(content: unknown): string {
   return JSON.stringify(marked(content));
 }

@@ -26,7 +26,6 @@ import { TEAM } from './teams.ts';
 import { userFields, userJson } from './user-json.ts';
 import { seenUser, userRows } from './users.ts';
 
-/** The kinds whose objects have roles. */
 export const KINDS_WITH_ROLES: readonly Kind[] = [
   ORGANIZATION,
   TEAM,
@@ -36,10 +35,7 @@ export const KINDS_WITH_ROLES: readonly Kind[] = [
   CREDENTIAL,
 ];
 
-/**
- * The `access_list/` of objects with roles, and of users: who has access, and by which roles. Users whom the caller may
- * not see are left out.
- */
+/** Who has access to objects with roles and to users (`access_list/`), except users hidden from the caller. */
 export function serveAccessLists(app: FastifyInstance, service: ServiceContext): void {
   const serve = (path: string, name: string, get: (exchange: Exchange) => Promise<unknown>) =>
     serveEndpoint(app, service, {
@@ -62,9 +58,8 @@ export function serveAccessLists(app: FastifyInstance, service: ServiceContext):
   });
 }
 
-/** What the page of a list needs to know of the object. */
 interface Accessed {
-  /** Null for a user, who has no roles of its own. */
+  /** Null for a user, who has no object roles. */
   readonly type: ResourceWithRoles | null;
   readonly object?: AccessedObject;
   readonly roles: readonly RoleName[];
@@ -100,7 +95,7 @@ async function listUsersWithAccess(exchange: Exchange, condition: Condition, acc
   });
 }
 
-/** Whether the caller may take a role from those who have it. */
+/** Whether the caller may remove a role from its holders. */
 async function unattaching({ service, caller }: Exchange): Promise<(role: AccessRole) => boolean> {
   const { user, mayWrite } = caller;
   const teams = await teamsAdministeredBy(service.database, user.id);
@@ -120,7 +115,7 @@ export function administersRole(
   return type !== 'organization' && hasRole(user, held, { type, id, organization, role: 'admin' });
 }
 
-/** A user with the roles that give access: direct ones of the object, indirect ones of its organization or of the system. */
+/** A user with the roles that give access: direct ones on the object, and those of its organization or the system. */
 function withAccess(
   user: UserRecord,
   {
@@ -170,7 +165,7 @@ function withAccess(
   };
 }
 
-/** A role that has no object: of superusers and system auditors. */
+/** A role without an object: superuser or system auditor. */
 function ofSystem(name: string, description: string, roles: readonly RoleName[]): Record<string, unknown> {
   return {
     role: { id: null, name: `System ${name}`, description, user_capabilities: { unattach: false } },

@@ -28,7 +28,7 @@ import { seenResource } from './seen-resources.ts';
 import { TEAM } from './teams.ts';
 import { seenUser } from './users.ts';
 
-/** `/api/v2/activity_stream/`, its `N/`, and the `activity_stream/` of what it has entries about. */
+/** `/api/v2/activity_stream/`, its `N/`, and the `activity_stream/` of other resources. */
 export function serveActivity(app: FastifyInstance, service: ServiceContext): void {
   const serve = (path: string, description: string, get: Handler) =>
     serveEndpoint(app, service, {
@@ -66,9 +66,9 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
 }
 
 /**
- * Lists the entries that the caller may see, or those of them that are among these ids.
- *
- * @param condition The same as a condition, where the ids may be most of what is seen: then each seen entry is tried.
+ * Lists the entries that the caller may see, or those among these ids.
+ * @param condition The same as a condition, if the ids may be most of the visible entries: then each visible
+ * entry is checked.
  */
 function listActivity(exchange: Exchange, ids: Sql | undefined, condition?: Sql): Promise<unknown> {
   const seen = seenActivity(exchange.caller.user);
@@ -102,7 +102,6 @@ async function seenTokenId({ service, caller, params }: Exchange): Promise<numbe
   return token.id;
 }
 
-/** The collections of the resources that entries link to. */
 const COLLECTIONS = {
   inventory: 'inventories',
   host: 'hosts',
@@ -115,7 +114,6 @@ const COLLECTIONS = {
 
 const LINKED = Object.keys(COLLECTIONS) as readonly LinkedResource[];
 
-/** The columns of the ids of what entries link to. */
 const COLUMNS = {
   o_auth2_application: sql`a.id`,
   organization: sql`o.id`,
@@ -125,10 +123,7 @@ const COLUMNS = {
   >),
 };
 
-/**
- * The fields of an entry of the activity stream. Filters reach only what the entry itself shows of a related
- * resource: who may see the entry may not see all of the resource.
- */
+/** The fields of an activity entry. Filters reach only what the entry itself shows of a related resource. */
 export const activityFields: FieldSet = {
   type: 'activity_stream',
   fields: declared('s', {
@@ -196,10 +191,7 @@ export const activityFields: FieldSet = {
   order: ['id'],
 };
 
-/**
- * An entry of the activity stream as the API shows it, without references to deleted resources. Its objects are in the
- * controller's order.
- */
+/** An activity stream entry as the API shows it, without deleted resources and in the controller's order. */
 function activityJson(entry: ActivityRecord): Record<string, unknown> {
   return {
     id: entry.id,
@@ -265,7 +257,7 @@ function summary(entry: ActivityRecord): Record<string, unknown> {
   };
 }
 
-/** The user who made the change. A deleted user is shown with names and without an id. */
+/** The user who made the change. A deleted user is shown with names but no id. */
 function actor(entry: ActivityRecord): Record<string, unknown> {
   if (entry.actor_id === null) {
     return entry.deleted_actor === null ? {} : { actor: { ...entry.deleted_actor, id: null } };
@@ -273,7 +265,7 @@ function actor(entry: ActivityRecord): Record<string, unknown> {
   return { actor: personOf(entry, 'actor') };
 }
 
-/** Every role is called `role`; `changes` names the exact role. Other relations: `hosts` of `….Group_hosts`. */
+/** Every role is called `role`; `changes` contains the exact role. Other relations: `hosts` of `….Group_hosts`. */
 function association(relationship: string): string {
   if (relationship.endsWith('_role')) return 'role';
   return relationship.split('.').at(-1)?.split('_')[1] ?? '';

@@ -127,7 +127,7 @@ const APPLICATION: Kind<ApplicationRecord> = {
   visible: (user) => visibleApplications(user),
   mayChange: (user, _held, { organization = null }) => administersOrganization(user, organization),
   related: (url) => addresses(url, ['tokens', 'activity_stream']),
-  /** The tokens that the caller sees. A public application shows no secret. */
+  /** A public application has no secret to show. */
   async shownToo({ service, caller }, applications) {
     const ids = applications.map(({ id }) => id);
     const tokens = await tokensByApplication(service.database, ids, visibleTokens(caller.user));
@@ -154,7 +154,7 @@ const WITH_IMPLICIT: Kind<ApplicationRecord> = {
   fields: fields([...GRANT_TYPES, ['implicit', 'Implicit']]),
 };
 
-/** The kind of applications, with the implicit grant if the service was started with it. */
+/** The kind of applications. The implicit grant is included if the service was started with it. */
 export function applicationKind(service: { readonly allowImplicitGrant?: boolean }): Kind<ApplicationRecord> {
   return service.allowImplicitGrant === true ? WITH_IMPLICIT : APPLICATION;
 }
@@ -203,8 +203,8 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
 }
 
 /**
- * Checks an application, and makes its client id and its secret, of which the digest is stored. One that
- * changes from public to confidential gets a new secret: the one from its creation was never shown.
+ * Validates an application, and creates its client id and its secret, whose digest is stored. An application
+ * that changes from public to confidential gets a new secret: the one from its creation was never shown.
  * @throws RequestFailure 400 by field; 403 for an organization that the caller does not administer.
  */
 async function prepare(exchange: Exchange, transaction: Queryable, wanted: Wanted<ApplicationRecord>) {
@@ -212,7 +212,8 @@ async function prepare(exchange: Exchange, transaction: Queryable, wanted: Wante
   const caller = exchange.caller.user;
   const values = wanted.values as unknown as ApplicationRecord;
   await checkOrganization(caller, transaction, wanted);
-  // Who trusted it trusted it with its addresses and its secret: with others it asks again, unless the request says otherwise.
+  // The application was trusted with its redirect URIs and its secret. If these change, users are asked for
+  // consent again, unless the request says otherwise.
   const isNamed = (body['skip_authorization'] ?? null) !== null;
   const isSame = before?.redirect_uris === values.redirect_uris && before.client_type === values.client_type;
   const skip_authorization = values.skip_authorization && (isNamed || isSame);
@@ -241,7 +242,7 @@ async function prepare(exchange: Exchange, transaction: Queryable, wanted: Wante
   };
 }
 
-/** Adds what is wrong with the organization. The controller reads it before it checks the other fields, except for superusers. */
+/** Validates the organization. The controller reads it before it checks the other fields, except for superusers. */
 async function checkOrganization(
   caller: { readonly is_superuser: boolean },
   transaction: Queryable,
@@ -252,7 +253,7 @@ async function checkOrganization(
   if (!caller.is_superuser && problems['organization'] !== undefined && isGiven) {
     throw badRequest('Bad data found in the field organization.');
   }
-  // Only superusers learn whether it exists. For others, a missing one is refused like a foreign one.
+  // Only superusers learn whether it exists. For others, it is refused like one that they do not administer.
   if (organization !== null && caller.is_superuser && organization !== before?.organization) {
     const found = await findOrganization(transaction, organization);
     if (found === null) problems['organization'] ??= [noSuchId(organization)];

@@ -25,7 +25,7 @@ import { type Problems, readFields } from './field-values.ts';
 import { changedValues, logChange } from './resource.ts';
 import { emailProblem, userFields } from './user-json.ts';
 
-/** A user as a request describes it. `password` is the new password in plain text, or null to keep it. */
+/** The user that a request describes. `password` is the new password in plain text, or null to keep it. */
 type WantedUser = typeof BLANK & { readonly password: string | null };
 
 const BLANK = {
@@ -44,15 +44,13 @@ const NAME_TAKEN = {
 
 const NAMES = Object.keys(BLANK) as readonly (keyof typeof BLANK)[];
 
-/** What the creation of a user depends on and brings along. */
 interface UserCreation {
-  /** Whether the caller may create a user here. Asked after the body was read. */
+  /** Whether the caller may create a user here. Called after the body was read. */
   readonly mayCreate: () => boolean;
-  /** Runs in the transaction that adds the user. */
   readonly whenAdded?: (transaction: Queryable, id: number) => Promise<void>;
 }
 
-/** Creates the user that a body describes. Throws 400 by field, 403. */
+/** Throws 400 by field, 403. */
 export async function createUser(
   exchange: Exchange,
   body: Readonly<Record<string, unknown>>,
@@ -61,7 +59,7 @@ export async function createUser(
   const { service, caller } = exchange;
   const settings = await currentSettings(service.database);
   const read = readUser(body, { base: BLANK, settings, method: 'POST' });
-  // As Django does for a new user: the domain of an address has no case.
+  // As in Django for a new user: the domain of an email address has no case.
   const wanted = { ...read, email: read.email.replace(/[^@]*$/, (domain) => domain.toLowerCase()) };
   if (!mayCreate()) throw forbidden();
   if (await isUsernameTaken(service.database, wanted.username, 0)) throw invalid(NAME_TAKEN);
@@ -85,7 +83,7 @@ export async function createUser(
   });
 }
 
-/** What the activity stream records of a new user: as the controller, and what is not usual. */
+/** What the activity stream records of a new user: the controller's facts, and unusual values. */
 function createdFacts(wanted: WantedUser, id: number): Record<string, unknown> {
   const { is_system_auditor, is_active } = wanted;
   return {
@@ -98,8 +96,8 @@ function createdFacts(wanted: WantedUser, id: number): Record<string, unknown> {
 }
 
 /**
- * Changes a user. A new password or a deactivation ends the user's sessions; a session in which its user changed the own
- * password goes on as another one. Tokens stay, but those of a deactivated user are refused. Throws 400 by field, 403, 404.
+ * Changes a user. A new password or a deactivation ends the user's sessions; a user who changes their own password in
+ * a session gets a new one. Tokens stay, but those of a deactivated user are refused. Throws 400 by field, 403, 404.
  */
 export async function changeUser(
   exchange: Exchange,
@@ -122,7 +120,7 @@ export async function changeUser(
     });
     return wanted;
   };
-  // Checked twice: before the slow hash, so that only permitted requests cost it, and again under the lock.
+  // Checked twice: before the slow hash, so that only permitted requests cost one, and again under the lock.
   const before = await findUser(service.database, id);
   if (before === null) throw notFound();
   const { password: chosen } = await read(service.database, { caller: exchange.caller.user, user: before });
@@ -169,7 +167,7 @@ function readUser(
   const read = readFields(userFields, body, { current, method, problems });
   const wanted = { ...read, password: newPassword(read.password, settings, problems) };
   if (method === 'POST' && read.password === '') problems['password'] ??= ['Password required for new User.'];
-  // As on the controller, which looks at the address once all else is valid.
+  // As on the controller, which checks the email address once all else is valid.
   const changed = read.email !== '' && read.email !== base.email && Object.keys(problems).length === 0;
   const problem = changed ? emailProblem(read.email) : null;
   if (problem !== null) problems['email'] = [problem];
@@ -192,9 +190,9 @@ async function logUserChange(
 }
 
 /**
- * The new password, checked against the settings; errors are added to `problems`.
+ * The new password, checked against the settings. Errors are added to `problems`.
  * @param given Empty if the body has none.
- * @returns Null to keep the password: the body has none, or the mask that the API shows.
+ * @returns Null to keep the password: the body has none, or has the mask that the API shows.
  */
 function newPassword(given: string, settings: Settings, problems: Problems): string | null {
   if (given === '' || given === '$encrypted$') return null;
@@ -210,14 +208,13 @@ function newPassword(given: string, settings: Settings, problems: Problems): str
   return given;
 }
 
-/** A user who changes, and the caller who changes it. */
 interface LockedUser {
   readonly caller: UserRecord;
   readonly user: UserRecord;
 }
 
 /**
- * Locks a user and the caller who is about to change it, and reads both again. The caller may have been
+ * Locks a user and the caller who is about to change it, and re-reads both. The caller may have been
  * deactivated or lost a privilege since the request began.
  * @throws RequestFailure 401 if the caller was deleted or deactivated, 404 if the user was deleted.
  */

@@ -9,10 +9,10 @@ import { list } from '../listing/listing.ts';
 import { pathId } from './request-values.ts';
 import { leadingFields } from './resource.ts';
 
-/** The only type of credentials. It is part of the service: no one made it. */
+/** The only credential type. It is part of the service and has no creator. */
 export const MACHINE_TYPE = { id: 1, name: 'Machine', kind: 'ssh', namespace: 'ssh', managed: true } as const;
 
-/** Its values in SQL. With their types, since rows cannot be sorted by constants. */
+/** Its values in SQL, with their types, because rows cannot be sorted by constants. */
 const COLUMNS = {
   id: sql`${literal(MACHINE_TYPE.id)}::integer`,
   name: sql`${literal(MACHINE_TYPE.name)}::text`,
@@ -73,7 +73,7 @@ interface CredentialType {
   readonly managed: boolean;
 }
 
-/** `/api/v2/credential_types/`, which cannot be changed: this service has one type and no custom ones. */
+/** `/api/v2/credential_types/`, which is read-only: this service has one type and no custom ones. */
 export function serveCredentialTypes(app: FastifyInstance, service: ServiceContext): void {
   serveEndpoint(app, service, {
     path: '/api/v2/credential_types/',

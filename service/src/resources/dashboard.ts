@@ -78,10 +78,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 const SOON_DAYS = 30;
 
-/**
- * The tokens by their end, which the controller does not count: each number with the list that it counts.
- * Times are in whole hours, so that a list is the same for as long.
- */
+/** The tokens by expiry, with links to their lists. Times are whole hours, so that a list stays the same. */
 async function countTokens(service: ServiceContext, user: UserRecord): Promise<unknown> {
   const hour = Math.floor(service.now().getTime() / HOUR_MS) * HOUR_MS;
   const [now, soon, never] = [0, SOON_DAYS, NEVER_DAYS].map((days) =>
@@ -112,7 +109,7 @@ async function countTokens(service: ServiceContext, user: UserRecord): Promise<u
   };
 }
 
-/** What a job ends as, in the order of the controller's graph. */
+/** The final statuses of jobs, in the order of the controller's graph. */
 const ENDS = ['successful', 'failed', 'canceled', 'error'] as const;
 const COUNTED_STATUSES = ['running', 'pending', ...ENDS] as const;
 
@@ -132,7 +129,7 @@ async function showJobs({ service, caller, request }: Exchange): Promise<unknown
   const period = lastValue(query, 'period') ?? 'month';
   const now = service.now();
   const start = startOf(period, now);
-  // The service has no updates of inventories or projects, which the controller counts for these types.
+  // The service has no updates of inventories or projects, which these types count on the controller.
   const isEmpty = ['inv_sync', 'scm_update'].includes(lastValue(query, 'job_type') ?? 'all');
   const visible = visibleJobs(caller.user, await heldRoles(service.database, caller.user));
   const counts = isEmpty ? [] : await countFinishedJobs(service.database, { visible, since: start });
@@ -155,7 +152,7 @@ function startOf(period: string, now: Date): Date {
     case 'month': {
       const before = new Date(today);
       before.setUTCMonth(before.getUTCMonth() - 1);
-      // A day that the month before does not have: its last one.
+      // If the previous month does not have this day, use its last one.
       if (before.getUTCDate() !== today.getUTCDate()) before.setUTCDate(0);
       return before;
     }

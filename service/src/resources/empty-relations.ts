@@ -13,8 +13,8 @@ const INSTANCE_GROUPS = 'have instance groups';
 const LABELS = 'have labels';
 
 /**
- * What resources of the controller have and those of this service do not, by the address: `awx export` names it even where it is
- * empty, and `awx import` and the modules of the collection ask for it. The texts complete "This service does not …".
+ * Relations that resources have on the controller but not here, by address. `awx export` lists them even if empty,
+ * and `awx import` and the collection's modules request them. The texts complete "This service does not …".
  */
 export const EMPTY_RELATIONS = {
   organization: {
@@ -65,7 +65,7 @@ export function serveEmptyRelations<R extends ResourceRow>(
   }
 }
 
-/** What OPTIONS describes: without fields to write, clients take an address for one of reading only, or fail. */
+/** The fields for OPTIONS. Without writable fields, clients treat the address as read-only, or fail. */
 function fieldsOf(name: string): FieldSet {
   const type = name.replace(/s?(_(started|success|error|approvals))?$/, '');
   const words = type.replaceAll('_', ' ');

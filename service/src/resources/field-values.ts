@@ -4,25 +4,21 @@ import { writeVariables } from '../playbooks/variables.ts';
 /** The errors of a request body, by field. */
 export type Problems = Record<string, readonly string[]>;
 
-/**
- * The maximum length of a text for which the controller has none, in characters. Lists return up to 200 such
- * texts, and filters search them.
- */
+/** The maximum length of a text without the controller's limit, in characters. Filters search such texts. */
 const MAX_TEXT_LENGTH = 10_000;
 
 interface BodyReading<T> {
-  /** The values before the change; on creation those of fields that are neither given nor have a default. */
+  /** The values before the change. On creation, the values of fields that are neither given nor have a default. */
   readonly current: T;
-  /** POST requires the required fields, PUT also resets those with a default, PATCH changes what it names. */
+  /** POST requires the required fields, PUT also resets those with a default, PATCH changes only the given ones. */
   readonly method: 'POST' | 'PUT' | 'PATCH';
   /** Errors are added here; a field with an error keeps its current value. */
   readonly problems: Problems;
 }
 
 /**
- * Reads the declared fields of a JSON body, each by its type, as the controller does. Unknown fields and
- * read-only ones are ignored; fields that the service does not carry out are refused unless they have their
- * default.
+ * Reads the declared fields of a JSON body, each by its type, as the controller does. Unknown and read-only
+ * fields are ignored; unsupported fields are refused unless they have their default.
  * @returns The value of every name in `current`.
  */
 export function readFields<T extends object>(
@@ -48,13 +44,9 @@ export function readFields<T extends object>(
   return Object.fromEntries(entries) as T;
 }
 
-/** A value of a body, or why it is refused. */
 type ReadValue = { readonly value: unknown } | { readonly problem: string };
 
-/**
- * Reads one value of a JSON body by the type of its field (Django REST framework 3.15 and the controller's
- * own fields, which take null).
- */
+/** Reads one value of a JSON body by its field's type (Django REST framework 3.15 and the controller's own fields). */
 export function readValue(field: Field, given: unknown): ReadValue {
   if (given === null && field.nullable === false) return { problem: 'This field may not be null.' };
   switch (field.type) {
@@ -80,7 +72,7 @@ function isMapping(given: unknown): given is Readonly<Record<string, unknown>> {
 
 const BLANK = 'This field may not be blank.';
 
-/** Text: trimmed; numbers are taken as their text; null and all that is empty count as blank. */
+/** Text is trimmed; numbers are converted; null and all empty values count as blank. */
 function readText(field: Field, given: unknown): ReadValue {
   const text = asText(field, given);
   if (text === null) return { problem: 'Not a valid string.' };
@@ -101,7 +93,7 @@ function asText(field: Field, given: unknown): string | null {
   return typeof given === 'number' ? String(given) : null;
 }
 
-/** What the controller's text fields read as blank, as Python does: null, false, 0, an empty array or object. */
+/** Whether the controller's text fields read a value as blank: null, false, 0, an empty array or object. */
 export function isEmpty(given: unknown): boolean {
   if (typeof given === 'object' && given !== null) return Object.keys(given).length === 0;
   return given === null || given === false || given === 0;
@@ -110,7 +102,7 @@ export function isEmpty(given: unknown): boolean {
 const TRUE = new Set(['t', 'y', 'yes', 'true', 'on', '1']);
 const FALSE = new Set(['f', 'n', 'no', 'false', 'off', '0']);
 const NULL = new Set(['', 'null']);
-/** `TRUE`, `True` and `true` are taken, `tRUE` is not. */
+/** `TRUE`, `True` and `true` are accepted, `tRUE` is not. */
 const USUAL_CASE = /^(.[a-z]*|[A-Z]+|\d?)$/;
 
 function readBoolean(field: Field, given: unknown): ReadValue {
@@ -133,7 +125,7 @@ function readInteger({ min = 0, max = MAX_INTEGER }: Field, given: unknown): Rea
   return { value };
 }
 
-/** The id of another resource: whether it exists is for the endpoint to check. An empty text counts as null. */
+/** The id of another resource. The endpoint checks whether it exists. An empty text counts as null. */
 function readId(field: Field, given: unknown): ReadValue {
   if (given === null || given === '') {
     return field.required ? { problem: 'This field may not be null.' } : { value: null };
@@ -146,7 +138,7 @@ function readId(field: Field, given: unknown): ReadValue {
   return { value: id };
 }
 
-/** The message about an id that names nothing, or nothing that the caller may see. */
+/** The message for an id that does not exist or that the caller may not see. */
 export function noSuchId(id: number): string {
   return `Invalid id "${id}": the object does not exist.`;
 }
@@ -163,7 +155,7 @@ function readChoice(field: Field, given: unknown): ReadValue {
   return { problem: `${JSON.stringify(given)} is not a valid choice.` };
 }
 
-/** Why a body is refused, by field: each that this service does not carry out, unless it has its default. */
+/** Why a body is refused, by field: each unsupported field without its default value. */
 function fixedProblems({ fields }: Pick<FieldSet, 'fields'>, body: Readonly<Record<string, unknown>>) {
   const refused = Object.entries(fields).flatMap(([name, { fixed, type }]) =>
     fixed === undefined || body[name] === undefined || isSame(body[name], fixed.value, type)
@@ -173,9 +165,9 @@ function fixedProblems({ fields }: Pick<FieldSet, 'fields'>, body: Readonly<Reco
   return Object.fromEntries(refused);
 }
 
-/** Whether a value is the default, in one of the forms in which clients send it. */
+/** Whether a value is the default, in any form that clients send. */
 function isSame(given: unknown, value: unknown, type: Field['type']): boolean {
-  // Clients send null for another resource that they did not find.
+  // Clients send null for a related resource that they did not find.
   const isBlank = given === null || given === '';
   if (isBlank && !(type === 'id' && value !== null)) return true;
   if (String(given).toLowerCase() === String(value)) return true;

@@ -1,20 +1,20 @@
 import { type Field, type FieldSet, inWords } from '../listing/fields.ts';
 
-/** A value that a field of the controller always has here, and what the service does not do, after "This service does not". */
+/** The constant value of a controller's field, and the end of the sentence "This service does not …". */
 type Fixed = readonly [value: unknown, does: string, type?: Field['type']];
 
-/** The fields of the controller that this service does not carry out: shown with their default, any other value is refused. */
+/** The controller's fields that this service does not support: only their default is shown and accepted. */
 export function fixedFields(fields: Readonly<Record<string, Fixed>>): FieldSet['fields'] {
   return Object.fromEntries(Object.entries(fields).map(([name, fixed]) => [name, fixedField(name, fixed)]));
 }
 
-/** The same for fields that are not shown, such as those of secrets. */
+/** The same for fields that are not shown, such as secrets. */
 export function hiddenFixedFields(fields: Readonly<Record<string, Fixed>>): FieldSet['fields'] {
   const shown = Object.entries(fixedFields(fields));
   return Object.fromEntries(shown.map(([name, field]) => [name, { ...field, hidden: true }]));
 }
 
-/** Read-only fields of the controller that always have the same value here. What clients send for them is ignored. */
+/** Read-only fields of the controller with a constant value here. Values from clients are ignored. */
 export function constantFields(
   fields: Readonly<Record<string, readonly [value: unknown, help: string, type?: Field['type']]>>,
 ): FieldSet['fields'] {

@@ -38,7 +38,7 @@ import {
 } from './resource-kinds.ts';
 import { listKind, mayChangeSeen, seenResource } from './seen-resources.ts';
 
-/** Groups of inventories, which hold hosts and other groups. */
+/** Groups of inventories, which contain hosts and other groups. */
 export const GROUP: Kind<GroupRecord> = {
   type: 'group',
   path: '/api/v2/groups/',
@@ -134,7 +134,7 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     list: async (exchange) => {
       const { id } = await seenResource(exchange, GROUP);
       const [below, above] = [groupsAround(id, 'below'), groupsAround(id, 'above')];
-      // Not by NOT IN, which reads the list again for each group where the planner expects a long one.
+      // NOT IN would read the list again for each group if the planner expects a long one.
       const free = sql`x.inventory_id = (SELECT g.inventory_id FROM main_group g WHERE g.id = ${id})
         AND NOT EXISTS (SELECT FROM ${below} n WHERE n.id = x.id) AND NOT EXISTS (SELECT FROM ${above} n WHERE n.id = x.id)`;
       return listKind(exchange, GROUP, free);
@@ -190,7 +190,7 @@ function serveMembers(app: FastifyInstance, service: ServiceContext, relation: G
   });
 }
 
-/** Adds a host or a group to a group, removes it, or creates it in it. */
+/** Adds a host or a group to a group, removes it, or creates it there. */
 async function changeMembers(exchange: Exchange, relation: GroupRelation, kind: Kind<ResourceRecord>) {
   const { service, request } = exchange;
   const group = await seenResource(exchange, GROUP);
@@ -210,7 +210,7 @@ async function changeMembers(exchange: Exchange, relation: GroupRelation, kind: 
   });
 }
 
-/** POST of a host that exists by its name alone adds it, as on the controller. */
+/** The host to add. POST of an existing host with only its name adds it, as on the controller. */
 async function hostToAdd(
   { service }: Exchange,
   relation: GroupRelation,
@@ -245,7 +245,7 @@ function operationIn(body: Readonly<Record<string, unknown>>): Operation {
   return 'disassociate' in body ? 'disassociate' : 'associate';
 }
 
-/** The id in a body; null for a new one. Throws 400. */
+/** The id in a body; null for a new object. Throws 400. */
 function memberIn(body: Readonly<Record<string, unknown>>, noun: string, operation: Operation) {
   const id = idIn(body, noun);
   if (id === null && operation === 'disassociate')
@@ -253,7 +253,7 @@ function memberIn(body: Readonly<Record<string, unknown>>, noun: string, operati
   return id;
 }
 
-/** Throws 403 unless the caller may change an inventory, and 400 unless it has the host or the group. */
+/** Throws 403 unless the caller may change an inventory, and 400 unless the inventory has the host or group. */
 async function requireOfInventory<R extends ResourceRecord>(
   { caller }: Exchange,
   transaction: Queryable,
@@ -264,7 +264,7 @@ async function requireOfInventory<R extends ResourceRecord>(
   const held = await heldRoles(transaction, caller.user);
   if (owner === null || !INVENTORY.mayChange(caller.user, held, owner)) throw forbidden();
   const found = await findResource<R>(transaction, kind.storage, member);
-  // What the caller may not see is as missing.
+  // A resource that the caller may not see counts as missing.
   if (found === null || !kind.mayChange(caller.user, held, found)) {
     throw badRequest(`No ${kind.type} has the ID ${member}.`);
   }
@@ -273,7 +273,7 @@ async function requireOfInventory<R extends ResourceRecord>(
   }
 }
 
-/** Changes what a group holds, with an entry in the activity stream. Throws 400 for a circle. */
+/** Changes the members of a group, with an activity stream entry. Throws 400 for a cycle. */
 async function changeLink(
   exchange: Exchange,
   transaction: Queryable,
@@ -305,7 +305,7 @@ async function changeLink(
   });
 }
 
-/** `hosts/` or `groups/` of an inventory. To remove one is to delete it; of a group, what it holds stays. */
+/** `hosts/` or `groups/` of an inventory. Removing one deletes it; the members of a deleted group stay. */
 function serveOfInventory<R extends ResourceRecord>(
   app: FastifyInstance,
   service: ServiceContext,
@@ -344,7 +344,7 @@ async function changeInventory<R extends ResourceRecord>(exchange: Exchange, kin
   });
 }
 
-/** What is in the inventory of a resource that the caller sees, who then sees all of it: a group has hosts and groups of its own inventory only. */
+/** The hosts and groups in a resource's inventory, all of which the caller sees: groups stay within an inventory. */
 function inSeen(inventory: number | undefined): Sql {
   return sql`x.inventory_id = ${inventory ?? 0}`;
 }

@@ -45,7 +45,7 @@ function serveVariables(app: FastifyInstance, service: ServiceContext, kind: Kin
     handlers: {
       GET: async (exchange) => {
         const { variables = '' } = await seenResource(exchange, kind);
-        // Sent as they are: a variable of the name url is no address of this API.
+        // Sent as they are: a variable named `url` is not an API address.
         return exchange.reply.send(storedVariables(variables));
       },
       PUT: change,
@@ -71,7 +71,7 @@ async function showScript(exchange: Exchange): Promise<unknown> {
   return reply.send(storedVariables(found.variables));
 }
 
-/** An inventory in the form of Ansible's dynamic inventories. What is empty is left out, as on the controller. */
+/** An inventory in the format of Ansible's dynamic inventories. Empty parts are omitted, as on the controller. */
 async function script(
   { variables, hosts, groups }: InventoryContent,
   { hostvars, towervars }: { hostvars: boolean; towervars: boolean },

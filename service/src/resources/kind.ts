@@ -12,77 +12,71 @@ import { namedSegment } from './request-values.ts';
 import { leadingFields, makersJson } from './resource.ts';
 import { objectRoles } from './role-texts.ts';
 
-/** What tells who may change a resource. The id of a new one is 0. */
+/** Determines who may change a resource. The id of a new one is 0. */
 export type Owned = Pick<ResourceRow, 'id' | 'organization' | 'inventory'>;
 
-/** A request to create a resource, or to change one. */
 export interface Wanted<R extends ResourceRow> {
   readonly body: ResourceValues;
-  /** The new value of every field that may be written. */
+  /** The new value of every writable field. */
   readonly values: ResourceValues;
-  /** What the caller has found wrong so far. More may be added. */
+  /** What the caller found wrong so far. More may be added. */
   readonly problems: Problems;
-  /** The resource as it is, locked; null for a new one. */
+  /** The current resource, locked; null for a new one. */
   readonly before: R | null;
   readonly held: readonly HeldRole[];
-  /** What only the answer to this request shows, such as a new secret. */
+  /** Values that only the response to this request shows, such as a new secret. */
   readonly once: Record<string, unknown>;
 }
 
-/**
- * A kind of resource with a name: what its endpoints show, who may see and change it, and what is special in writing
- * it. {@link serveKind} serves it.
- */
+/** A kind of named resource: what its endpoints show, and who may see and change it, for {@link serveKind}. */
 export interface Kind<R extends ResourceRow = ResourceRow> {
   readonly type: LinkedResource | 'organization' | 'o_auth2_application';
   readonly path: string;
-  /** As messages call one of them. */
+  /** The singular in messages. */
   readonly label: string;
-  /** As the API calls all of them. */
+  /** The plural in the API. */
   readonly plural: string;
-  /** What the endpoints of all of them and of one say about themselves. */
+  /** Descriptions of the list endpoint and the detail endpoint. */
   readonly about?: { readonly list: string; readonly one: string };
   readonly storage: Storage;
   readonly fields: FieldSet;
-  /** The parts of its named URL: names, or a text that is the same for all. */
+  /** The parts of its named URL: columns, or a constant text. */
   readonly namedBy: readonly NamePart[];
-  /** The answer to a name that is taken. */
+  /** The error for a name that already exists. */
   readonly nameTaken: FailureBody;
-  /** The column of a job that names the resource it runs with, or the inventory in which that is. */
+  /** The column of a job with the resource that it uses, or with that resource's inventory. */
   readonly usedBy?: Parameters<typeof activeJobs>[1];
-  /** `prepare` checks who may set which field: it depends on more than the values. */
+  /** `prepare` checks who may set which field, because it depends on more than the values. */
   readonly hasOwnRights?: true;
   /** The controller answers 202 to DELETE, and deletes later. */
   readonly deletedLater?: true;
 
-  /** The rows `x` that a user sees. */
   visible(user: UserRecord, held: readonly HeldRole[]): Sql;
-  /** The rows on which a user has a role, for `role_level`. Without it they have no roles. */
+  /** The rows on which a user has a role, for `role_level`. Without it, the rows have no roles. */
   withRole?(user: UserRecord, held: readonly HeldRole[], role: RoleName): Sql;
-  /** What filters need beside the rows: a further part of `from`. */
+  /** More of `from`, for filters. */
   joined?(user: UserRecord, held: readonly HeldRole[]): Sql;
-  /** Whether a user may change or delete a resource. */
   mayChange(user: UserRecord, held: readonly HeldRole[], resource: Owned): boolean;
   /** Related addresses of the controller that are always empty here, each with what this service does not do. */
   readonly empty?: Readonly<Record<string, string>>;
-  /** Further related addresses, by the address of the resource. */
+  /** Further related addresses. `url` is the resource's address. */
   related?(url: string, resource: R): Readonly<Record<string, string>>;
   summary?(resource: R): Readonly<Record<string, unknown>>;
   capabilities?(user: UserRecord, held: readonly HeldRole[], resource: R): Readonly<Record<string, boolean>>;
-  /** What else the API shows of each of these resources, and what is not in the database. */
+  /** Further fields of each of these resources that the API shows, and that are not in the database. */
   shownToo?(
     exchange: Exchange,
     resources: readonly R[],
   ): Promise<readonly { readonly summary?: ResourceValues; readonly fields?: ResourceValues }[]>;
-  /** Checks and completes what a request wants, in its transaction. Throws 400 by field, 403. */
+  /** Validates and completes the wanted values, in the request's transaction. Throws 400 by field, 403. */
   prepare?(exchange: Exchange, transaction: Queryable, wanted: Wanted<R>): Promise<ResourceValues>;
-  /** What else the creation of a resource does. */
+  /** Runs after a resource was created. */
   made?(exchange: Exchange, transaction: Queryable, made: R): Promise<void>;
-  /** What else a change of a resource does. */
+  /** Runs after a resource was changed. */
   changed?(transaction: Queryable, before: R, after: R): Promise<void>;
-  /** What the entry of a deletion says beside the fields of the resource. */
+  /** Further facts for the activity entry of a deletion. */
   deletedWith?(resource: R): ResourceValues;
-  /** What the deletion of a resource does first. */
+  /** Runs before a resource is deleted. */
   removing?(exchange: Exchange, transaction: Queryable, resource: R): Promise<void>;
 }
 
@@ -94,7 +88,6 @@ const NAMES = {
 
 type NamePart = keyof typeof NAMES | { readonly text: string };
 
-/** The segment of the named URL of a resource. */
 function namedBy<R extends ResourceRow>(kind: Kind<R>, resource: R): string {
   const values = resource as unknown as Readonly<Record<string, string | null>>;
   return kind.namedBy
@@ -102,12 +95,11 @@ function namedBy<R extends ResourceRow>(kind: Kind<R>, resource: R): string {
     .join('++');
 }
 
-/** The related addresses of these names. */
 export function addresses(url: string, names: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(names.map((name) => [name, `${url}${name}/`]));
 }
 
-/** What the names in a named URL mean; null if they cannot mean one. Texts that are the same for all may be left out. */
+/** The resource that the names in a named URL select; null if they are invalid. Constant texts may be omitted. */
 export function namedIn<R extends ResourceRow>(kind: Kind<R>, names: readonly string[]): Sql | null {
   const parts = kind.namedBy.filter((part) => typeof part === 'string');
   const place = kind.namedBy.findIndex((part) => typeof part !== 'string');
@@ -119,7 +111,7 @@ export function namedIn<R extends ResourceRow>(kind: Kind<R>, names: readonly st
   return joined(conditions, ' AND ');
 }
 
-/** The other resources that fields name, with their collections. */
+/** Fields that name another resource, with its collection. */
 const RELATED: Readonly<Record<string, string>> = {
   organization: 'organizations',
   inventory: 'inventories',
@@ -185,14 +177,14 @@ export async function render<R extends ResourceRow>(
   });
 }
 
-/** The fields with values of their own, and the fixed values of those that have one. */
+/** The shown fields with their values or constant values. */
 function shownFields<R extends ResourceRow>({ fields }: Kind<R>) {
   return Object.entries(fields.fields).flatMap(([name, { hidden, fixed, constant }]) =>
     hidden || LEADING.has(name) ? [] : [[name, fixed ?? constant] as const],
   );
 }
 
-/** The other resources that a resource names, as `summary_fields` shows them. */
+/** A resource's related resources, as `summary_fields` shows them. */
 function relatedIn<R extends ResourceRow>(
   { fields }: Kind<R>,
   row: Readonly<Record<string, unknown>>,

@@ -25,7 +25,7 @@ import { listKind, mayChangeSeen, seenResource } from './seen-resources.ts';
 import { userFields, userJson } from './user-json.ts';
 import { canSeeUser, listUsers, seenUser } from './users.ts';
 
-/** The members, admins and auditors of an organization, and the organizations of a user. */
+/** The members, admins and auditors of an organization, and a user's organizations. */
 export function serveMemberships(app: FastifyInstance, service: ServiceContext): void {
   const ofOrganization = (path: string, role: OrganizationRole, name: string) => {
     const held = async (exchange: Exchange): Promise<Held> => {
@@ -61,14 +61,12 @@ export function serveMemberships(app: FastifyInstance, service: ServiceContext):
   ofUser('admin_of_organizations', ['admin'], 'Organizations that a user administers');
 }
 
-/**
- * A role of an object; its id, if it is none of the members, admins or auditors of an organization or team.
- */
+/** A role of an object. It has an id unless it is member, admin or auditor of an organization or team. */
 export type Held = Pick<RoleRecord, 'role' | 'resource_type' | 'resource_id' | 'organization_id'> & {
   readonly id?: number;
 };
 
-/** Lists the users with a role, among those that the caller may see. */
+/** Lists the users with a role that the caller may see. */
 export function listHolders(exchange: Exchange, held: Held): Promise<unknown> {
   if (!isMembership(held)) {
     const granted = sql`SELECT user_id FROM service_role_grant WHERE role_id = ${held.id} AND user_id IS NOT NULL`;
@@ -88,10 +86,7 @@ async function listHeld(exchange: Exchange, roles: readonly OrganizationRole[]):
   return listKind(exchange, ORGANIZATION, { among });
 }
 
-/**
- * Grants the role to the user whose id the body gives, or withdraws it; a body without an id describes a new
- * user, who gets the role. Throws 400, 403.
- */
+/** Grants a role to the user whose id is in the body, or to the new user in it; or removes it. Throws 400, 403. */
 export async function assign(exchange: Exchange, held: Held): Promise<unknown> {
   const { service, caller, request } = exchange;
   const body = jsonObject(request);
@@ -108,7 +103,7 @@ export async function assign(exchange: Exchange, held: Held): Promise<unknown> {
   return changeHolder(exchange, held, { userId, operation: disassociate ? 'disassociate' : 'associate' });
 }
 
-/** Grants a role to a user or withdraws it. Throws 403 if the caller may not. */
+/** Grants a role to a user or removes it. Throws 403 if the caller may not. */
 export async function changeHolder(
   { service, caller }: Exchange,
   held: Held,
@@ -124,9 +119,9 @@ export async function changeHolder(
 }
 
 /**
- * Whether the caller may give a role to a user or take it. Members, admins and auditors of an organization:
- * see {@link canAssignRole}. Other roles give no rights over their holders: the organization's admins assign
- * them to everyone, the admins of the object to users that they see.
+ * Whether the caller may grant a role to a user or remove it. For members, admins and auditors of an
+ * organization, see {@link canAssignRole}. Other roles give no rights over their holders: the organization's
+ * admins assign them to everyone, the object's admins to users that they see.
  */
 export async function mayAssign(
   transaction: Queryable,
@@ -144,7 +139,7 @@ export async function mayAssign(
   );
 }
 
-/** Whether the caller may give a role that gives no rights over its holders. */
+/** Whether the caller may grant a role that gives no rights over its holders. */
 export async function mayGive(database: Queryable, held: Held, caller: UserRecord): Promise<boolean> {
   const { resource_type: type, resource_id: id, organization_id: organization } = held;
   if (administersOrganization(caller, organization)) return true;
@@ -161,7 +156,7 @@ function roleOf(held: Held) {
     : { organizationId: id, role: role as OrganizationRole };
 }
 
-/** Creates the user that the body describes, with a role. Throws 400 by field, 403. */
+/** Creates the user in the body with a role. Throws 400 by field, 403. */
 async function createHolder(exchange: Exchange, held: Held): Promise<unknown> {
   const { service, caller, request, reply } = exchange;
   const by = { actorId: caller.user.id, at: service.now(), node: service.node };

@@ -25,7 +25,7 @@ import { changedValues, logChange } from './resource.ts';
 import { roleFields } from './role-texts.ts';
 import { listKind, matching, mayChangeSeen } from './seen-resources.ts';
 
-/** Serves all resources of a kind at its path, and one of them at `N/`. */
+/** Serves the resources of a kind at its path, and each at `N/`. */
 export function serveKind<R extends ResourceRow>(
   app: FastifyInstance,
   service: ServiceContext,
@@ -70,21 +70,21 @@ async function shown<R extends ResourceRow>(
   return { ...shown, ...once };
 }
 
-/** The names of the fields that may be written: on creation all, later those that may change. */
+/** The names of the writable fields: all on creation, later those that may change. */
 function writable<R extends ResourceRow>({ fields }: Kind<R>, isNew: boolean): readonly string[] {
   return Object.entries(fields.fields).flatMap(([name, { writable: when }]) =>
     when === 'change' || (isNew && when === 'create') ? [name] : [],
   );
 }
 
-/** What the fields of a new resource have before its request is read. */
+/** The initial values of a new resource, before its request is read. */
 function blank<R extends ResourceRow>(kind: Kind<R>): ResourceValues {
   const { fields } = kind.fields;
   const blankOf = (name: string) => fields[name]?.defaultValue ?? (fields[name]?.type === 'id' ? null : '');
   return Object.fromEntries(writable(kind, true).map((name) => [name, blankOf(name)]));
 }
 
-/** POST: adds a resource, with what the path gives; `also` is in the transaction. Throws 400, 403. */
+/** POST: adds a resource, with the values from the path. `also` runs in the transaction. Throws 400, 403. */
 export async function create<R extends ResourceRow>(
   exchange: Exchange,
   kind: Kind<R>,
@@ -167,7 +167,7 @@ async function remove<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>):
   return kind.deletedLater ? exchange.reply.code(202).send() : undefined;
 }
 
-/** Deletes a resource, once `removing` is done. Throws RequestFailure 403, 404, 409. */
+/** Deletes a resource, after `removing`. Throws RequestFailure 403, 404, 409. */
 export async function removeResource<R extends ResourceRow>(
   exchange: Exchange,
   transaction: Queryable,
@@ -182,7 +182,7 @@ export async function removeResource<R extends ResourceRow>(
   await log(exchange, transaction, kind, { operation: 'delete', changes });
 }
 
-/** Throws 409 while jobs run with a resource, as the controller does. */
+/** Throws 409 while jobs use a resource, as the controller does. */
 async function requireUnused<R extends ResourceRow>(
   transaction: Queryable,
   { usedBy }: Kind<R>,
@@ -194,7 +194,7 @@ async function requireUnused<R extends ResourceRow>(
   throw new RequestFailure(409, { error: 'Resource is being used by running jobs.', active_jobs: active });
 }
 
-/** The resource, locked, if the caller may change it. */
+/** The locked resource. Throws 404, or 403 if the caller may not change it. */
 async function changeable<R extends ResourceRow>(
   { caller }: Exchange,
   transaction: Queryable,
@@ -206,7 +206,7 @@ async function changeable<R extends ResourceRow>(
   return resource;
 }
 
-/** Refuses another inventory for a host, and others like it: what is given on creation only. */
+/** Refuses changes of fields that can only be set on creation, such as a host's inventory. */
 function requireSameOwner<R extends ResourceRow>(kind: Kind<R>, before: R, body: ResourceValues): void {
   const row = before as unknown as ResourceValues;
   for (const [name, { writable: when, type }] of Object.entries(kind.fields.fields)) {
@@ -215,7 +215,7 @@ function requireSameOwner<R extends ResourceRow>(kind: Kind<R>, before: R, body:
   }
 }
 
-/** Reads and checks the values of a request. Throws 400 by field and 403. */
+/** Reads and validates the values of a request. Throws 400 by field and 403. */
 async function read<R extends ResourceRow>(
   exchange: Exchange,
   transaction: Queryable,
@@ -243,15 +243,12 @@ async function read<R extends ResourceRow>(
   return prepared;
 }
 
-/** Throws 400 if something is wrong with a request. */
+/** Throws 400 if there are problems. */
 export function refuse(problems: Problems): void {
   if (Object.keys(problems).length > 0) throw invalid(problems);
 }
 
-/**
- * Checks that the caller may change what belongs to the organization or the inventory that a resource is to
- * belong to. Throws RequestFailure 400 by field, with all problems so far, and 403.
- */
+/** Checks that the caller may change objects of the wanted owner. Throws RequestFailure 400 with all problems, 403. */
 export async function withOwner<R extends ResourceRow>(
   kind: Kind<R>,
   { caller }: Exchange,
@@ -266,9 +263,9 @@ export async function withOwner<R extends ResourceRow>(
     else owners.push({ id: 0, organization: found.organization_id, inventory: found.id });
   }
   if (organization !== undefined && organization !== before?.organization) {
-    // In the new organization, the caller needs a role for all objects of the kind.
+    // In the new organization, the caller needs a role for all objects of this kind.
     owners.push({ id: 0, organization });
-    // Only superusers learn whether it exists. For others, a missing one is refused like a foreign one.
+    // Only superusers learn whether it exists. For others, it is refused like one that they do not administer.
     const isUnknown =
       caller.user.is_superuser &&
       organization !== null &&
@@ -286,10 +283,10 @@ async function written<R extends ResourceRow>(transaction: Queryable, kind: Kind
   return resource;
 }
 
-/** A field of the controller's past, which it shows and does not record. */
+/** A legacy field of the controller, which shows it but does not record it. */
 const UNRECORDED = 'custom_virtualenv';
 
-/** What the activity stream records of a resource: other resources by name and id. */
+/** What the activity stream records of a resource. Related resources are recorded by name and id. */
 function facts<R extends ResourceRow>(kind: Kind<R>, resource: R): ResourceValues {
   const row = resource as unknown as ResourceValues;
   const recorded = Object.entries(kind.fields.fields).filter(
@@ -319,7 +316,6 @@ function log<R extends ResourceRow>(
   });
 }
 
-/** What the entry of a change links to. */
 function linkTo(type: Kind['type'], id: number) {
   if (type === 'organization') return { organizationId: id };
   return type === 'o_auth2_application' ? { applicationId: id } : { resource: { type, id } };

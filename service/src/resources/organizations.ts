@@ -12,7 +12,7 @@ import { addresses, type Kind } from './kind.ts';
 import { refuse, serveKind } from './named-resources.ts';
 import { fields, namedRelation, userRelation } from './resource.ts';
 
-/** What belongs to an organization, as far as the viewer sees it. */
+/** A relation to an organization's objects that the viewer sees. */
 function belongings(
   table: string,
   seenBy: 'watches' | 'belongs_to',
@@ -84,7 +84,7 @@ export const ORGANIZATION: Kind<OrganizationRecord> = {
     refuse(problems);
     return values;
   },
-  /** Its teams, its applications and their tokens are deleted with it, each with its entry. */
+  /** Teams, applications and their tokens are deleted with the organization, each with its own entry. */
   async removing({ service, caller }, transaction, { id }) {
     const by = { actorId: caller.user.id, at: service.now(), node: service.node };
     await recordTokenDeletions(transaction, { organizationId: id }, by);

@@ -6,8 +6,8 @@ import type { UserRecord } from '../store/users.ts';
 import { namedRelation } from './resource.ts';
 
 /**
- * Joins the inventory `gi` and the project `gp` of job templates or jobs `x`, with their organizations, if the caller
- * sees them. Otherwise the caller knows their names only, and filters reach nothing else of them.
+ * Joins the inventory `gi` and the project `gp` of job templates or jobs `x`, with their organizations, if
+ * the caller sees them. Otherwise the caller knows only their names, and filters reach nothing else.
  */
 export function seenParts(user: UserRecord, held: readonly HeldRole[]): Sql {
   return sql`LEFT JOIN main_inventory gi ON gi.id = x.inventory_id
@@ -23,7 +23,7 @@ function seenPart(user: UserRecord, held: readonly HeldRole[], type: SharedType,
 }
 
 /**
- * A relation to an object of which callers know the number and the name.
+ * A relation to an object whose id and name callers know.
  * @param seen The alias of the same object if the caller sees it, for its description and its own relations.
  */
 export function knownRelation(
@@ -43,14 +43,14 @@ export function knownRelation(
   };
 }
 
-/** The relations of job templates and jobs to their inventory and project, over {@link seenParts}. */
+/** The relations of job templates and jobs to their inventory and project, joined by {@link seenParts}. */
 export const PART_RELATIONS: Readonly<Record<'organization' | 'inventory' | 'project', Relation>> = {
   organization: knownRelation('o'),
   inventory: knownRelation('i', { alias: 'gi', relations: { organization: namedRelation('gio') } }),
   project: knownRelation('p', { alias: 'gp', relations: { organization: namedRelation('gpo') } }),
 };
 
-/** The same for the job template `gj` of jobs, with the names of its inventory and its project. */
+/** The same for the job template `gj` of jobs, with its inventory's and project's names. */
 export function seenPartsOfJobs(user: UserRecord, held: readonly HeldRole[]): Sql {
   const template = seenPart(user, held, 'job_template', 'gj');
   return sql`${seenParts(user, held)}

@@ -1,4 +1,3 @@
-/** Grant types that need a redirect URI. */
 const REDIRECTING = new Set(['authorization-code', 'implicit']);
 
 const WEB = /^https?:\/\/[^/?#@\\]+([/?].*)?$/i;

@@ -2,14 +2,14 @@ import { badRequest, invalid, notFound } from '../failure.ts';
 import { MAX_INTEGER } from '../listing/fields.ts';
 import { parseTarget } from '../request.ts';
 
-/** The id in a path. Throws 404 if it cannot be an id. */
+/** Throws 404 if the text is not a valid id. */
 export function pathId(text: string | undefined): number {
   const id = Number(text);
   if (!Number.isSafeInteger(id) || id < 1 || id > MAX_INTEGER) throw notFound();
   return id;
 }
 
-/** The id in a body; null without one. Throws 400 for anything but a JSON number. */
+/** The id in a body; null if there is none. Throws 400 for anything but a JSON number. */
 export function idIn({ id }: Readonly<Record<string, unknown>>, noun: string): number | null {
   if (id === undefined || id === null || id === '' || id === 0 || id === false) return null;
   if (typeof id !== 'number' || !Number.isInteger(id)) throw invalid({ msg: '"id" must be an integer.' });
@@ -29,7 +29,7 @@ export function namedSegment(names: readonly string[]): string {
 /**
  * The names in a named URL, in its fourth segment (`/api/v2/<collection>/<names>/`). They are read from the
  * undecoded target: after decoding, a plus sign in a name would look like a separator.
- * @returns Null if its encoding is invalid, or a name has a NUL, which no text of the database has.
+ * @returns Null if its encoding is invalid, or a name has a NUL, which no text in the database contains.
  */
 export function namesIn(url: string): readonly string[] | null {
   const segment = parseTarget(url).path.split('/')[4] ?? '';

@@ -48,7 +48,7 @@ export function serveNamedResources(app: FastifyInstance, service: ServiceContex
   });
 }
 
-/** Who sees and changes the objects of a kind with roles of its own in organizations. */
+/** Who sees and changes objects of a type with its own roles in organizations. */
 export function byRoles(type: SharedType): Pick<Kind, 'visible' | 'withRole' | 'mayChange'> {
   const rows = { type, id: sql`x.id`, organization: sql`x.organization_id` };
   return {
@@ -59,7 +59,7 @@ export function byRoles(type: SharedType): Pick<Kind, 'visible' | 'withRole' | '
   };
 }
 
-/** Who sees and changes what belongs to an inventory. */
+/** Who sees and changes objects of an inventory. */
 export const BY_INVENTORY: Pick<Kind, 'visible' | 'mayChange'> = {
   visible: (user, held) =>
     visibleObjects(user, held, {
@@ -87,18 +87,18 @@ const ORGANIZATION: Declared = {
   keptByPut: true,
 };
 
-/** Hosts or groups `r` of an inventory, of a group or of a host `x`. Who sees `x` sees them. */
+/** Hosts or groups `r` of an inventory, group or host `x`. A user who sees `x` sees them. */
 export function relationToMany(from: Sql, on: Sql): Relation {
   return { ...namedRelation('r'), many: { from, on } };
 }
 
-/** The relation of what belongs to an inventory. */
+/** The relation of hosts and groups to their inventory. */
 export const INVENTORY_RELATION: Relation = {
   ...namedRelation('i'),
   relations: { organization: namedRelation('o') },
 };
 
-/** The field `inventory` of what belongs to one. */
+/** The field `inventory` of a host or group. */
 export function inInventory(type: 'host' | 'group'): Declared {
   return {
     type: 'id',
@@ -148,7 +148,7 @@ export const INVENTORY: Kind<ResourceRecord> = {
   nameTaken: { __all__: ['Inventory with this Name and Organization already exists.'] },
   usedBy: 'inventory_id',
   deletedLater: true,
-  // The only entry, none for each host and group: read in AWX's source of October 2024, not seen in a recording.
+  // The only entry; hosts and groups get none. According to AWX's source of October 2024, not seen in a recording.
   deletedWith: ({ total_hosts, total_groups }) => ({
     coalesced_data: { hosts_deleted: total_hosts, groups_deleted: total_groups },
   }),
@@ -193,7 +193,7 @@ export const HOST: Kind<ResourceRecord> = {
     },
   ),
   nameTaken: { __all__: ['Host with this Name and Inventory already exists.'] },
-  // Groups can be deleted meanwhile: read in AWX's source of October 2024, not seen in a recording.
+  // Groups can be deleted while jobs run: from AWX's source of October 2024, not seen in a recording.
   usedBy: 'inventory_id',
   namedBy: ['name', 'inventory_name', 'organization_name'],
   related: (url) => addresses(url, ['variable_data', 'groups', 'all_groups', 'activity_stream']),
@@ -207,10 +207,7 @@ export const HOST: Kind<ResourceRecord> = {
   },
 };
 
-/**
- * As on the controller, the port in the name of a host becomes a variable. Names with several colons are IPv6
- * addresses.
- */
+/** As on the controller, a port in a host's name becomes a variable. Names with several colons are IPv6 addresses. */
 function splitPort(values: ResourceValues, problems: Problems): ResourceValues {
   const [name = '', port, more] = String(values['name']).split(':');
   if (port === undefined || more !== undefined) return values;
@@ -223,7 +220,7 @@ function splitPort(values: ResourceValues, problems: Problems): ResourceValues {
   return { ...values, name, variables: writeVariables({ ...known, ansible_ssh_port: Number(port) }) };
 }
 
-/** Throws 400 if the inventory has a group of the name of a host, or a host of that of a group. */
+/** Throws 400 if the inventory has a group with the host's name, or a host with the group's name. */
 export async function requireOtherName(
   transaction: Queryable,
   { values, before }: Pick<Wanted<ResourceRecord>, 'values' | 'before'>,
@@ -238,7 +235,7 @@ export async function requireOtherName(
   throw invalid({ __all__: [`A ${other === 'host' ? 'Host' : 'Group'} with that name already exists.`] });
 }
 
-/** Throws 403 if the organization of an inventory has as many hosts as it may have. */
+/** Throws 403 if an inventory's organization has its maximum number of hosts. */
 async function requireRoom(transaction: Queryable, inventory: number): Promise<void> {
   const { max_hosts: most, hosts } = await lockHostLimit(transaction, inventory);
   if (most === 0 || hosts < most) return;
@@ -246,7 +243,7 @@ async function requireRoom(transaction: Queryable, inventory: number): Promise<v
   throw forbidden(`The organization has reached its maximum number of ${number}.`);
 }
 
-/** Credentials. They hold no secrets in this service. */
+/** Credentials. In this service they contain no secrets. */
 export const CREDENTIAL: Kind<ResourceRecord> = {
   type: 'credential',
   path: '/api/v2/credentials/',
@@ -281,7 +278,7 @@ export const CREDENTIAL: Kind<ResourceRecord> = {
     { organization: namedRelation('o'), credential_type: TYPE_OF_CREDENTIAL },
   ),
   nameTaken: { __all__: ['Credential with this Name and Organization already exists.'] },
-  // The name and the kind of the type: all are of this one.
+  // All credentials have this type's name and kind.
   namedBy: ['name', { text: `${MACHINE_TYPE.name}+${MACHINE_TYPE.kind}` }, 'organization_name'],
   related: (url) => ({
     activity_stream: `${url}activity_stream/`,
@@ -292,7 +289,7 @@ export const CREDENTIAL: Kind<ResourceRecord> = {
 const FETCH =
   'fetch projects: put the playbooks into a directory below the projects directory, and set local_path to it';
 
-/** Projects: each is a folder with playbooks on the service's machine, as the controller's manual ones. */
+/** Projects. Each is a folder with playbooks on the service's machine, like the controller's manual projects. */
 export const PROJECT: Kind<ResourceRecord> = {
   type: 'project',
   path: '/api/v2/projects/',
@@ -359,7 +356,7 @@ export const PROJECT: Kind<ResourceRecord> = {
   },
 };
 
-/** Throws 400 unless the folder of a project exists, and no other project uses it. */
+/** Throws 400 unless a project's folder exists and no other project uses it. */
 async function requireFreeFolder(
   { service }: Exchange,
   transaction: Queryable,

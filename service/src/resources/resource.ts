@@ -5,13 +5,10 @@ import { declared, type Field, type FieldSet, inWords, type Relation } from '../
 import { type Activity, insertActivity } from '../store/activity.ts';
 import type { Makers, ResourceValues } from '../store/resources.ts';
 
-/** What the API shows in place of a token or a client secret. */
+/** Shown instead of a token or a client secret. */
 export const MASK = '************';
 
-/**
- * The fields that every resource begins with; a resource overrides those that differ. The type is that of the
- * API, the name stands in sentences, and the summary says what `summary_fields` holds.
- */
+/** The first fields of every resource. `name` is used in sentences, and `summary` describes `summary_fields`. */
 export function leadingFields(resource: {
   type: string;
   name: string;
@@ -35,7 +32,7 @@ export function leadingFields(resource: {
   });
 }
 
-/** The name and the description of a resource, in the table `x`, after its {@link leadingFields}. */
+/** The name and description of a resource, in the table `x`. They follow the {@link leadingFields}. */
 export function nameAndDescription(name: string, more: Pick<Field, 'check'> = {}): FieldSet['fields'] {
   return declared('x', {
     name: { helpText: `Name of this ${name}.`, writable: 'change', required: true, maxLength: 512, ...more },
@@ -44,9 +41,8 @@ export function nameAndDescription(name: string, more: Pick<Field, 'check'> = {}
 }
 
 /**
- * The fields of a kind of resource with a name: those that all have, and further ones, with the relations of the kind.
- *
- * @param about Its name in a sentence, and what its summary holds, where they do not follow from the type.
+ * The fields and relations of a kind of named resource: the common ones and further ones.
+ * @param about Its name in a sentence and the content of its summary, if they do not follow from the type.
  */
 export function fields(
   type: string,
@@ -68,7 +64,7 @@ export function fields(
   };
 }
 
-/** A relation to a resource with a name and a description, in the table of this alias. */
+/** A relation to a resource with a name and a description. `alias` is its table's. */
 export function namedRelation(alias: string): Relation {
   return {
     searchFields: ['name', 'description'],
@@ -76,7 +72,7 @@ export function namedRelation(alias: string): Relation {
   };
 }
 
-/** A relation to a user, in the table of this alias. */
+/** A relation to a user. `alias` is its table's. */
 export function userRelation(alias: string): Relation {
   return {
     searchFields: ['username', 'first_name', 'last_name'],
@@ -90,21 +86,21 @@ export function userRelation(alias: string): Relation {
   };
 }
 
-/** A relation to what the controller keeps of a user beside the account, by the alias of the user's table. */
+/** A relation to the controller's profile of a user. `alias` is that of the user's table. */
 export function profileRelation(alias: string): Relation {
   const user = identifier(`${alias}.id`);
   const column = sql`COALESCE((SELECT p.ldap_dn FROM main_profile p WHERE p.user_id = ${user}), '')`;
   return { searchFields: [], fields: declared(alias, { ldap_dn: { label: 'LDAP DN', column } }) };
 }
 
-/** A user as the summaries of other resources show it, by the beginning of the names of its columns. */
+/** A user as shown in summaries of other resources. `prefix` is the start of the column names. */
 export function personOf(row: object, prefix: string): ResourceValues {
   const columns = row as ResourceValues;
   const names = ['id', 'username', 'first_name', 'last_name'];
   return Object.fromEntries(names.map((name) => [name, columns[`${prefix}_${name}`]]));
 }
 
-/** The addresses and the summaries of the users who created and last changed a record. */
+/** The addresses and summaries of the users who created and last changed a record. */
 export function makersJson(record: Makers): {
   readonly related: ResourceValues;
   readonly summary: ResourceValues;
@@ -116,7 +112,7 @@ export function makersJson(record: Makers): {
   };
 }
 
-/** Adds an entry on a change by the caller to the activity stream, in its transaction; `at` is now. */
+/** Adds an activity stream entry about a change by the caller, in its transaction. By default the time is now. */
 export function logChange(
   { service, caller }: Exchange,
   transaction: Queryable,
@@ -130,7 +126,7 @@ export function logChange(
   });
 }
 
-/** The values of these names that differ, each as [before, after]. */
+/** The values that differ, each as [before, after]. */
 export function changedValues<Name extends string>(
   names: readonly Name[],
   before: Readonly<Record<Name, unknown>>,

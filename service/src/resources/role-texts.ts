@@ -6,7 +6,7 @@ const manages = (what: string) => ['Admin', `Can manage all aspects of the ${wha
 const views = (what: string) => ['Read', `May view settings for the ${what}`] as const;
 const uses = (what: string) => ['Use', `Can use the ${what} in a job template`] as const;
 
-/** The roles of each kind of object, in the controller's order and words. */
+/** The roles of each type of object, in the controller's order and words. */
 const TEXTS: Readonly<Record<ResourceWithRoles, Texts>> = {
   organization: {
     admin: manages('organization'),
@@ -48,7 +48,6 @@ const TEXTS: Readonly<Record<ResourceWithRoles, Texts>> = {
   },
 };
 
-/** A role in words, as the controller describes it. */
 export function roleText(
   type: ResourceWithRoles,
   role: RoleName,
@@ -57,27 +56,26 @@ export function roleText(
   return { name, description };
 }
 
-/** The roles of a kind of object, in the controller's order. */
+/** In the controller's order. */
 export function roleNames(type: ResourceWithRoles): readonly RoleName[] {
   return Object.keys(TEXTS[type]) as RoleName[];
 }
 
-/** The names of the fields of an object's roles, as OPTIONS lists them. */
+/** The names of an object's role fields, as OPTIONS lists them. */
 export function roleFields(type: ResourceWithRoles): readonly string[] {
   return roleNames(type).map((role) => `${role}_role`);
 }
 
-/** The address of an object with roles. */
 export function resourcePath(type: ResourceWithRoles, id: number): string {
   return `/api/v2/${type === 'inventory' ? 'inventories' : `${type}s`}/${id}/`;
 }
 
-/** The role of an object by the name of its field, or null. */
+/** An object's role by the name of its field, or null. */
 export function roleOfField(type: ResourceWithRoles, field: string): RoleName | null {
   return roleNames(type).find((role) => `${role}_role` === field) ?? null;
 }
 
-/** The roles of an object, by the names of their fields. */
+/** The roles of an object, by field name. */
 export function objectRoles(
   type: ResourceWithRoles,
   ids: Readonly<Partial<Record<RoleName, number>>>,
@@ -86,7 +84,7 @@ export function objectRoles(
   return Object.fromEntries(
     roles.map((role) => {
       const { name, description } = roleText(type, role);
-      // Teams cannot have these, and the controller's pages offer them to users only.
+      // Teams cannot have these roles. The controller's pages offer them to users only.
       const userOnly = type === 'organization' && (role === 'admin' || role === 'member');
       return [`${role}_role`, { description, name, id: ids[role], ...(userOnly && { user_only: true }) }];
     }),

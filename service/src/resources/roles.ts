@@ -31,10 +31,7 @@ import { TEAM } from './teams.ts';
 import { userFields } from './user-json.ts';
 import { seenUser } from './users.ts';
 
-/**
- * The roles of objects, as the controller's `/api/v2/roles/` has them: `N/users/` and `N/teams/`, the
- * `object_roles/` of an object, and the `roles/` of a user or a team.
- */
+/** The roles of objects: `/api/v2/roles/`, its `N/users/` and `N/teams/`, `object_roles/`, and `roles/` of holders. */
 export function serveRoles(app: FastifyInstance, service: ServiceContext): void {
   serveEndpoint(app, service, {
     path: '/api/v2/roles/',
@@ -134,7 +131,7 @@ function serveTeamRoles(app: FastifyInstance, service: ServiceContext): void {
   });
 }
 
-/** Whether the caller may give the role that the path names. */
+/** Whether the caller may grant the role in the path. */
 async function maySeenGive(exchange: Exchange): Promise<boolean> {
   return mayGive(exchange.service.database, await seenRole(exchange), exchange.caller.user);
 }
@@ -145,7 +142,7 @@ function requiredId({ request }: Exchange, noun: string): number {
   return id;
 }
 
-/** The role that the body names. Throws 400. */
+/** The role in the body. Throws 400. */
 async function namedRole(exchange: Exchange): Promise<RoleRecord> {
   const id = requiredId(exchange, 'role');
   const role = await findRole(exchange.service.database, id);
@@ -153,7 +150,7 @@ async function namedRole(exchange: Exchange): Promise<RoleRecord> {
   return role;
 }
 
-/** Grants a role to a team, or withdraws it. Its members and admins have the role then. */
+/** Grants a role to a team or removes it. Its members and admins then have the role. */
 async function changeRoleOfTeam(exchange: Exchange, role: RoleRecord, team: TeamRecord): Promise<undefined> {
   const { service, caller, request } = exchange;
   if (isMembership(role) || role.resource_type === 'team') {
@@ -194,7 +191,7 @@ const roleFields: FieldSet = {
       description: { helpText: 'What the role allows.', column: null },
       role_field: { column: sql`x.role || '_role'`, hidden: true },
       object_id: { type: 'integer', label: 'Object ID', column: sql`x.resource_id`, hidden: true },
-      // The controller's roles of the system are fields of users here.
+      // The controller's system roles are fields of users here.
       singleton_name: { column: sql`NULL::text`, hidden: true },
     }),
   },
@@ -237,7 +234,7 @@ function listRoles(
   });
 }
 
-/** The role that the path names. Throws 404, or 403 if the caller may not see it. */
+/** The role in the path. Throws 404, or 403 if the caller may not see it. */
 async function seenRole({ service, caller, params }: Exchange): Promise<RoleRecord> {
   const role = await findRole(service.database, pathId(params['id']));
   if (role === null) throw notFound();
@@ -246,7 +243,7 @@ async function seenRole({ service, caller, params }: Exchange): Promise<RoleReco
   return role;
 }
 
-/** Lists the roles of these ids, which someone has, each with whether the caller may take it from them. */
+/** Lists a holder's roles, by these ids, each with whether the caller may remove it. */
 async function listHeld(exchange: Exchange, among: Sql): Promise<unknown> {
   const { service, caller } = exchange;
   const { user } = caller;
@@ -292,7 +289,7 @@ function roleJson(role: RoleRecord, more: Readonly<Record<string, unknown>> = {}
   };
 }
 
-/** `Job Template` of `job_template`. */
+/** For example, `Job Template` for `job_template`. */
 function displayName(type: string): string {
   return type
     .split('_')

@@ -9,7 +9,7 @@ import { currentSettings } from '../settings/settings.ts';
 import { loginProviders } from '../sso/configuration.ts';
 import { projectFoldersInUse } from '../store/resources.ts';
 
-/** `/api/`, `/api/v2/`, `/api/v2/ping/`, `/api/v2/auth/`, `/api/v2/config/`, and the collections that are empty. */
+/** `/api/`, `/api/v2/`, `/api/v2/ping/`, `/api/v2/auth/`, `/api/v2/config/`, and the empty collections. */
 export function serveRoots(app: FastifyInstance, service: ServiceContext): void {
   servePublic(app, {
     path: '/api/',
@@ -69,7 +69,7 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
         // Not on the controller, whose users learn it from their first token.
         access_token_expire_seconds: (await currentSettings(service.database)).OAUTH2_PROVIDER
           .ACCESS_TOKEN_EXPIRE_SECONDS,
-        // As on the controller: not for users who could not create a project either.
+        // As on the controller: not for users who cannot create a project.
         ...((canSeeEverything(caller.user) || caller.user.admin_of.length > 0) &&
           (await freeFolders(service))),
       }),
@@ -86,7 +86,7 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
   }
 }
 
-/** Collections of the controller that the awx CLI asks for, before every command on users or to export, and that are empty here. */
+/** Empty collections, which the awx CLI requests before every command on users or for an export. */
 const EMPTY = [
   ...['workflow_job_templates', 'instance_groups', 'notification_templates', 'inventory_sources'],
   ...['execution_environments', 'schedules', 'system_job_templates', 'labels'],
@@ -98,7 +98,7 @@ const COLLECTIONS = [
   ...EMPTY,
 ];
 
-/** The projects folder, and the folders in it that a new project can use. */
+/** The projects folder, and its folders that a new project can use. */
 async function freeFolders({ database, jobs }: ServiceContext): Promise<Record<string, unknown>> {
   const used = await projectFoldersInUse(database);
   const folders = await projectFolders(jobs.projects);
@@ -108,7 +108,7 @@ async function freeFolders({ database, jobs }: ServiceContext): Promise<Record<s
   };
 }
 
-/** The collections by name. The controller calls its inventories `inventory` here and nowhere else. */
+/** The collections by name. Only here, the controller calls its inventories `inventory`. */
 function addresses(): Record<string, string> {
   const path = (name: string) => `/api/v2/${name === 'inventory' ? 'inventories' : name}/`;
   return Object.fromEntries(COLLECTIONS.map((name) => [name, path(name)]));

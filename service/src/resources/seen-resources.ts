@@ -11,8 +11,8 @@ import { namesIn, pathId } from './request-values.ts';
 import { roleOfField } from './role-texts.ts';
 
 /**
- * Lists the resources that meet a condition, or are among these ids.
- * @param visible Those that the caller sees here, if not all that the caller sees elsewhere.
+ * Lists the resources that meet a condition or are among these ids.
+ * @param visible The resources that the caller sees here, if they are not those that the caller sees elsewhere.
  */
 export async function listKind<R extends ResourceRow>(
   exchange: Exchange,
@@ -34,7 +34,7 @@ export async function listKind<R extends ResourceRow>(
   });
 }
 
-/** The rows of a kind that meet a condition, with what filters on them need. */
+/** The rows of a kind that meet a condition, with the joins for filters. */
 function rows<R extends ResourceRow>(
   kind: Kind<R>,
   { user, held }: { user: UserRecord; held: readonly HeldRole[] },
@@ -45,7 +45,7 @@ function rows<R extends ResourceRow>(
   return { fields: kind.fields, from, ...seenAnd(visible, condition) };
 }
 
-/** The resource that the path names. Throws 404, or 403 if the caller may not see it. */
+/** The resource in the path. Throws 404, or 403 if the caller may not see it. */
 export async function seenResource<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>): Promise<R> {
   const resource = await findResource<R>(
     exchange.service.database,
@@ -57,7 +57,6 @@ export async function seenResource<R extends ResourceRow>(exchange: Exchange, ki
   return resource;
 }
 
-/** Whether the caller sees the resource of this id. */
 export async function canSee<R extends ResourceRow>(
   { service, caller }: Exchange,
   kind: Kind<R>,
@@ -67,7 +66,7 @@ export async function canSee<R extends ResourceRow>(
   return sql`SELECT FROM ${kind.storage.from} WHERE (${visible}) AND x.id = ${id}`.exists(service.database);
 }
 
-/** Whether the caller may change the resource that the path names. */
+/** Whether the caller may change the resource in the path. */
 export async function mayChangeSeen<R extends ResourceRow>(
   exchange: Exchange,
   kind: Kind<R>,
@@ -77,7 +76,7 @@ export async function mayChangeSeen<R extends ResourceRow>(
   return kind.mayChange(caller.user, await heldRoles(service.database, caller.user), resource);
 }
 
-/** The resource that the path names, if the filters of the query string hold for it. */
+/** The resource in the path, if the query string's filters match it. */
 export async function matching<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>): Promise<R> {
   const resource = await seenResource(exchange, kind);
   const { user } = exchange.caller;

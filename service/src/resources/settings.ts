@@ -65,7 +65,7 @@ function categoryDefinitions(exchange: Exchange): readonly SettingDefinition[] {
   return definitionsOf(exchange);
 }
 
-/** The same for everyone, without values: OPTIONS describes them, as on the controller. */
+/** The same without values, for everyone: OPTIONS describes them, as on the controller. */
 function definitionsOf({ params }: Exchange): readonly SettingDefinition[] {
   const { category = '' } = params;
   if (!Object.hasOwn(CATEGORIES, category)) throw notFound();
@@ -95,7 +95,7 @@ async function read(exchange: Exchange): Promise<unknown> {
   );
 }
 
-/** Settings that are derived from other settings and from the address of the service. */
+/** Settings derived from other settings and from the service's URL. */
 async function derivedSettings({ service, request }: Exchange): Promise<Record<string, unknown>> {
   const { backends } = await ssoConfiguration(service, service.database);
   const { DISABLE_LOCAL_AUTH } = await currentSettings(service.database);
@@ -130,7 +130,7 @@ async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
   const ignored = refuseUnknown(body, definitions);
   await changeSettings(exchange, { definitions, body, replace });
   if (ignored.length > 0) {
-    // The controller ignores them without a word.
+    // The controller ignores them silently.
     exchange.reply.header('X-API-Ignored-Settings', ignored.join(', '));
     exchange.request.log.warn({ ignored }, 'unknown settings were ignored');
   }
@@ -150,9 +150,9 @@ async function importIdps(body: Readonly<Record<string, unknown>>): Promise<Reco
 }
 
 /**
- * Refuses settings of single sign-on that do not exist, or not in this category: a login would not be what
- * they say.
- * @returns The names of other settings that are ignored, as on the controller; at most ten, and printable.
+ * Refuses settings of single sign-on that do not exist, or not in this category: otherwise logins would not behave as
+ * configured.
+ * @returns The names of other unknown settings, which are ignored as on the controller; at most ten, and printable.
  * @throws RequestFailure 400 by key.
  */
 function refuseUnknown(body: Readonly<Record<string, unknown>>, definitions: readonly SettingDefinition[]) {
@@ -175,7 +175,7 @@ async function reset(exchange: Exchange): Promise<undefined> {
   await resetSettings(exchange, writable(exchange));
 }
 
-/** The answer of OPTIONS: how each setting is presented and, for a superuser, how it is written. */
+/** The response to OPTIONS: how each setting is presented and, for a superuser, how it is written. */
 function describeSettings(
   definitions: readonly SettingDefinition[],
   { caller, fixed }: { caller: Caller; fixed: ReadonlyMap<string, unknown> },
@@ -216,7 +216,7 @@ function describeSetting(definition: SettingDefinition, writing: boolean): Recor
   };
 }
 
-/** The type of the elements of an object or a list, if it is known. */
+/** The element type of an object or list, if it is known. */
 function child(definition: SettingDefinition, writing: boolean): Record<string, unknown> {
   const { type, minimum } = definition;
   const written = writing ? { required: true, hidden: false, read_only: false } : { hidden: false };

@@ -4,7 +4,7 @@ import { scopeProblem } from '../oauth2/oauth-request.ts';
 import type { TokenRecord } from '../store/tokens.ts';
 import { leadingFields, MASK, namedRelation, profileRelation, userRelation } from './resource.ts';
 
-/** The token values that the creating response shows. */
+/** The token values for the response that creates them. */
 export interface IssuedValues {
   readonly token: string;
   readonly refreshToken: string | null;
@@ -58,7 +58,6 @@ export function tokenFacts(token: TokenRecord): Record<string, unknown> {
   };
 }
 
-/** The fields of an access token and of its relations. */
 export const tokenFields: FieldSet = {
   type: 'o_auth2_access_token',
   fields: {
@@ -78,7 +77,7 @@ export const tokenFields: FieldSet = {
       token: { secret: true },
       refresh_token: { type: 'field', column: sql`f.id`, unannounced: true },
       application: { type: 'id', writable: 'create' },
-      // A personal token may be given an earlier time than that of the settings.
+      // A personal token may expire earlier than the settings say.
       expires: { type: 'datetime', writable: 'create' },
       scope: {
         helpText: 'What it allows: read, write, or both separated by a space.',
@@ -91,7 +90,7 @@ export const tokenFields: FieldSet = {
     }),
   },
   relations: {
-    // `a` is the application of the token; `g` is the same, but null if the caller may see only its name.
+    // `a` is the token's application; `g` is the same, but null if the caller may see only its name.
     application: {
       searchFields: ['name', 'description'],
       fields: declared('g', {
@@ -106,8 +105,7 @@ export const tokenFields: FieldSet = {
       }),
       relations: { organization: namedRelation('o') },
     },
-    // The controller lists these relations of OpenID Connect. They have no text to search, and none is issued
-    // here.
+    // The controller lists these relations of OpenID Connect. There are no such tokens here, and no text to search.
     id_token: { searchFields: [], fields: {} },
     source_refresh_token: { searchFields: [], fields: {} },
     refresh_token: {

@@ -62,10 +62,7 @@ export function serveTokens(app: FastifyInstance, service: ServiceContext): void
   });
 }
 
-/**
- * Lists the tokens that meet a condition. Filters reach into the application of a token only if the caller
- * may see it: the owner of a token may not.
- */
+/** Lists the tokens that meet a condition. Filters reach into an application only if the caller may see it. */
 export function listTokens(exchange: Exchange, visible: Sql): Promise<unknown> {
   return list(exchange, tokenListing(exchange, visible));
 }
@@ -92,7 +89,7 @@ async function seen(exchange: Exchange): Promise<TokenRecord> {
   return token;
 }
 
-/** The token that the path names, locked, if the caller may change it. */
+/** The locked token in the path. Throws 404, or 403 if the caller may not change it. */
 async function changeable({ caller, params }: Exchange, transaction: Queryable): Promise<TokenRecord> {
   const token = await lockToken(transaction, pathId(params['id']));
   if (token === null) throw notFound();
@@ -107,7 +104,7 @@ async function change(exchange: Exchange, method: 'PUT' | 'PATCH'): Promise<unkn
   const given = jsonObject(request);
   return service.database.transaction(async (transaction) => {
     const before = await changeable(exchange, transaction);
-    // PUT resets what it does not name, but does not widen the scope by that.
+    // PUT resets the fields that it omits, but this must not widen the scope.
     const body = before.scope === 'read' ? { scope: 'read', ...given } : given;
     const problems: Problems = {};
     const current = { scope: before.scope, description: before.description };
@@ -146,7 +143,6 @@ async function revoke(exchange: Exchange): Promise<undefined> {
 
 const VALUE_LENGTH = 30;
 
-/** A token as a request describes it. */
 interface Asked {
   readonly scope: string;
   readonly description: string;
@@ -155,11 +151,10 @@ interface Asked {
 }
 
 /**
- * POST on a list of tokens: creates a token for the caller, whatever user the path names, as on the
- * controller. A token for an application comes with a refresh token.
+ * POST on a list of tokens: creates a token for the caller, whatever user the path names, as on the controller. A
+ * token for an application comes with a refresh token.
  * @param kind `personal` ignores an application in the body, `authorized` requires one.
- * @param forApplication The application that the path names, instead of the one in the body; the caller may
- * see it.
+ * @param forApplication The application in the path, used instead of the one in the body; the caller may see it.
  * @throws RequestFailure 400 for an invalid body, 403 for an external user unless the settings allow it.
  */
 export async function issueToken(
@@ -218,7 +213,7 @@ async function readAsked(
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/i;
 
-/** When a new token is to end, or what is wrong with that. The controller ignores the field. */
+/** When a new token expires, or what is wrong with the given time. The controller ignores the field. */
 function readExpires(
   given: unknown,
   { created, last, isPersonal }: { created: Date; last: Date; isPersonal: boolean },
@@ -236,7 +231,7 @@ function readExpires(
 function instantOf(given: unknown): Date | null {
   const [, year, month, day] = (typeof given === 'string' && RFC_3339.exec(given.trim())) || [];
   const at = new Date(typeof given === 'string' ? given.trim() : Number.NaN);
-  // JavaScript takes February 30 for March 2.
+  // JavaScript turns February 30 into March 2.
   const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)));
   return Number.isNaN(at.getTime()) || date.getUTCDate() !== Number(day) ? null : at;
 }

@@ -9,7 +9,6 @@ import { addresses } from './kind.ts';
 import { namedSegment } from './request-values.ts';
 import { leadingFields, profileRelation } from './resource.ts';
 
-/** The addresses of what belongs to a user. */
 const RELATED = [
   ...['teams', 'organizations', 'admin_of_organizations', 'roles', 'activity_stream', 'access_list'],
   ...['tokens', 'authorized_tokens', 'personal_tokens'],
@@ -62,10 +61,7 @@ const LOCAL_PART =
 const DOMAIN =
   /^(?:(?:[A-Z0-9](?:[A-Z0-9-]{0,61}[A-Z0-9])?\.)+[A-Z0-9-]{1,62}[A-Z0-9]|localhost|\[[0-9A-F:.]+\])$/i;
 
-/**
- * Why a text is no email address, or null. As Django's EmailValidator: an international domain counts as its form in ASCII, and the
- * local part has only ASCII.
- */
+/** Why an email address is invalid, or null, as in Django's EmailValidator with a domain in its ASCII form. */
 export function emailProblem(email: string): string | null {
   const at = email.lastIndexOf('@');
   const [local, domain] = [email.slice(0, Math.max(at, 0)), email.slice(at + 1)];
@@ -73,7 +69,7 @@ export function emailProblem(email: string): string | null {
   return LOCAL_PART.test(local) && isDomain ? null : 'Enter a valid email address.';
 }
 
-/** The tokens of a user, as far as the viewer sees them. */
+/** A user's tokens that the viewer sees. */
 const TOKENS: Relation = {
   many: {
     from: sql`main_oauth2accesstoken r LEFT JOIN main_oauth2application a ON a.id = r.application_id`,
@@ -93,7 +89,7 @@ const TOKENS: Relation = {
   }),
 };
 
-/** The accounts at identity providers, which `auth` shows. */
+/** The accounts at identity providers, shown in `auth`. */
 const ACCOUNTS: Relation = {
   many: { from: sql`social_auth_usersocialauth r`, on: sql`r.user_id = u.id` },
   searchFields: [],

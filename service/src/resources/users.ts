@@ -95,7 +95,7 @@ export function serveUserTokens(app: FastifyInstance, service: ServiceContext): 
   });
 }
 
-/** A list of one: the caller, whose row authentication has just read. */
+/** A list with one entry: the caller, as just read for authentication. */
 async function me(exchange: Exchange): Promise<unknown> {
   const { request, caller } = exchange;
   const { user } = caller;
@@ -112,7 +112,7 @@ export function listUsers(exchange: Exchange, condition: Condition = EVERY_ROW):
   });
 }
 
-/** The same as rows, for lists and filters. */
+/** The same as SQL parts, for lists and filters. */
 export function userRows(
   { caller: { user } }: Exchange,
   condition: Condition,
@@ -134,26 +134,25 @@ async function existing({ service, params }: Exchange): Promise<UserRecord> {
   const { id = '' } = params;
   const user = /^\d+$/.test(id)
     ? await findUser(service.database, pathId(id))
-    : // A plus sign as named URLs write it; no username has a bracket.
+    : // In named URLs, a plus sign is written in brackets, and no username contains a bracket.
       await findUserByName(service.database, id.replaceAll('[+]', '+'));
   if (user === null) throw notFound();
   return user;
 }
 
-/** The user that the path names. Throws 404, or 403 if the caller may not see the user. */
+/** The user in the path. Throws 404, or 403 if the caller may not see the user. */
 export async function seenUser(exchange: Exchange): Promise<UserRecord> {
   const user = await existing(exchange);
   if (!(await canSeeUser(exchange.service.database, exchange.caller.user, user.id))) throw forbidden();
   return user;
 }
 
-/** Whether a user sees another. */
 export async function canSeeUser(database: Queryable, user: UserRecord, other: number): Promise<boolean> {
   if (canSeeEverything(user)) return true;
   return sql`SELECT FROM auth_user u WHERE (${visibleUsers(user)}) AND u.id = ${other}`.exists(database);
 }
 
-/** The same, if the filters of the query string hold for the user. */
+/** The same, if the query string's filters match the user. */
 async function matchingUser(exchange: Exchange): Promise<UserRecord> {
   const user = await seenUser(exchange);
   await requireMatch(exchange, userRows(exchange, sql`u.id = ${user.id}`));

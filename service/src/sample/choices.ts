@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto';
 
-/** A source of choices that are the same for the same seed, on every machine. */
+/** Pseudo-random choices: the same for the same seed, on every machine. */
 export interface Choices {
-  /** A number from 0 up to, and without, 1. */
+  /** A number from 0 up to, but not including, 1. */
   fraction(): number;
-  /** A whole number from `from` to `to`, both included. */
+  /** A whole number from `from` to `to`, inclusive. */
   between(from: number, to: number): number;
-  /** One of several. */
   of<T>(several: readonly T[]): T;
-  /** Whether something happens that happens with this probability. */
+  /** True with this probability. */
   chance(probability: number): boolean;
 }
 
-/** Makes {@link Choices} from the SHA-256 of the seed and a counter. Nothing secret may come of it. */
+/** Makes {@link Choices} from the SHA-256 of the seed and a counter. Never use it for secrets. */
 export function choices(seed: string): Choices {
   let count = 0;
   let block = Buffer.alloc(0);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Choices, choices } from './choices.ts';
 
-/** A user of a sample estate. Ids are positions in the list, from 0. */
+/** A user of a sample estate. Ids are indexes into the list, from 0. */
 export interface SampleUser {
   readonly username: string;
   readonly firstName: string;
@@ -17,7 +17,7 @@ interface SampleApplication {
   readonly client: 'confidential' | 'public';
 }
 
-/** An access token of a sample estate; owner and application by their positions. */
+/** An access token of a sample estate. Owner and application are indexes. */
 export interface SampleToken {
   readonly owner: number;
   readonly application: number | null;
@@ -30,7 +30,7 @@ export interface SampleToken {
   readonly hash: string;
 }
 
-/** A team of a sample estate; its users by their positions. */
+/** A team of a sample estate. Its users are indexes. */
 interface SampleTeam {
   readonly name: string;
   readonly description: string;
@@ -38,7 +38,7 @@ interface SampleTeam {
   readonly members: readonly number[];
 }
 
-/** Users, applications, teams and tokens such as a controller has after some years without much attention. */
+/** Users, applications, teams and tokens as on a controller after some years of neglect. */
 export interface SampleEstate {
   readonly users: readonly SampleUser[];
   readonly applications: readonly SampleApplication[];
@@ -71,7 +71,7 @@ const APPLICATIONS: readonly SampleApplication[] = [
   { name: 'Legacy portal', grant: 'password', client: 'public' },
 ];
 
-/** Two teams of people, as far as there are so many. */
+/** Two teams of people, if there are enough. */
 function sampleTeams(users: number): readonly SampleTeam[] {
   const people = Array.from(
     { length: Math.max(0, users - ROBOTS.length) },
@@ -93,7 +93,7 @@ function sampleTeams(users: number): readonly SampleTeam[] {
   ];
 }
 
-/** Makes a sample estate: the same for the same seed, size and time, from which ages are counted back. */
+/** Makes a sample estate: the same for the same seed, size and time. Ages are relative to that time. */
 export function sampleEstate(
   size: { readonly users: number; readonly tokens: number },
   { now, seed = 'estate' }: { now: Date; seed?: string },
@@ -135,7 +135,7 @@ function sampleToken(
   chosen: Choices,
   { users, now, hash }: { users: readonly SampleUser[]; now: Date; hash: string },
 ): SampleToken {
-  // A third belongs to the few accounts of machines, which gather tokens as they go.
+  // A third belongs to a few machine accounts, which accumulate tokens.
   const owner = chosen.chance(0.35)
     ? chosen.between(0, Math.min(ROBOTS.length, users.length) - 1)
     : chosen.between(0, users.length - 1);
@@ -154,7 +154,7 @@ function sampleToken(
   };
 }
 
-/** Most tokens have the controller's default of a thousand years; the others a quarter, a year or three. */
+/** Most tokens have the controller's default of a thousand years, the others 90 days, one year or three years. */
 function lifetime(chosen: Choices): number {
   return chosen.chance(0.72) ? THOUSAND_YEARS : chosen.of([90 * DAY, 365 * DAY, 3 * 365 * DAY]);
 }

@@ -5,7 +5,7 @@ import type { SampleEstate } from './estate.ts';
 import { printRun, type Trouble } from './output.ts';
 import { PLAYBOOKS, type SamplePlaybook } from './playbooks.ts';
 
-/** An inventory with its hosts. Its jobs run on the machine of the service. */
+/** An inventory with its hosts. Its jobs run on the service's machine. */
 interface SampleInventory {
   readonly name: string;
   readonly description: string;
@@ -17,28 +17,27 @@ interface SampleTemplate {
   readonly description: string;
   readonly playbook: keyof typeof PLAYBOOKS;
   readonly inventory: string;
-  /** A pattern of hosts; empty for all. */
+  /** A host pattern; empty for all. */
   readonly limit: string;
   readonly extraVars: string;
-  /** What a launch is asked for. */
+  /** What a launch prompts for. */
   readonly asks: readonly ('ask_limit_on_launch' | 'ask_variables_on_launch' | 'ask_job_type_on_launch')[];
-  /** When it is launched, and how often that ends badly. */
+  /** When it is launched, and how often that fails. */
   readonly launches: Launches;
 }
 
 /** When a template is launched. Hours are UTC. */
 interface Launches {
   readonly days: 'all' | 'weekdays' | 'tuesdays';
-  /** The least and the greatest number on a day. */
+  /** The minimum and maximum number per day. */
   readonly number: readonly [number, number];
   /** The first and the last hour. */
   readonly hours: readonly [number, number];
-  /** The accounts that launch it; people on call without one. */
+  /** The accounts that launch it; people on call if empty. */
   readonly by: readonly string[];
   readonly failing: number;
 }
 
-/** A job of the last month, with what it printed. */
 export interface SampleJob {
   readonly template: string;
   readonly launchedBy: string;
@@ -59,14 +58,14 @@ interface SampleGrant {
   readonly role: 'admin' | 'execute' | 'read';
 }
 
-/** What an organization runs with a controller, and a month of its jobs. */
+/** An organization's resources on a controller, and a month of its jobs. */
 export interface SampleOperations {
   readonly inventories: readonly SampleInventory[];
   readonly templates: readonly SampleTemplate[];
   readonly grants: readonly SampleGrant[];
-  /** When all of it was made, before the first job. */
+  /** When everything was created, before the first job. */
   readonly since: Date;
-  /** In the order in which they were launched. */
+  /** In launch order. */
   readonly jobs: readonly SampleJob[];
 }
 
@@ -165,17 +164,15 @@ const GRANTS: readonly SampleGrant[] = [
 ];
 
 const DAYS = 31;
-/** How many days before these everything was made. */
+/** How many days before the first job everything was created. */
 const AGE = 300;
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 const DAY = 24 * HOUR;
-/** How far before now the last job ends. */
+/** How long before now the last job ends. */
 const QUIET = 120 * SECOND;
 
-/**
- * What an organization runs with a controller, and its jobs of a month: the same for seed, users and time.
- */
+/** An organization's resources on a controller, and a month of its jobs: the same for the same seed, users and time. */
 export function sampleOperations(
   estate: Pick<SampleEstate, 'users' | 'teams'>,
   { now, seed = 'operations' }: { now: Date; seed?: string },
@@ -183,7 +180,7 @@ export function sampleOperations(
   const chosen = choices(seed);
   const onCall = peopleOnCall(estate);
   const today = Math.floor(now.getTime() / DAY) * DAY;
-  // Some jobs end in a way that is too rare for chance to show it in each month.
+  // Some outcomes are too rare for chance to produce them every month.
   const counter = { jobs: 0 };
   const jobs = TEMPLATES.flatMap((template) => {
     const launched = Array.from({ length: DAYS }, (_, day) => today - (DAYS - 1 - day) * DAY).flatMap((day) =>
@@ -223,7 +220,7 @@ function launchesOn(chosen: Choices, { launches }: SampleTemplate, day: number):
   ).sort((one, other) => one - other);
 }
 
-/** The jobs of a template, of which none begins before the one before has ended. */
+/** The jobs of a template. None starts before the previous one has ended. */
 function runsOf(
   chosen: Choices,
   {
@@ -263,9 +260,9 @@ function sampleJob(
     readonly template: SampleTemplate;
     readonly onCall: readonly string[];
     readonly created: number;
-    /** When the job before has ended. */
+    /** When the previous job has ended. */
     readonly free: number;
-    /** Among all jobs. */
+    /** The index among all jobs. */
     readonly number: number;
   },
 ): SampleJob {
@@ -302,7 +299,7 @@ function variablesOf(chosen: Choices, { extraVars }: SampleTemplate): Readonly<R
   return { release: `5.${chosen.between(9, 12)}.${chosen.between(0, 7)}` };
 }
 
-/** Of so many jobs, one is canceled, and one lost with the service. */
+/** One in this many jobs is canceled, and one is lost with the service. */
 const CANCELED = 61;
 const LOST = 89;
 

@@ -1,15 +1,15 @@
 import type { SamplePlaybook } from './playbooks.ts';
 
-/** Where a run goes wrong: at a task, on a host, or for all of them where it is stopped. */
+/** Where a run fails: at a task on a host, or for all hosts if it is stopped. */
 export interface Trouble {
   readonly result: 'failed' | 'unreachable' | 'stopped';
   readonly host: string;
-  /** The position of the task. */
+  /** The index of the task. */
   readonly task: number;
   readonly cause: string;
 }
 
-/** The width of the lines with stars, as without a terminal. */
+/** The width of lines with stars, as without a terminal. */
 const WIDTH = 80;
 
 function banner(text: string): string {
@@ -23,7 +23,7 @@ interface Counts {
   failed: number;
 }
 
-/** What `ansible-playbook` prints of a run, with its default callback and without colors. */
+/** The output of `ansible-playbook` for a run, with its default callback and without colors. */
 export function printRun(
   { play, tasks }: SamplePlaybook,
   hosts: readonly string[],
@@ -37,7 +37,7 @@ export function printRun(
     const atTask = trouble?.task === position ? trouble : null;
     if (atTask?.result === 'stopped') return printed.join('');
     for (const [host, count] of counts) {
-      // A host on which a task failed has no further ones.
+      // After a failed task, a host runs no further ones.
       if (count.failed + count.unreachable > 0) continue;
       const failure = atTask?.host === host ? atTask : null;
       addResult(count, { isChange: task.isChange, failure });
@@ -77,7 +77,7 @@ function failureText({ result, host, cause }: Trouble): string {
   return `fatal: [${host}]: FAILED! => ${json({ changed: false, msg: cause })}\n`;
 }
 
-/** As Ansible writes it, with a space after each separator. */
+/** As Ansible prints it, with a space after each separator. */
 function json(values: Readonly<Record<string, unknown>>): string {
   const pairs = Object.entries(values).map(([name, value]) => `"${name}": ${JSON.stringify(value)}`);
   return `{${pairs.join(', ')}}`;

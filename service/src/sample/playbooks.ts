@@ -1,23 +1,21 @@
-/** A task of a sample playbook. It changes nothing on any machine, whatever it says. */
+/** A task of a sample playbook. It changes nothing on any machine, whatever its name says. */
 interface SampleTask {
   readonly name: string;
   readonly isChange: boolean;
-  /** What it prints, with `HOST` in place of the name of the host; nothing without it. */
+  /** The printed message, with `HOST` in place of the host's name. Without it, the task prints nothing. */
   readonly message?: string | undefined;
 }
 
-/** A playbook of the sample project. */
 export interface SamplePlaybook {
   readonly play: string;
   readonly tasks: readonly SampleTask[];
-  /** Why it fails, when it does. */
+  /** Possible reasons for a failure. */
   readonly causes: readonly string[];
 }
 
 const task = (name: string, message?: string): SampleTask => ({ name, isChange: false, message });
 const change = (name: string, message?: string): SampleTask => ({ ...task(name, message), isChange: true });
 
-/** The playbooks of the sample project by their paths. */
 export const PLAYBOOKS = {
   'deploy.yml': {
     play: 'Deploy the web application',
@@ -77,7 +75,7 @@ export const PLAYBOOKS = {
   },
 } as const satisfies Readonly<Record<string, SamplePlaybook>>;
 
-/** The text of a playbook, which `ansible-playbook` can run anywhere: it sets facts and prints. */
+/** A playbook's text. `ansible-playbook` can run it anywhere, because it only sets facts and prints. */
 export function playbookText({ play, tasks }: SamplePlaybook): string {
   const texts = tasks.map(({ name, isChange, message }) => {
     const module =

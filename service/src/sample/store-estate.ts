@@ -6,10 +6,7 @@ import type { SampleEstate, SampleToken, SampleUser } from './estate.ts';
 
 const BATCH = 2000;
 
-/**
- * Stores a sample estate in a service's database, in one transaction. Its users cannot log in: their
- * passwords are unusable. Each application token has a refresh token.
- */
+/** Stores a sample estate in one transaction. Users have unusable passwords, application tokens refresh tokens. */
 export async function storeEstate(database: Database, estate: SampleEstate): Promise<void> {
   await database.transaction(async (transaction) => {
     const userIds = await insertUsers(transaction, estate.users);
@@ -75,7 +72,7 @@ async function insertApplications(transaction: Queryable, { applications }: Samp
   return rows.map((row) => row.id);
 }
 
-/** The teams are of the first organization, as the applications. */
+/** The teams belong to the first organization, like the applications. */
 async function insertTeams(transaction: Queryable, { teams }: SampleEstate, userIds: readonly number[]) {
   for (const { name, description, admins, members } of teams) {
     const roles = [

@@ -8,10 +8,9 @@ import type { SampleJob, SampleOperations } from './operations.ts';
 import { PLAYBOOKS, playbookText } from './playbooks.ts';
 import { rowsOf } from './store-estate.ts';
 
-/** The folder of the sample project in the projects folder. */
 const FOLDER = 'operations';
 const PROJECT = 'Operations';
-/** Hosts of the sample are names only: their jobs run on the machine of the service. */
+/** Sample hosts are only names: their jobs run on the service's machine. */
 const VARIABLES = 'ansible_connection: local';
 
 /** Writes the playbooks of the sample project into the projects folder. */
@@ -25,13 +24,13 @@ export async function writeSamplePlaybooks(projects: string): Promise<void> {
   );
 }
 
-/** The ids of what was stored, by name. */
+/** The ids of stored objects, by name. */
 type Ids = ReadonlyMap<string, number>;
 
 /**
- * Stores sample operations in a service's database, in one transaction: inventories with hosts, a project, job
- * templates, the roles of teams, and the jobs with their output and their entries in the activity stream.
- * Everything is in the first organization. The users and teams are there already.
+ * Stores sample operations in a service's database, in one transaction: inventories with hosts, a project,
+ * job templates, the roles of teams, and jobs with their output and activity entries. Everything is in the
+ * first organization. The users and teams must already exist.
  */
 export async function storeOperations(database: Database, operations: SampleOperations): Promise<void> {
   await database.transaction(async (transaction) => {
@@ -43,7 +42,7 @@ export async function storeOperations(database: Database, operations: SampleOper
   });
 }
 
-/** The first organization, to which everything belongs. */
+/** The first organization, which owns everything. */
 const ORGANIZATION = sql`(SELECT id FROM main_organization ORDER BY id LIMIT 1)`;
 
 async function insertInventories(transaction: Queryable, { inventories, since }: SampleOperations) {
@@ -103,7 +102,7 @@ async function insertGrants(
       ON (r.resource_type, r.resource_id, r.role) = (new.type, new.id, new.role)`.execute(transaction);
 }
 
-/** Adds the jobs with their output. Returns their ids, in their order. */
+/** Adds the jobs with their output. Returns their ids in the same order. */
 async function insertJobs(transaction: Queryable, jobs: readonly SampleJob[]): Promise<readonly number[]> {
   const made = jobs.map(({ output, ...job }, position) => ({ ...job, position }));
   const columns = sql`template text, "launchedBy" text, status text, explanation text, "limit" text,

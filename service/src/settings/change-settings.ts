@@ -14,18 +14,18 @@ import { ALL_DEFINITIONS, currentSettings, shown } from './settings.ts';
 interface WantedSettings {
   readonly definitions: readonly SettingDefinition[];
   readonly body: Readonly<Record<string, unknown>>;
-  /** Whether required settings must be given (PUT). */
+  /** Whether required settings must be given, as in a PUT. */
   readonly replace: boolean;
 }
 
 /**
- * Writes the settings in a request body, all or none, each with its entry in the activity stream. Other
- * settings stay as they are. Unknown and read-only keys are ignored, as on the controller.
+ * Writes the settings in a request body, all or none, each with an entry in the activity stream. Other
+ * settings are unchanged. Unknown and read-only keys are ignored, as on the controller.
  * @throws RequestFailure 400 by key.
  */
 export function changeSettings(exchange: Exchange, change: WantedSettings): Promise<void> {
   return exchange.service.database.transaction(async (transaction) => {
-    // The lock serializes changes: a value may be merged with the stored one.
+    // The lock serializes changes, because a value may be merged with the stored one.
     await lockSettings(transaction);
     const { service } = exchange;
     const values = await checkedValues(service, transaction, change);

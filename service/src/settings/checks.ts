@@ -3,10 +3,9 @@ import { isProtected } from '@tokenctl/common/network-address.ts';
 import { z } from 'zod';
 import type { Backend } from '../sso/backends.ts';
 
-/** The categories that settings are read and written in. */
+/** The categories for reading and writing settings. */
 export type SettingCategory = 'authentication' | 'system' | Backend;
 
-/** How one setting is described, checked and presented. */
 export interface SettingDefinition {
   readonly key: string;
   readonly category: SettingCategory;
@@ -14,7 +13,7 @@ export interface SettingDefinition {
   readonly label: string;
   readonly helpText: string;
   readonly defaultValue: unknown;
-  /** Must be given in a PUT, which replaces the whole category. */
+  /** Required in a PUT, which replaces the whole category. */
   readonly required?: true;
   /** Cannot be changed in this version of the service. */
   readonly readOnly?: true;
@@ -27,16 +26,16 @@ export interface SettingDefinition {
   /** May be null, which means unset. */
   readonly nullable?: true;
   readonly placeholder?: unknown;
-  /** The elements of a list, or a map: two levels of objects with any values. */
+  /** The element type of a list; or `map`, two levels of objects with any values. */
   readonly child?: 'strings' | 'map';
-  /** Checks and normalizes a value, instead of the check by type. */
+  /** Validates and normalizes a value, instead of the check by type. */
   readonly check?: (value: unknown) => Checked;
 }
 
 /** A setting without its name and category. */
 export type SettingPart = Omit<SettingDefinition, 'key' | 'category'>;
 
-/** The settings of a category by their names, which may have a beginning in common. */
+/** The settings of a category by name. Their keys may share a prefix. */
 export function definitions(
   category: SettingCategory,
   parts: Readonly<Record<string, SettingPart>>,
@@ -52,7 +51,7 @@ export interface OAuth2Lifetimes {
   readonly REFRESH_TOKEN_EXPIRE_SECONDS: number;
 }
 
-/** The keys of OAUTH2_PROVIDER, and the defaults of the controller 24.6.1. */
+/** The keys of OAUTH2_PROVIDER with the defaults of controller 24.6.1. */
 export const DEFAULT_LIFETIMES: OAuth2Lifetimes = {
   ACCESS_TOKEN_EXPIRE_SECONDS: 31_536_000_000,
   AUTHORIZATION_CODE_EXPIRE_SECONDS: 600,
@@ -71,13 +70,13 @@ export type SettingProblem = readonly string[] | Readonly<Record<string, readonl
 /** A valid value in the form to store, or its errors. */
 export type Checked = { readonly value: unknown } | { readonly problem: SettingProblem };
 
-/** The URL of an identity provider: https, or http on this machine; a trailing slash is removed. */
+/** The URL of an identity provider: https, or http on this machine. A trailing slash is removed. */
 export function checkAddress(value: unknown): Checked {
   const checked = checkIssuer(value);
   return 'value' in checked ? { value: String(checked.value).replace(/\/+$/, '') } : checked;
 }
 
-/** Like {@link checkAddress}, but kept as it is: a trailing slash makes another issuer. */
+/** Like {@link checkAddress}, but unchanged: a trailing slash makes a different issuer. */
 export function checkIssuer(value: unknown): Checked {
   if (typeof value !== 'string' || !URL.canParse(value)) return { problem: ['Enter a valid URL.'] };
   const url = new URL(value);
@@ -111,7 +110,7 @@ export function checkNames(value: unknown): Checked {
   return parsed.success ? { value: parsed.data } : { problem: ['Expected a list of names.'] };
 }
 
-/** A check by a schema. Its errors name the place in the value. */
+/** A check by a schema. Its errors include the path in the value. */
 export function checkedBy(schema: z.ZodType): (value: unknown) => Checked {
   return (value) => {
     const parsed = schema.safeParse(value);
@@ -153,7 +152,7 @@ export function certificatePem(text: string): string | null {
   }
 }
 
-/** Checks and normalizes a value. `current` is the current value, which OAUTH2_PROVIDER is merged with. */
+/** Validates and normalizes a value. `current` is the current value, with which OAUTH2_PROVIDER is merged. */
 export function checkSetting(definition: SettingDefinition, value: unknown, current: unknown): Checked {
   if (value === null) return definition.nullable ? { value } : { problem: ['This field may not be null.'] };
   if (definition.check !== undefined) return definition.check(value);
@@ -194,7 +193,7 @@ function checkText(value: string): Checked {
 }
 
 /**
- * The controller stores a partial object as it is, and then refuses every refresh or answers 500. Here
+ * The controller stores a partial object unchanged, and then refuses every refresh or answers 500. Here
  * omitted keys keep their value, and lifetimes beyond the supported dates are refused.
  */
 function checkLifetimes(value: unknown, current: OAuth2Lifetimes): Checked {

@@ -17,8 +17,8 @@ import { currentSettings, ssoSettings } from './settings.ts';
 type Service = Pick<ServiceContext, 'fixedSettings' | 'secrets'>;
 
 /**
- * Why no superuser could log in without local accounts; null if one can: through a configured provider that
- * has had a successful login with its current configuration, with an account there.
+ * Why no superuser could log in without local accounts; null if one could. One can if they have an account at
+ * a configured provider that had a successful login with its current configuration.
  */
 export async function withoutSuperuserLogin(service: Service, database: Queryable): Promise<string | null> {
   const { backends } = await ssoConfiguration(service, database);
@@ -35,7 +35,7 @@ export async function withoutSuperuserLogin(service: Service, database: Queryabl
   return isLeft ? null : 'no superuser could log in. Make a user of an identity provider a superuser first';
 }
 
-/** Whether an account comes from the provider that is configured now: another one may have been in its place. */
+/** Whether an account comes from the currently configured provider: a different one may have been configured before. */
 function vouchesFor(configuration: BackendConfiguration, uid: string): boolean {
   const under = (address: string) => uid.startsWith(`${address}|`);
   switch (configuration.backend) {
@@ -57,18 +57,15 @@ function vouchesFor(configuration: BackendConfiguration, uid: string): boolean {
   }
 }
 
-/**
- * Whether a superuser can still log in, after a change in this transaction; always true while local accounts
- * are on. Such changes run one after the other.
- */
+/** Whether a superuser can still log in after a change; true while local accounts are on. Serializes such changes. */
 export async function isSuperuserLeft(service: Service, transaction: Queryable): Promise<boolean> {
   return (await whyNoneIsLeft(service, transaction)) === null;
 }
 
 /**
- * The same as a check. To be called after everything that can take the last superuser away: changes of
- * settings and users.
- * @throws RequestFailure 400, which rolls the change back and names the way to make it.
+ * Throws unless a superuser can still log in. Call it after every change of settings or users that can lock
+ * out the last superuser.
+ * @throws RequestFailure 400, which rolls the change back and explains how to make it.
  */
 export async function requireSuperuserLogin(service: Service, transaction: Queryable): Promise<void> {
   const why = await whyNoneIsLeft(service, transaction);
@@ -87,7 +84,7 @@ async function whyNoneIsLeft(service: Service, transaction: Queryable): Promise<
   return DISABLE_LOCAL_AUTH ? withoutSuperuserLogin(service, transaction) : null;
 }
 
-/** Logs at the start what keeps users from logging in: a wrong key for secrets, and settings that do not fit together. */
+/** Logs at startup what prevents logins: a wrong key for secrets, and settings that do not fit together. */
 export async function reportLoginProblems(
   service: Service & Pick<ServiceContext, 'database' | 'log'>,
 ): Promise<void> {
@@ -114,7 +111,7 @@ export async function reportLoginProblems(
   }
 }
 
-/** Checks that the certificate of the service provider belongs to its private key. Throws 400. */
+/** Checks that the service provider's certificate matches its private key. Throws 400. */
 export async function requireKeyPair(service: Service, transaction: Queryable): Promise<void> {
   const settings = await ssoSettings(service, transaction);
   const certificate = settings.get('SOCIAL_AUTH_SAML_SP_PUBLIC_CERT');

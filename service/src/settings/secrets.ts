@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
 
-/** What the API shows in place of a secret setting. Writing it back keeps the secret. */
+/** Shown instead of a secret setting. Writing it back keeps the secret. */
 export const MASK = '$encrypted$';
 
 const PREFIX = `${MASK}AES256GCM$`;
@@ -16,10 +16,10 @@ const TAG_LENGTH = 16;
 /** Encrypts secret settings (AES-256-GCM), so that a copy of the database does not reveal them. */
 export class SecretBox {
   readonly #key: Uint8Array | null;
-  /** Part of the key that signs device cookies: derived from the key, or a constant without one. */
+  /** Part of the key that signs device cookies: derived from the key, or a constant if there is none. */
   readonly deviceKey: Uint8Array;
 
-  /** @param key At least 32 random characters; without a key, secrets cannot be stored. */
+  /** @param key At least 32 random characters. Without a key, secrets cannot be stored. */
   constructor(key: Secret | null) {
     const derive = (purpose: string) =>
       new Uint8Array(hkdfSync('sha256', key?.reveal() ?? '', '', `tokenctl service ${purpose}`, 32));
@@ -31,7 +31,7 @@ export class SecretBox {
     return this.#key !== null;
   }
 
-  /** Encrypts the value of a setting. It can be decrypted under the name of that setting only. */
+  /** Encrypts the value of a setting. It can be decrypted only under that setting's name. */
   seal(setting: string, value: string): string {
     if (this.#key === null) throw new Error('cannot encrypt a secret without a key');
     const iv = randomBytes(IV_LENGTH);
@@ -40,7 +40,7 @@ export class SecretBox {
     return `${PREFIX}${Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')}`;
   }
 
-  /** Decrypts the value of a setting; null if it was encrypted with another key or changed since. */
+  /** Decrypts the value of a setting; null if it was encrypted with another key or modified. */
   open(setting: string, stored: string): string | null {
     if (this.#key === null || !stored.startsWith(PREFIX)) return null;
     const bytes = Buffer.from(stored.slice(PREFIX.length), 'base64url');
@@ -64,7 +64,7 @@ const MIN_KEY_LENGTH = 32;
 /**
  * The key that encrypts secret settings: the given one, or with the embedded database a key that is generated
  * at the first start and kept in the data folder. On PostgreSQL, which replicas share, a key must be given;
- * null without one.
+ * null if it is not.
  * @throws TokenctlError `configuration` if the key is too short or its file is unusable.
  */
 export async function secretKey(

@@ -19,7 +19,7 @@ const minimum = (what: string): SettingPart => ({
   minimum: 0,
 });
 
-/** The settings outside single sign-on, in the order of the controller. */
+/** The settings outside single sign-on, in the controller's order. */
 const DEFINITIONS: readonly SettingDefinition[] = [
   ...definitions('authentication', {
     SESSION_COOKIE_AGE: {
@@ -116,15 +116,12 @@ const DEFINITIONS: readonly SettingDefinition[] = [
 
 export const ALL_DEFINITIONS: readonly SettingDefinition[] = [...DEFINITIONS, ...SSO_DEFINITIONS];
 
-/** The settings of single sign-on: those of all providers, and those of each. */
+/** The settings of single sign-on, common ones and those of each provider. */
 export const SSO_SETTINGS: readonly SettingDefinition[] = ALL_DEFINITIONS.filter(({ key }) =>
   key.startsWith('SOCIAL_AUTH_'),
 );
 
-/**
- * The effective settings of single sign-on, by name. The environment overrides stored values. A secret that
- * the service's key cannot decrypt is null.
- */
+/** The effective single sign-on settings: stored ones and the environment's. An undecryptable secret is null. */
 export async function ssoSettings(
   service: { readonly fixedSettings: ReadonlyMap<string, unknown>; readonly secrets: SecretBox },
   database: Queryable,
@@ -142,7 +139,6 @@ export async function ssoSettings(
   );
 }
 
-/** A value as the API shows it. */
 export function shown({ secret }: Pick<SettingDefinition, 'secret'>, value: unknown): unknown {
   return secret && value !== '' ? MASK : value;
 }
@@ -164,9 +160,8 @@ export interface Settings {
 }
 
 /**
- * Reads the settings from the database, without a cache: a change applies to the next request on every
- * replica. A stored OAUTH2_PROVIDER without all keys, as in the database of a controller, is completed with
- * the defaults.
+ * Reads the settings from the database, uncached: a change applies to the next request on every replica. If a
+ * stored OAUTH2_PROVIDER lacks keys, as in a controller's database, the defaults complete it.
  */
 export async function currentSettings(database: Queryable): Promise<Settings> {
   const stored = await readSettings(database);

@@ -27,12 +27,12 @@ import {
 
 type Parts = Readonly<Record<string, SettingPart>>;
 
-/** A line of text, empty unless it is set. */
+/** A line of text; empty by default. */
 function line(label: string, helpText: string, more: Partial<SettingPart> = {}): SettingPart {
   return { type: 'string', label, helpText, defaultValue: '', check: checkLine, ...more };
 }
 
-/** A value that cannot be set: it is derived, and registered with the provider. */
+/** A read-only value: it is derived, and must be registered with the provider. */
 function derived(label: string, helpText: string): SettingPart {
   return { type: 'string', label, helpText, defaultValue: '', readOnly: true };
 }
@@ -41,12 +41,12 @@ function flag(label: string, helpText: string): SettingPart {
   return { type: 'boolean', label, helpText, defaultValue: false };
 }
 
-/** A list of names, empty unless it is set. */
+/** A list of names; empty by default. */
 function names(label: string, helpText: string): SettingPart {
   return { type: 'list', label, helpText, defaultValue: [], child: 'strings', check: checkNames };
 }
 
-/** An object of a schema, by default empty. */
+/** An object with a schema; empty by default. */
 function object(
   [label, helpText]: readonly [string, string],
   schema: z.ZodType,
@@ -70,7 +70,7 @@ function callbackUrl(backend: Backend): Parts {
   return { CALLBACK_URL: derived('Callback URL', helpText) };
 }
 
-/** A client with OAuth2: its callback, the text of its button, and its credentials. */
+/** An OAuth2 client: its callback, the text of its button, and its credentials. */
 function client(backend: Backend, key: SettingPart, secretHelp: string): Parts {
   return {
     ...callbackUrl(backend),
@@ -83,14 +83,14 @@ function client(backend: Backend, key: SettingPart, secretHelp: string): Parts {
   };
 }
 
-/** Parameters that are sent along with a request for authorization. */
+/** Additional parameters of the authorization request. */
 const EXTRA_ARGUMENTS: SettingPart = object(
   ['Extra parameters', 'Additional parameters of the authorization request, by name.'],
   z.record(z.string().regex(/^[a-z_]{1,64}$/), z.string().max(256)),
   { placeholder: { prompt: 'select_account' } },
 );
 
-/** The addresses that an OpenID provider is to send logouts and security events to, and what a logout does. */
+/** Where an OpenID provider must send logouts and security events, and what a logout does. */
 function events(backend: Backend): Parts {
   return {
     BACKCHANNEL_LOGOUT_URL: derived(
@@ -113,7 +113,7 @@ function events(backend: Backend): Parts {
   };
 }
 
-/** How attributes of a backend's users become roles and flags here. */
+/** How attributes of a backend's users become roles and flags. */
 function mappings(backend: Backend): Parts {
   return {
     ORGANIZATION_MAP: organizations(
@@ -135,7 +135,7 @@ function mappings(backend: Backend): Parts {
   };
 }
 
-/** The settings of single sign-on for all providers, in the order of the controller. */
+/** The settings of single sign-on for all providers, in the controller's order. */
 export const SHARED_SSO_DEFINITIONS: readonly SettingDefinition[] = definitions('authentication', {
   SOCIAL_AUTH_ORGANIZATION_MAP: organizations(
     'Organizations of external users',
@@ -208,7 +208,7 @@ const AZURE: Parts = {
   ...events('azuread-oauth2'),
 };
 
-/** A provider whose certificate no one verifies could be anybody. */
+/** A provider whose certificate is not verified could be anyone. */
 function checkVerified(value: unknown): Checked {
   const checked = checkBoolean(value);
   if ('problem' in checked || checked.value === true) return checked;
@@ -309,7 +309,6 @@ const OF_BACKENDS = {
   saml: SAML,
 };
 
-/** The settings of single sign-on, backend by backend. */
 export const SSO_DEFINITIONS: readonly SettingDefinition[] = BACKENDS.flatMap((backend) =>
   definitions(backend, { ...OF_BACKENDS[backend], ...mappings(backend) }, `${PREFIXES[backend]}_`),
 );

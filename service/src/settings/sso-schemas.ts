@@ -17,7 +17,7 @@ const values = z.union([
 
 /**
  * Which users match: all (true), none (false), no change (null), those with these names or email addresses
- * (or `/expressions/` over them), or those with one of the values in an attribute or claim.
+ * (or matching a `/regular expression/`), or those with one of the values in an attribute or claim.
  */
 const expression = z.union([
   z.null(),
@@ -27,7 +27,6 @@ const expression = z.union([
   z.record(z.string().min(1).max(MAX_LENGTH), values),
 ]);
 
-/** Which users an entry of a map matches. */
 export type Expression = z.infer<typeof expression>;
 
 const organization = z.strictObject({
@@ -56,7 +55,7 @@ const flags = z.strictObject({
   remove_system_auditors: z.boolean().optional(),
 });
 
-/** `…_ORGANIZATION_MAP`: organizations by name, with who has which role in them. */
+/** `…_ORGANIZATION_MAP`: organizations by name, with the users for each role. */
 export const organizationMap = z.record(z.string().trim().min(1).max(512), organization);
 /** `…_TEAM_MAP`: teams by name; their users become members of the team and of its organization. */
 export const teamMap = z.record(z.string().trim().min(1).max(512), team);
@@ -69,14 +68,11 @@ export const ORGANIZATION_EXAMPLE = {
 };
 export const TEAM_EXAMPLE = { Night: { organization: 'Operations', users: { groups: ['night'] } } };
 
-/** See {@link organizationMap}. */
 export type OrganizationMap = z.infer<typeof organizationMap>;
-/** See {@link teamMap}. */
 export type TeamMap = z.infer<typeof teamMap>;
-/** See {@link userFlags}. */
 export type UserFlags = z.infer<typeof userFlags>;
 
-/** The regular expression between slashes; null if the text is not one, or an invalid one. */
+/** The regular expression between slashes; null if there is none or it is invalid. */
 export function compiled(text: string): RegExp | null {
   const [, source, flagLetters] = /^\/(.*)\/([ims]*)$/s.exec(text) ?? [];
   if (source === undefined) return null;
@@ -91,7 +87,7 @@ const text = z.string().trim().min(1).max(1024);
 
 const MAX_CERTIFICATES = 10;
 
-/** One certificate, or a list while one is replaced. */
+/** One certificate, or a list during a certificate change. */
 const certificates = z.unknown().transform((value, context): string | string[] => {
   const given: readonly unknown[] = Array.isArray(value) ? value : [value];
   const pems = given.map((one) => (typeof one === 'string' ? certificatePem(one) : null));
@@ -110,7 +106,7 @@ const certificates = z.unknown().transform((value, context): string | string[] =
   return Array.isArray(value) ? (pems as string[]) : String(pems[0]);
 });
 
-/** Unlike a configured issuer it may have a query. */
+/** Unlike a configured issuer, it may have a query. */
 const addressWithQuery = text.refine(
   (value) => 'value' in checkAddress(value.replace(/\?.*$/s, '')),
   'Expected an https:// URL.',
@@ -122,9 +118,9 @@ const identityProvider = z.strictObject({
   x509cert: certificates,
   /** The single logout service, with the redirect binding. */
   logout_url: addressWithQuery.optional(),
-  /** The name on the button; the short name unless it is set. */
+  /** The name on the button; by default the short name. */
   label: text.max(100).optional(),
-  /** Which form of NameID is asked for. A permanent one identifies users. */
+  /** The requested NameID format. A permanent one identifies users. */
   name_id_format: z.enum(['persistent', 'email', 'none']).optional(),
   /** Where the metadata was imported from. */
   metadata_url: addressWithQuery.optional(),
@@ -133,11 +129,11 @@ const identityProvider = z.strictObject({
   attr_email: text.optional(),
   attr_first_name: text.optional(),
   attr_last_name: text.optional(),
-  /** Accepts logins without a request from here, which gives up the protection against login CSRF. */
+  /** Accepts logins without a request from this service, which gives up the protection against login CSRF. */
   allow_idp_initiated: z.boolean().optional(),
 });
 
-/** An identity provider, or its metadata in place of the values that the metadata has. */
+/** An identity provider, or its metadata instead of the values that the metadata contains. */
 const importedOrGiven = z
   .unknown()
   .transform((value, context) => {
@@ -177,5 +173,4 @@ export const securityConfig = z.strictObject({
 });
 
 export type SamlIdp = z.infer<typeof identityProvider>;
-/** See {@link securityConfig}. */
 export type SamlSecurity = z.infer<typeof securityConfig>;

@@ -1,12 +1,11 @@
-/** The ways to log in through an identity provider, by the controller's names (python-social-auth's backends). */
+/** The ways to log in through an identity provider, under the controller's names (python-social-auth's backends). */
 export const BACKENDS = ['google-oauth2', 'azuread-oauth2', 'oidc', 'github', 'saml'] as const;
 
 export type Backend = (typeof BACKENDS)[number];
 
-/** How far a provider's clock may differ from ours, in seconds. */
+/** The tolerated difference between a provider's clock and ours, in seconds. */
 export const CLOCK_TOLERANCE_S = 60;
 
-/** The prefix of a backend's settings. */
 export const PREFIXES: Readonly<Record<Backend, string>> = {
   'google-oauth2': 'SOCIAL_AUTH_GOOGLE_OAUTH2',
   'azuread-oauth2': 'SOCIAL_AUTH_AZUREAD_OAUTH2',
@@ -15,7 +14,6 @@ export const PREFIXES: Readonly<Record<Backend, string>> = {
   saml: 'SOCIAL_AUTH_SAML',
 };
 
-/** The text on a backend's login button. */
 export const LABELS: Readonly<Record<Backend, string>> = {
   'google-oauth2': 'Google',
   'azuread-oauth2': 'Microsoft',
@@ -24,7 +22,7 @@ export const LABELS: Readonly<Record<Backend, string>> = {
   saml: 'SAML',
 };
 
-/** Those that are OpenID providers. */
+/** The OpenID providers among them. */
 export const OPENID_BACKENDS = ['google-oauth2', 'azuread-oauth2', 'oidc'] as const;
 
 export function backendOf(name: string | undefined): Backend | null {
@@ -42,29 +40,29 @@ export interface Identity {
   readonly email: string;
   readonly firstName: string;
   readonly lastName: string;
-  /** Names and addresses that the provider has verified. Maps are compared with these. */
+  /** Names and addresses that the provider has verified, for comparison with maps. */
   readonly names: readonly string[];
   /** Attributes or claims, each with a list of values. */
   readonly attributes: ReadonlyMap<string, readonly string[]>;
-  /** Attributes or claims of which the provider has values that were not read: {@link withheldBy}. */
+  /** Attributes or claims whose values the provider did not send: {@link withheldBy}. */
   readonly withheld?: readonly string[];
-  /** Why no user is created for this account: its id may be another id of someone who has a user. Absent if one may be. */
+  /** Why no user is created for this account: it may be another id of an existing user. Absent if one may be. */
   readonly noNewUser?: string | undefined;
 }
 
-/** What Entra calls the groups of a user in SAML, if the application does not name them otherwise. */
+/** Entra's default name for a user's groups in SAML. */
 const ENTRA_GROUPS = 'http://schemas.microsoft.com/ws/2008/06/identity/claims/groups';
-/** In place of the groups, Entra sends an address to read them from: in SAML for more than 150. */
+/** Instead of the groups, Entra sends a URL to read them from: in SAML for more than 150. */
 const ENTRA_GROUPS_LINK = 'http://schemas.microsoft.com/claims/groups.link';
 
 /**
- * The claims of which a provider has values that it did not send, so that their absence says nothing: those that it has elsewhere (OpenID
- * Connect Core 1.0, section 5.6.2, `_claim_names`; `groups:src1` in Entra's tables), and the groups that Entra leaves out where a
- * user has too many (`hasgroups` in OpenID Connect, `groups.link` in SAML). An application can give the groups of SAML another
- * name: then nothing tells which of the absent attributes they are, and all of them count as withheld, as they do for sources
- * (`_claim_sources`) without names. So do claims with objects in them, which maps and flags cannot read.
- *
- * @param mapped The claims that maps and flags look at.
+ * The claims whose values the provider has but did not send, so their absence means nothing. These are claims
+ * that it has elsewhere (OpenID Connect Core 1.0, section 5.6.2, `_claim_names`; `groups:src1` in Entra's
+ * tables), and groups that Entra omits if a user has too many (`hasgroups` in OpenID Connect, `groups.link`
+ * in SAML). An application can rename the groups of SAML: then they could be any absent attribute, and all
+ * absent attributes count as withheld, as for sources (`_claim_sources`) without names. Claims that contain
+ * objects also count, because maps and flags cannot read them.
+ * @param mapped The claims that maps and flags use.
  */
 export function withheldBy(
   claims: Readonly<Record<string, unknown>>,
@@ -86,15 +84,15 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** The longest uid that the table of linked accounts holds. */
+/** The maximum length of a uid in the table of linked accounts. */
 export const MAX_UID_LENGTH = 255;
 
-/** Whether a claim is true: several providers send truth values as text. */
+/** Whether a claim is true. Several providers send booleans as text. */
 export function isTrue(claim: unknown): boolean {
   return claim === true || claim === 'true';
 }
 
-/** Converts claims to attributes: strings, numbers, booleans, and lists of them. Other values are left out. */
+/** Converts claims to attributes: strings, numbers, booleans, and lists of them. Other values are omitted. */
 export function attributesOf(
   claims: Readonly<Record<string, unknown>>,
 ): ReadonlyMap<string, readonly string[]> {
@@ -117,7 +115,6 @@ export type SsoReason =
   | 'unreachable'
   /** This browser has no pending login with this state: it never started one, it expired, or it was completed. */
   | 'no_such_login'
-  /** The provider refused the login. */
   | 'refused_by_provider'
   /** The provider's response could not be verified. */
   | 'unverified'
@@ -125,7 +122,6 @@ export type SsoReason =
   | 'not_allowed'
   /** The user has no account here, and creating accounts is off. */
   | 'no_new_users'
-  /** The user's account here is deactivated. */
   | 'deactivated';
 
 /** A failed login through an identity provider. The message is for the log and contains no secrets. */

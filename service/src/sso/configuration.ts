@@ -5,20 +5,18 @@ import { ssoSettings } from '../settings/settings.ts';
 import type { OrganizationMap, SamlIdp, SamlSecurity, TeamMap, UserFlags } from '../settings/sso-schemas.ts';
 import { BACKENDS, type Backend, LABELS, PREFIXES } from './backends.ts';
 
-/** The issuer of Google: only accounts of other issuers carry theirs in their uid. */
+/** Google's issuer. Only accounts of other issuers have their issuer in the uid. */
 export const GOOGLE = 'https://accounts.google.com';
-/** The address of GitHub: only accounts of GitHub Enterprise carry theirs in their uid. */
+/** GitHub's URL. Only accounts of GitHub Enterprise have their URL in the uid. */
 export const GITHUB = 'https://github.com';
 
-/** Google, or another OpenID provider in its place. */
+/** Google, or another OpenID provider instead. */
 export type GoogleConfiguration = NonNullable<ReturnType<typeof google>>;
 /** Microsoft Entra ID. */
 export type AzureConfiguration = NonNullable<ReturnType<typeof azure>>;
 /** Any OpenID provider: Keycloak, Okta, … */
 export type OidcConfiguration = NonNullable<ReturnType<typeof oidc>>;
-/** GitHub or GitHub Enterprise. */
 export type GithubConfiguration = NonNullable<ReturnType<typeof github>>;
-/** SAML and its identity providers. */
 export type SamlConfiguration = NonNullable<ReturnType<typeof saml>>;
 
 export type BackendConfiguration =
@@ -31,7 +29,6 @@ export type BackendConfiguration =
 /** How accounts are created for a backend's users, and which roles they get. */
 export type UserRules = ReturnType<Awaited<ReturnType<typeof ssoConfiguration>>['rules']>;
 
-/** Reads the configuration from the current settings. */
 export async function ssoConfiguration(
   service: Pick<ServiceContext, 'fixedSettings' | 'secrets'>,
   database: Queryable,
@@ -44,13 +41,13 @@ export async function ssoConfiguration(
     backends: BACKENDS.flatMap(
       (backend): readonly BackendConfiguration[] | BackendConfiguration => read[backend](of(backend)) ?? [],
     ),
-    /** The name on the button of a backend. SAML has a label for each identity provider instead. */
+    /** The name on a backend's button. SAML has a label for each identity provider instead. */
     label: (backend: Backend) => text(of(backend), 'LABEL') || LABELS[backend],
     /** The backends whose secrets cannot be decrypted with the service's key. */
     undecryptable: BACKENDS.filter((backend) =>
       ['SECRET', 'SP_PRIVATE_KEY'].some((name) => of(backend)(name) === null),
     ),
-    /** Whether a back-channel logout of a backend also revokes the tokens of the user. */
+    /** Whether a back-channel logout of a backend also revokes the user's tokens. */
     logoutRevokes: (backend: Backend) => of(backend)('LOGOUT_REVOKES_TOKENS') === true,
     rules: (backend: Backend) => {
       const value = of(backend);
@@ -68,8 +65,8 @@ export async function ssoConfiguration(
 }
 
 /**
- * A SHA-256 digest of a configuration, in hex: a login counts as proof only for the configuration it was made
- * with. Labels, and what only the logout or the import uses, may change.
+ * A SHA-256 digest of a configuration, in hex: a login counts as proof only for the configuration that it
+ * used. Labels, and values that only the logout or the import uses, may change.
  */
 export function configurationDigest(configuration: BackendConfiguration): string {
   const compared =
@@ -176,7 +173,7 @@ export async function loginProviders(service: ServiceContext): Promise<readonly 
     const { backend } = configuration;
     const path = `/sso/login/${backend}/`;
     if (configuration.backend !== 'saml') return [{ backend, idp: null, label: label(backend), path }];
-    // jsonb does not keep the order of keys.
+    // jsonb does not preserve the order of keys.
     return Object.entries(configuration.idps)
       .sort(([one], [other]) => (one < other ? -1 : 1))
       .map(([idp, settings]) => ({

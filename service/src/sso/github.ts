@@ -12,13 +12,13 @@ type AskGithub = (path: string) => Promise<Answer>;
 
 interface Answer {
   readonly body: unknown;
-  /** Whether GitHub says that it left out what organizations with SAML single sign-on do not show this app. */
+  /** Whether GitHub says that it omitted data because organizations with SAML single sign-on hide it from this app. */
   readonly isPartial: boolean;
 }
 
-/** The user, their addresses, and their organizations and teams. */
+/** For the user, their addresses, and their organizations and teams. */
 const SCOPE = 'read:user user:email read:org';
-/** How long all API requests of one login may take together, in milliseconds. */
+/** The limit for all API requests of one login together, in milliseconds. */
 const TIMEOUT_MS = 30_000;
 
 /** Starts a login at GitHub: OAuth2 with PKCE and state. GitHub is not an OpenID provider and has no discovery. */
@@ -72,10 +72,7 @@ export async function completeGithub(
 
 const TOKEN_REFUSAL = z.object({ error: z.string().regex(/^\w{1,100}$/) });
 
-/**
- * `fetch` that reads GitHub's own forms of errors: a rate limit is 403 or 429, and the token endpoint answers errors
- * with status 200, where the library looks for tokens only.
- */
+/** `fetch` for GitHub's errors: a rate limit is 403 or 429, and the token endpoint sends errors with status 200. */
 const fetchFromGithub: CustomFetch = async (url, options) => {
   const response = await fetchBounded(url, options);
   const { status, headers } = response;
@@ -142,7 +139,7 @@ export async function githubIdentity(configuration: GithubConfiguration, ask: As
   const [firstName = '', ...rest] = (user.name ?? '').split(' ');
   return {
     backend: 'github',
-    // GitHub Enterprise numbers its accounts by itself.
+    // GitHub Enterprise has its own account numbers.
     uid: configuration.url === GITHUB ? String(user.id) : `${configuration.url}|${user.id}`,
     username: user.login,
     email,
@@ -173,7 +170,7 @@ function requireMember(
   );
 }
 
-/** Reads pages while they are full. A list that goes on is not whole, nor is one of which GitHub says so. */
+/** Reads pages as long as they are full. The list is incomplete if it continues beyond the limit or GitHub says so. */
 async function pages<T>(ask: AskGithub, path: string, schema: z.ZodType<T[]>) {
   const items: T[] = [];
   let isWhole = true;

@@ -22,17 +22,17 @@ import { applyRoles, mappedFlags, mappedRoles } from './role-mapping.ts';
 const MAX_NAME_LENGTH = 150;
 const MAX_NUMBER = 20;
 
-/** Two concurrent first logins of one account: the other one has created the user. */
+/** Two concurrent first logins of one account: the other one created the user. */
 class ConcurrentLink extends Error {}
 
 /**
- * The user that an account at an identity provider is linked to. The first login creates a user. Accounts are
- * matched by the provider and its permanent id only, never by an address or a user name, so that a person
- * cannot take over an existing account by using its name at a provider.
+ * The user linked to an account at an identity provider. The first login creates a user. Accounts are matched
+ * only by the provider and its permanent id, never by an address or a user name, so that no one can take over
+ * an existing account by using its name at a provider.
  *
  * Every login updates the name, address, roles and flags.
- *
- * @throws SsoFailure `deactivated`, `no_new_users`; `misconfigured` for a new account with the wrong kind of id; `unverified` for values that no account can have.
+ * @throws SsoFailure `deactivated`, `no_new_users`; `misconfigured` for a new account with the wrong kind of
+ * id; `unverified` for values that no account can have.
  */
 export async function linkedUser(
   service: ServiceContext,
@@ -54,7 +54,7 @@ export async function linkedUser(
   });
 }
 
-/** PostgreSQL stores no NUL, and an account without an id would be everyone's. */
+/** PostgreSQL stores no NUL, and all accounts without an id would be the same. */
 function requireStorable({ uid, username, email, firstName, lastName }: Identity): void {
   const values = { uid, username, email, 'first name': firstName, 'last name': lastName };
   const [broken] = Object.entries(values).find(([, value]) => value.includes('\0')) ?? [];
@@ -101,10 +101,7 @@ async function createUser(
   return id;
 }
 
-/**
- * The user name to start from: letters, digits and `@.+-_`, as in all user names. NFKC replaces letters of
- * another width or font by the usual ones.
- */
+/** The initial user name: letters, digits and `@.+-_`. NFKC replaces letters of another width or font. */
 function preferredUsername({ username, email }: Identity, { usernameIsEmail }: UserRules): string {
   const wanted = usernameIsEmail && email !== '' ? email : username;
   return wanted
@@ -113,10 +110,7 @@ function preferredUsername({ username, email }: Identity, { usernameIsEmail }: U
     .replace(/^-+|-+$/g, '');
 }
 
-/**
- * Creates a user with this name, or with a suffix if another user has it or one that looks like it, so that
- * users cannot impersonate each other in lists and logs.
- */
+/** Creates a user with this name, or with a suffix if another user has it or a look-alike. */
 async function insertWithFreeName(transaction: Queryable, wanted: string) {
   const base = [...(wanted || 'user')].slice(0, MAX_NAME_LENGTH - 10).join('');
   for (let number = 1; ; number += 1) {

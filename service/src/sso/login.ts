@@ -23,7 +23,7 @@ import {
 import { mappedAttributes } from './role-mapping.ts';
 import { beginSaml, LOGIN_LIFETIME_MS } from './saml-client.ts';
 
-/** The configuration of a backend. Throws SsoFailure `not_configured`, `misconfigured` for its secret. */
+/** The configuration of a backend. Throws SsoFailure `not_configured`; `misconfigured` if its secret is unreadable. */
 export async function requireConfiguration(
   service: ServiceContext,
   backend: Backend,
@@ -72,7 +72,7 @@ function startAtProvider(
     case 'github':
       return beginGithub(configuration, loginRequest);
     case 'saml': {
-      // The name may be left out if there is only one identity provider.
+      // The name may be omitted if there is only one identity provider.
       const [only = ''] = Object.keys(configuration.idps);
       const name = idp === undefined ? only : String(idp);
       return beginSaml(configuration, { ...loginRequest, idp: name });
@@ -88,21 +88,16 @@ export interface Completed {
   readonly identity: Identity;
   /** The local path to continue at; null for the default page. */
   readonly next: string | null;
-  /** What the provider says about its session. */
+  /** The provider's session. */
   readonly session?: Pick<ProviderSession, 'details' | 'ends'>;
 }
 
-/** What the completion of a login needs, beside the request. */
 export interface Admission {
-  /** Called once it is known that the response belongs to a login of this browser. Throws if it must wait. */
+  /** Called once the response is known to belong to a login of this browser. Throws if it must wait. */
   readonly admit: () => void;
 }
 
-/**
- * Completes a login with OAuth2 or OpenID Connect: finds the pending login and asks the provider who the user
- * is.
- * @throws SsoFailure
- */
+/** Completes a login with OAuth2 or OpenID Connect, by asking the provider who the user is. Throws SsoFailure. */
 export async function completeLogin(
   service: ServiceContext,
   request: FastifyRequest,
@@ -110,7 +105,7 @@ export async function completeLogin(
 ): Promise<Completed> {
   const { query } = parseTarget(request.url);
   const state = new URLSearchParams(query).get('state') ?? '';
-  // This comes first: a response that belongs to no login costs one look-up, or none.
+  // This comes first, so that a response without a login costs at most one lookup.
   const login = await takePendingLogin(service, request, { backend, state });
   if (login === null)
     throw new SsoFailure('no_such_login', 'this browser has no pending login with this state');
@@ -218,8 +213,8 @@ function cookieName(request: FastifyRequest): string {
 }
 
 /**
- * The redirect URI of a backend, under the address that this request was sent to. A forged Host header does
- * no harm: providers redirect only to registered URIs.
+ * A backend's redirect URI, under the request's URL. A forged Host header does no harm, because providers
+ * redirect only to registered URIs.
  * @throws RequestFailure 400 if the Host header is invalid.
  */
 export function callbackUrl(request: FastifyRequest, backend: Backend): string {

@@ -15,7 +15,7 @@ import { child, elements, NAMESPACES, parseXml } from './saml-xml.ts';
 
 const PATH = '/sso/logout/saml/';
 
-/** The session at a provider that goes on after a logout here. */
+/** The session at a provider that continues after a logout here. */
 export interface RemainingSession {
   readonly label: string;
   /** Where to log out at the provider; null if it offers no logout. */
@@ -26,7 +26,7 @@ export interface RemainingSession {
 const DISCOVERY_TIMEOUT_MS = 2_000;
 
 /**
- * What goes on at the provider after a session that it started here has ended: OpenID providers may have an
+ * The provider's session that remains after its session here has ended. OpenID providers may have an
  * `end_session_endpoint` (OpenID Connect RP-Initiated Logout 1.0), SAML providers a single logout service.
  */
 export async function remainingSession(
@@ -95,15 +95,13 @@ function logoutClient(
   });
 }
 
-/** The URL of the single logout service of this service. */
 export function logoutUrl(request: FastifyRequest): string {
   return `${request.issuer}${PATH}`;
 }
 
 /**
- * The single logout service (SAML 2.0 Profiles, section 4.4) with the redirect binding: answers to logouts
- * that began here, and requests of an identity provider, which have to be signed and end the sessions of that
- * user.
+ * The single logout service (SAML 2.0 Profiles, section 4.4) with the redirect binding. It accepts responses
+ * to logouts that started here, and signed requests of an identity provider, which end that user's sessions.
  */
 export function serveSamlLogout(
   app: FastifyInstance,
@@ -145,12 +143,9 @@ const MAX_MESSAGE = 65_536;
 const MAX_TAGS = 200;
 const PARAMETERS = ['SAMLRequest', 'SAMLResponse', 'RelayState', 'SigAlg', 'Signature'] as const;
 
-/**
- * Reads a message of the redirect binding (SAML 2.0 Bindings, section 3.4.4), with the identity provider that it names, which has
- * signed it if `isSigned`.
- */
+/** Reads a message (SAML 2.0 Bindings, section 3.4.4) and its identity provider, which signed it if `isSigned`. */
 function readMessage(query: string, configuration: SamlConfiguration) {
-  // The signature covers the parameters as they are written: other ways to write their names are not taken.
+  // The signature covers the parameters as sent, so other spellings of their names are not accepted.
   const raw = new Map(
     query.split('&').map((part) => {
       const [name = '', ...value] = part.split('=');

@@ -13,7 +13,6 @@ import { libraryFailure } from './provider-client.ts';
 
 export type OpenIdConfiguration = GoogleConfiguration | AzureConfiguration | OidcConfiguration;
 
-/** What the service sends to the provider. */
 export interface LoginRequest {
   readonly redirectUri: string;
   readonly state: string;
@@ -25,7 +24,7 @@ export interface ProviderRedirect {
   readonly details: Pick<LoginDetails, 'nonce' | 'verifier' | 'idp' | 'requestId'>;
 }
 
-/** The provider's response at the redirect URI, with the stored details of the login. */
+/** The provider's response at the redirect URI, with the login's stored details. */
 export interface ProviderCallback {
   readonly state: string;
   readonly query: string;
@@ -62,10 +61,10 @@ export async function beginOpenId(
 
 /**
  * Exchanges the code for an ID token and verifies its signature, issuer, audience, nonce and times (OpenID
- * Connect Core 1.0, section 3.1.3.7), and the `iss` parameter of the response (RFC 9207). Providers other
- * than Google and Entra may send further claims only from their UserInfo endpoint (section 5.3): it is asked
- * if the ID token has no name of the user or lacks a claim of the maps.
- * @param mapped The claims that the maps look at.
+ * Connect Core 1.0, section 3.1.3.7), and the response's `iss` parameter (RFC 9207). Providers other than
+ * Google and Entra may send further claims only from their UserInfo endpoint (section 5.3): it is queried if
+ * the ID token has no user name or lacks a claim of the maps.
+ * @param mapped The claims that the maps use.
  * @throws SsoFailure
  */
 export async function completeOpenId(
@@ -92,11 +91,11 @@ export async function completeOpenId(
   const hasAll = configuration.backend === 'azuread-oauth2' || configuration.issuer === GOOGLE;
   if (isComplete || hasAll || provider.serverMetadata().userinfo_endpoint === undefined) return claims;
   const more = await library.fetchUserInfo(provider, tokens.access_token, claims.sub).catch(refuse);
-  // Of a claim that both have, the signed one counts.
+  // If both have a claim, the signed one counts.
   return { ...more, ...claims };
 }
 
-/** `hd` makes Google offer only accounts of one domain. It is only a hint: `googleIdentity` checks the domain. */
+/** With `hd`, Google offers only accounts of one domain. This is only a hint: `googleIdentity` checks the domain. */
 function domainHint(configuration: OpenIdConfiguration): Record<string, string> {
   const [domain, ...others] = 'domains' in configuration ? configuration.domains : [];
   return domain === undefined || others.length > 0 ? {} : { hd: domain };
@@ -106,7 +105,7 @@ function refuse(error: unknown): never {
   throw libraryFailure(error);
 }
 
-/** The id of an account here. Another issuer may use the same subjects as Google. */
+/** An account's id here. Another issuer may use the same subjects as Google. */
 export function openIdUid(
   backend: OpenIdConfiguration['backend'],
   { iss, sub }: { iss: string; sub: string },
@@ -114,10 +113,10 @@ export function openIdUid(
   return backend === 'google-oauth2' && iss === GOOGLE ? sub : `${iss}|${sub}`;
 }
 
-/** The longest name of a session that is remembered; OpenID Connect sets no limit. */
+/** The maximum length of a stored session name. OpenID Connect sets no limit. */
 const MAX_SID_LENGTH = 512;
 
-/** What an ID token says of the session at the provider, for what the provider says of it later. */
+/** The provider's session in an ID token, to match later events about it. */
 export function openIdSession(
   backend: OpenIdConfiguration['backend'],
   claims: IDToken,
@@ -134,10 +133,10 @@ export function openIdSession(
 }
 
 /**
- * The identity in a verified ID token from Google, or from an OpenID provider that is no Google and no Entra.
+ * The identity in a verified ID token from Google, or from an OpenID provider other than Google and Entra.
  *
- * The `hd` claim says which domain an account belongs to. An address does not: it may be that of a private
- * account, except under gmail.com, which is Google's own domain.
+ * Only the `hd` claim proves an account's domain. An address does not: a private account may have it, except
+ * under gmail.com, which is Google's own domain.
  * @throws SsoFailure `not_allowed`.
  */
 export function googleIdentity(
@@ -162,9 +161,8 @@ export function googleIdentity(
 /**
  * The identity in a verified ID token from Microsoft Entra ID.
  *
- * A tenant's administrator can set any address, name and role. These are trusted only if logins are
- * restricted to one tenant or to a list of tenants. Otherwise only the claims that Entra itself assigns
- * become attributes.
+ * A tenant's administrator can set any address, name and role. These are trusted only if logins are restricted to one
+ * tenant or a list of tenants. Otherwise only claims that Entra itself assigns become attributes.
  * @throws SsoFailure `not_allowed`.
  */
 export function azureIdentity(
@@ -210,7 +208,7 @@ function identity(
   };
 }
 
-/** The claims that a tenant cannot choose. The address is empty unless it is verified. */
+/** The claims that a tenant cannot choose. The address is empty unless verified. */
 function claimsOfEntra({ iss, tid, oid, sub, email }: Readonly<Record<string, unknown>>) {
   return { iss, tid, oid, sub, email };
 }

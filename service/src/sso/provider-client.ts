@@ -22,14 +22,11 @@ interface Discovered {
   readonly configuration: Promise<Configuration>;
 }
 
-/**
- * Reads and caches the metadata of OpenID providers (OpenID Connect Discovery 1.0). ID tokens are verified by
- * their signature, although they come directly from the provider.
- */
+/** Caches metadata of OpenID providers (OpenID Connect Discovery 1.0). ID tokens are verified by signature. */
 export class Discoveries {
   readonly #known = new Map<string, Discovered>();
 
-  /** The provider's metadata for this client. Throws what `openid-client` throws. */
+  /** The provider's metadata for this client. Throws the errors of `openid-client`. */
   find(client: Client): Promise<Configuration> {
     const { issuer, clientId, clientSecret } = client;
     const known = this.#known.get(issuer);
@@ -62,23 +59,20 @@ async function discover({ issuer, clientId, clientSecret }: Client): Promise<Con
   );
 }
 
-/** The longest response that is read: a page of a hundred teams from GitHub fits in. */
+/** The maximum size of a response. A page of a hundred teams from GitHub fits. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 
-/** `fetch` for the libraries that ask providers. */
+/** `fetch` for the libraries that query providers. */
 export const fetchBounded: CustomFetch = (url, options) =>
   exchange(url, { ...(options as RequestInit), maxBytes: MAX_RESPONSE_BYTES });
 
-/**
- * Converts an error from `openid-client`. Its message, code and the parts of its causes that {@link causes}
- * allows are kept; other parts may hold claims or tokens.
- */
+/** Converts an error from `openid-client` without parts that may contain claims or tokens. See {@link causes}. */
 export function libraryFailure(error: unknown): Error {
   if (error instanceof SsoFailure) return error;
   const ofProxy = proxyFailure(error);
   if (ofProxy !== null) return new SsoFailure('unreachable', ofProxy.message);
   if (!(error instanceof Error)) return new Error('openid-client threw a value that is not an error');
-  // What a `customFetch` threw.
+  // Thrown by a `customFetch`.
   if (error.cause instanceof SsoFailure) return error.cause;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const found = causes(error);
@@ -96,16 +90,16 @@ export function libraryFailure(error: unknown): Error {
   return new SsoFailure(isUnavailable(status) ? 'unreachable' : 'unverified', detail);
 }
 
-/** Whether a status says that a provider cannot answer at the moment: a server error or a rate limit. */
+/** Whether a status means that a provider is currently unavailable: a server error or a rate limit. */
 export function isUnavailable(status: number): boolean {
   return status >= 500 || status === 429;
 }
 
-/** What an error and its causes may tell: error codes of OAuth, the system and the library, and names of parts. */
+/** The parts of errors and their causes that may be logged: OAuth, system and library codes, and names of parts. */
 const TOLD = ['code', 'error', 'status', 'claim', 'parameter', 'header', 'attribute', 'hostname'] as const;
 const MAX_CAUSES = 5;
 
-/** The telling parts of an error and of its causes: `code ECONNREFUSED`, `error invalid_client`, `claim aud`. */
+/** The loggable parts of an error and its causes: `code ECONNREFUSED`, `error invalid_client`, `claim aud`. */
 function causes(error: Error): string {
   const parts = new Set<string>();
   let current: unknown = error;
@@ -115,7 +109,7 @@ function causes(error: Error): string {
       const text = typeof value === 'number' ? String(value) : value;
       if (typeof text === 'string' && /^[\w.:/-]{1,100}$/.test(text)) parts.add(`${name} ${text}`);
     }
-    // The errors of each address of a host (Happy Eyeballs) are in a list.
+    // The errors for each address of a host (Happy Eyeballs) are in a list.
     const [first] = current instanceof AggregateError ? (current.errors as unknown[]) : [];
     current = (current as { cause?: unknown }).cause ?? first;
   }

@@ -29,38 +29,37 @@ import { findLinkedUser, lockUsers } from '../store/users.ts';
 import { ssoConfiguration } from './configuration.ts';
 import { type OpenIdConfiguration, openIdUid } from './openid.ts';
 
-/** What an event of a provider came to. */
 export interface EventOutcome {
   readonly kind: SignalKind | null;
   readonly issuer: string;
   readonly id: string;
-  /** `repeated` was carried out before; `unknown` is about no one who has an account here. */
+  /** `repeated` was handled before; `unknown` concerns no account here. */
   readonly result: 'ended' | 'repeated' | 'unknown' | 'nothing';
   readonly users: readonly number[];
   readonly ended: Ended;
 }
 
-/** How long it is remembered that a provider ended a login: longer than a login that was confirmed before takes. */
+/** How long an ended login is remembered, in milliseconds: longer than a previously confirmed login can take. */
 const ENDING_MS = 900_000;
-/** How old a pushed event may be, in seconds: providers send again what was not acknowledged. */
+/** The maximum age of a pushed event, in seconds: providers resend unacknowledged ones. */
 const MAX_EVENT_AGE_S = 7 * 86_400;
-/** How long the ids of events are remembered, in milliseconds: longer than their tokens are accepted. */
+/** How long event ids are remembered, in milliseconds: longer than their tokens are accepted. */
 const REMEMBERED_MS = { event: 8 * 86_400_000, call: 1_800_000 };
-/** After a failed discovery, how long to wait before the next attempt, in milliseconds: every forged token causes one. */
+/** The wait after a failed discovery, in milliseconds: every forged token causes an attempt. */
 const RETRY_MS = 2_000;
 
 const NOTHING: Ended = { sessions: 0, tokens: 0, refreshTokens: 0, codes: 0 };
 
-/** A provider that a token may be from, with what its tokens have to be like. */
+/** A provider that may have sent a token, with the requirements on its tokens. */
 interface Sender {
   readonly configuration: OpenIdConfiguration;
   readonly expected: Expected;
 }
 
 /**
- * Takes what OpenID providers say of their users: logout tokens, security events and calls of Global Token Revocation. Each is
- * verified with the provider's published keys, carried out once, and answered after that. Accounts are matched by issuer and
- * subject, as at a login, never by an address.
+ * Handles events of OpenID providers about their users: logout tokens, security events and calls of Global
+ * Token Revocation. Each is verified with the provider's published keys, handled once, and answered after
+ * that. Accounts are matched by issuer and subject, as at a login, never by an address.
  */
 export class ProviderEvents {
   readonly #service: ServiceContext;
@@ -72,8 +71,8 @@ export class ProviderEvents {
   }
 
   /**
-   * OpenID Connect Back-Channel Logout 1.0: ends the session that `sid` names, or all that the user started
-   * through the provider; and the user's tokens, if the setting or the token says so.
+   * OpenID Connect Back-Channel Logout 1.0: ends the session named by `sid`, or all that the user started
+   * through the provider. Also ends the user's tokens if the setting or the token requires it.
    * @throws SignalRefusal, KeysUnavailable
    */
   async logout(token: string): Promise<EventOutcome> {
@@ -89,7 +88,7 @@ export class ProviderEvents {
     const { database } = this.#service;
     const { logoutRevokes } = await ssoConfiguration(this.#service, database);
     const revokes = logout.revokesOffline || logoutRevokes(backend);
-    // Before the sessions are looked for, so that a login that is under way finds it.
+    // Recorded before the sessions are searched, so that a login in progress finds it.
     if (sid !== null) await recordEnding(database, { backend, sid }, ending);
     if (uid !== null && (sid === null || revokes)) await recordEnding(database, { backend, uid }, ending);
     const event = { kind: 'backchannel-logout' as const, issuer, id, about: [sub, sid] };
@@ -106,9 +105,9 @@ export class ProviderEvents {
   }
 
   /**
-   * A pushed security event (RFC 8935). Those that withdraw an account, a session or a credential end the user's sessions and
-   * tokens; a revoked session of one device or application, sessions alone. Others are acknowledged and change nothing.
-   *
+   * A pushed security event (RFC 8935). Events that withdraw an account, a session or a credential end the
+   * user's sessions and tokens; a revoked session of one device or application ends only sessions. Other
+   * events are acknowledged without effect.
    * @throws SignalRefusal, KeysUnavailable
    */
   async securityEvent(token: string): Promise<EventOutcome> {
@@ -121,7 +120,7 @@ export class ProviderEvents {
     if (deciding === null || deciding.action === 'nothing')
       return { kind: deciding?.kind ?? null, issuer, id, result: 'nothing', users: [], ended: NOTHING };
     const { kind, subject, doubt } = deciding;
-    // No person decides about it here, and the provider hears what it left open.
+    // No person decides about it here, and the response tells the provider what was unclear.
     if (doubt !== null) throw new SignalRefusal('invalid_request', doubt);
     const isPart =
       subject.format === 'complex' && subject.members.some((name) => narrowingMembers.includes(name));
@@ -131,7 +130,7 @@ export class ProviderEvents {
     });
   }
 
-  /** Global Token Revocation: ends sessions and tokens of the user. Throws SignalRefusal, KeysUnavailable. */
+  /** Global Token Revocation: ends the user's sessions and tokens. Throws SignalRefusal, KeysUnavailable. */
   async revocation(bearer: string, subject: SubjectIdentifier): Promise<EventOutcome> {
     const { configuration, caller } = await this.#verified(bearer, async (sender) => ({
       configuration: sender.configuration,
@@ -151,7 +150,7 @@ export class ProviderEvents {
     }: {
       readonly configuration: OpenIdConfiguration;
       readonly subject: SubjectIdentifier;
-      /** Ends the sessions that the user started through the provider, and leaves tokens. */
+      /** Ends only the sessions that the user started through the provider, not the tokens. */
       readonly sessionsOnly?: boolean;
     },
   ): Promise<EventOutcome> {
@@ -182,8 +181,9 @@ export class ProviderEvents {
   }
 
   /**
-   * Carries out an event, unless that was done before; `act` returns null if it is about no one here. Throws
-   * SignalRefusal if its `jti` was used for another user or kind: the provider would take that one for ended.
+   * Handles an event unless it was handled before. `act` returns null if it concerns no user here. Throws
+   * SignalRefusal if its `jti` was used for another user or kind: otherwise the provider would assume that
+   * access was ended.
    */
   async #once(
     event: { kind: SignalKind; issuer: string; id: string; about: readonly unknown[] },
@@ -230,17 +230,14 @@ export class ProviderEvents {
     return { at, expires: new Date(this.#service.now().getTime() + ENDING_MS) };
   }
 
-  /**
-   * Verifies a token with each provider of its issuer: there may be two, for different clients.
-   * @throws SignalRefusal, KeysUnavailable
-   */
+  /** Verifies a token with each provider of its issuer: there may be two. Throws SignalRefusal, KeysUnavailable. */
   async #verified<T>(token: string, verify: (sender: Sender) => Promise<T>): Promise<T> {
     const issuer = unverifiedIssuer(token);
     const { backends } = await ssoConfiguration(this.#service, this.#service.database);
     let refusal = new SignalRefusal('invalid_issuer', 'The issuer is not a configured OpenID provider');
     for (const configuration of backends) {
       if (configuration.backend === 'github' || configuration.backend === 'saml') continue;
-      // An issuer of several tenants is a template, and signs for all of them.
+      // The issuer of several tenants is a template and signs for all of them.
       if (configuration.backend === 'azuread-oauth2' && configuration.severalTenants) continue;
       if (!isSameIssuer(issuer, configuration.issuer)) continue;
       try {
@@ -253,10 +250,7 @@ export class ProviderEvents {
     throw refusal;
   }
 
-  /**
-   * What a token has to be like. Its audience is the client, or the address of this service if one is configured: the Host
-   * header would let a token be used that the provider made for another receiver.
-   */
+  /** The requirements on a token. The audience is never from the Host header, which could name another receiver. */
   async #expected(configuration: OpenIdConfiguration, issuer: string): Promise<Expected> {
     const { publicUrl } = this.#service;
     const addresses =
@@ -287,14 +281,13 @@ export class ProviderEvents {
   }
 }
 
-/** Where providers send events to. */
 export const EVENT_PATHS = {
   logout: '/sso/backchannel-logout/',
   events: '/sso/events/',
   revocation: '/sso/global-token-revocation/',
 } as const;
 
-/** The accounts here that a subject names: by issuer and subject, or by the subject alone. */
+/** The accounts here that a subject matches: by issuer and subject, or by the subject alone. */
 function accountIds(configuration: OpenIdConfiguration, subject: SubjectIdentifier): readonly string[] {
   const { backend, issuer: iss } = configuration;
   return identifiersOf(subject).flatMap((identifier) => {

@@ -9,15 +9,15 @@ import { findTeamId, TEAMS } from '../store/teams.ts';
 import type { Identity } from './backends.ts';
 import type { UserRules } from './configuration.ts';
 
-/** A role in an organization, or in a team of it, by their names. */
+/** A role in an organization or in one of its teams, by name. */
 interface MappedRole {
   readonly organization: string;
   readonly role: OrganizationRole;
-  /** The team whose member the role makes. */
+  /** The team of which the role makes the user a member. */
   readonly team?: string;
 }
 
-/** The roles to grant to a user, and those to remove if the user has them. */
+/** The roles to grant, and those to remove if the user has them. */
 interface MappedRoles {
   readonly granted: readonly MappedRole[];
   readonly withdrawn: readonly MappedRole[];
@@ -26,7 +26,7 @@ interface MappedRoles {
 /** The new value of a flag; null means no change. */
 type FlagChange = boolean | null;
 
-/** One entry of a map: a role, whether the user has it (null: unknown, no change), and whether to remove it otherwise. */
+/** An entry of a map: a role, whether the user should have it (null: no change), and whether to remove it otherwise. */
 interface Rule extends MappedRole {
   readonly holds: boolean | null;
   readonly remove: boolean;
@@ -77,7 +77,7 @@ export function mappedFlags(
   };
 }
 
-/** If no value is configured, any value of the attribute matches, as on the controller. */
+/** Without a configured value, any value of the attribute matches, as on the controller. */
 function flag(
   identity: Identity,
   rule: {
@@ -108,7 +108,7 @@ function keyOf({ organization, role, team }: MappedRole): string {
   return JSON.stringify([organization, role, team]);
 }
 
-/** Whether an expression of a map matches the user; null if that cannot be told, or the map says `null` or nothing. */
+/** Whether an expression of a map matches the user; null if that is unknown, or the map says `null` or nothing. */
 function matches(expression: Expression | undefined, identity: Identity): boolean | null {
   if (expression === undefined || expression === null) return null;
   if (typeof expression === 'boolean') return expression;
@@ -120,15 +120,15 @@ function matches(expression: Expression | undefined, identity: Identity): boolea
   return holds || !attributes.some((attribute) => isWithheld(identity, attribute)) ? holds : null;
 }
 
-/** The claims that {@link Identity.names} is made of. */
+/** The source claims of {@link Identity.names}. */
 export const NAME_CLAIMS = ['email', 'preferred_username', 'upn'];
 
-/** Whether the provider did not send all values that it has: nothing can be concluded from the absence of one. */
+/** Whether the provider did not send all of its values, so that an absent value proves nothing. */
 function isWithheld({ withheld = [] }: Identity, attribute: string): boolean {
   return withheld.includes(attribute);
 }
 
-/** The attributes that the maps and flags look at. */
+/** The attributes that the maps and flags use. */
 export function mappedAttributes({ organizations, teams, flags }: UserRules): ReadonlySet<string> {
   const expressions = [
     ...Object.values(organizations ?? {}).flatMap(({ users, admins, auditors }) => [users, admins, auditors]),
@@ -143,7 +143,6 @@ export function mappedAttributes({ organizations, teams, flags }: UserRules): Re
   return new Set([...named, ...flagged.filter((name) => name !== undefined)]);
 }
 
-/** Whether an attribute of the user has one of the wanted values. */
 function hasValue({ attributes }: Identity, attribute: string, wanted: string | readonly string[]): boolean {
   const values = attributes.get(attribute) ?? [];
   return (typeof wanted === 'string' ? [wanted] : wanted).some((value) => values.includes(value));
@@ -155,10 +154,7 @@ function names(pattern: string, identity: Identity): boolean {
   return identity.names.some((name) => (expression === null ? name === pattern : expression.test(name)));
 }
 
-/**
- * Grants and removes the roles in the database, and records the changes in the activity stream. An
- * organization or a team that does not exist is created, as on the controller.
- */
+/** Grants and removes roles, with activity entries. Creates missing organizations and teams, as the controller does. */
 export async function applyRoles(
   service: ServiceContext,
   transaction: Queryable,

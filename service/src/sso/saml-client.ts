@@ -4,20 +4,19 @@ import { CLOCK_TOLERANCE_S, SsoFailure } from './backends.ts';
 import type { SamlConfiguration } from './configuration.ts';
 import type { LoginRequest, ProviderRedirect } from './openid.ts';
 
-/** How long a user may take at an identity provider, in milliseconds. */
+/** How long a login at an identity provider may take, in milliseconds. */
 export const LOGIN_LIFETIME_MS = 600_000;
 
-/** An authentication request that was sent to an identity provider. */
 export interface SentRequest {
   readonly id: string;
   readonly at: Date;
 }
 
-/** The two sides of a SAML exchange, as data that can be sent to another thread. */
+/** The two sides of a SAML exchange, as data for another thread. */
 export interface SamlExchange {
   readonly configuration: SamlConfiguration;
   readonly idp: SamlIdp;
-  /** The assertion consumer service: where responses are posted to. */
+  /** The assertion consumer service, to which responses are posted. */
   readonly callback: string;
   /** The request that a response must refer to; null if the identity provider started the login. */
   readonly sentRequest?: SentRequest | null;
@@ -76,19 +75,13 @@ const FORMATS = {
   none: null,
 } as const;
 
-/**
- * The format of NameID to ask an identity provider for: by default a persistent one, since users are
- * identified by it unless an attribute identifies them. Null for any.
- */
+/** The NameID format to request: persistent by default, since users are identified by it. Null for any. */
 export function nameIdFormat({ name_id_format, attr_user_permanent_id: attribute }: SamlIdp): string | null {
   const isNameId = attribute === undefined || attribute === 'name_id';
   return FORMATS[name_id_format ?? (isNameId ? 'persistent' : 'none')];
 }
 
-/**
- * Starts a login with SAML: a request with the redirect binding, signed if that is configured.
- * @throws SsoFailure `not_configured`, `misconfigured`.
- */
+/** Starts a login with SAML and the redirect binding. Throws SsoFailure `not_configured`, `misconfigured`. */
 export async function beginSaml(
   configuration: SamlConfiguration,
   { redirectUri, state, idp: name }: LoginRequest & { readonly idp: string },
@@ -111,8 +104,8 @@ export function idpOf({ idps }: SamlConfiguration, name: string): SamlIdp {
 }
 
 /**
- * The metadata of this service in XML (SAML 2.0 Metadata): its assertion consumer and single logout services,
- * that assertions must be signed, and the certificate for signed requests and encrypted assertions.
+ * This service's metadata in XML (SAML 2.0 Metadata): its assertion consumer and single logout services, that
+ * assertions must be signed, and the certificate for signed requests and encrypted assertions.
  * @throws SsoFailure `misconfigured` for a key without a certificate.
  */
 export async function samlMetadata(
@@ -129,12 +122,12 @@ export async function samlMetadata(
     issuer: entityId,
     callbackUrl,
     logoutCallbackUrl: logoutUrl,
-    // One for all identity providers; the requests say it for each.
+    // One for all identity providers; the requests specify it for each.
     identifierFormat: format,
     wantAssertionsSigned: true,
     ...(privateKey !== '' && { decryptionPvk: privateKey, decryptionCert: certificate }),
     ...(security.authnRequestsSigned === true && { privateKey, publicCerts: certificate }),
   });
-  // The library knows the single logout with the POST binding only.
+  // The library supports the single logout only with the POST binding.
   return metadata.replace(/(<SingleLogoutService Binding="[^"]+:)HTTP-POST"/, '$1HTTP-Redirect"');
 }

@@ -5,9 +5,9 @@ import { fetchBounded, PROVIDER_TIMEOUT_S } from './provider-client.ts';
 import { child, elements, NAMESPACES, parseXml } from './saml-xml.ts';
 
 /**
- * Replaces each `metadata_url` of a value of SOCIAL_AUTH_SAML_ENABLED_IDPS that is being written by what it
- * leads to, unless the entry has the values that metadata give, as the one that was read before has.
- * @throws Error that names the entry.
+ * Replaces each `metadata_url` in a new value of SOCIAL_AUTH_SAML_ENABLED_IDPS by the values of its metadata.
+ * An entry that already has these values, as one read before does, is unchanged.
+ * @throws Error with the entry's name.
  */
 export async function withFetchedMetadata(value: unknown): Promise<unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
@@ -27,7 +27,6 @@ async function fetched(name: string, entry: unknown): Promise<unknown> {
   return { ...entry, metadata };
 }
 
-/** What the metadata of an identity provider says about it. */
 export interface ImportedProvider {
   readonly entity_id: string;
   readonly url: string;
@@ -36,15 +35,15 @@ export interface ImportedProvider {
   readonly name_id_format?: 'persistent' | 'email';
 }
 
-/** The longest metadata that is parsed, in characters. That of a provider has a few thousand. */
+/** The maximum length of parsed metadata, in characters. A provider's has a few thousand. */
 const MAX_METADATA = 1024 * 1024;
 const MAX_TAGS = 20_000;
 const REDIRECT = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect';
 
 /**
- * Reads the metadata of an identity provider (SAML 2.0 Metadata). Its signature is not checked: the
- * administrator decides where it comes from.
- * @param entityId Selects one provider of several; empty where there is only one.
+ * Reads an identity provider's metadata (SAML 2.0 Metadata). Its signature is not checked: the administrator
+ * decides where it comes from.
+ * @param entityId Selects one of several providers; empty if there is only one.
  * @throws Error with what is missing, in a sentence for the administrator.
  */
 export function readMetadata(text: string, entityId: string): ImportedProvider {
@@ -117,7 +116,7 @@ function certificates(descriptor: Element): readonly string[] {
   return valid;
 }
 
-/** A permanent format that the provider offers; null if it names none of them. */
+/** A permanent format that the provider offers; null if there is none. */
 function nameIdFormat(descriptor: Element): 'persistent' | 'email' | null {
   const offered = elements(descriptor, {
     namespace: NAMESPACES.metadata,
@@ -142,11 +141,10 @@ REFUSED_ADDRESSES.addSubnet('ff00::', 8, 'ipv6');
 REFUSED_ADDRESSES.addAddress('fd00:ec2::254', 'ipv6');
 
 /**
- * Fetches the metadata of an identity provider: over https, or http from `localhost`, without redirects, at
- * most 1 MiB within ten seconds. Any other host name or address that leads to this machine or to the
- * link-local network, where cloud machines serve credentials, is refused; private networks are not, since
- * identity providers are there.
- * @throws Error with the reason, and nothing of what was read.
+ * Fetches an identity provider's metadata: over https, or http from `localhost`, without redirects, at most 1 MiB
+ * within ten seconds. Other host names or addresses of this machine or of the link-local network, where cloud
+ * machines serve credentials, are refused. Private networks are allowed, since identity providers are there.
+ * @throws Error with the reason, and nothing from the response.
  */
 async function fetchMetadata(address: string): Promise<string> {
   if (!URL.canParse(address)) throw new Error('Enter a valid URL.');

@@ -196,7 +196,7 @@ export function checkSubject(
   const sessionEnds = ends.length === 0 ? null : new Date(Math.min(...ends.map(Number)));
   if (sessionEnds !== null && sessionEnds <= expected.now)
     throw refused('belongs to a session that has ended');
-  // The used assertion must be remembered until its last confirmation expires.
+  // A used assertion must be remembered until its last confirmation expires.
   return { id: $.ID, until: new Date(Math.max(...until.map(Number))), sessionEnds };
 }
 
@@ -232,10 +232,7 @@ const DEFAULT_NAMES = {
   attr_last_name: ['urn:oid:2.5.4.4', 'sn', 'last_name'],
 } as const;
 
-/**
- * The identity in a verified assertion. Its uid is the identity provider's short name with the NameID, or
- * with the attribute that `attr_user_permanent_id` names.
- */
+/** The identity in an assertion. Its uid is the provider's short name with the NameID or `attr_user_permanent_id`. */
 function samlIdentity(
   { name, idp }: { name: string; idp: SamlIdp },
   { nameId, nameIdFormat: format, attributes: claims }: VerifiedAssertion,

@@ -6,29 +6,28 @@ import { tooManyRequests } from '../failure.ts';
 import { SsoFailure } from './backends.ts';
 import type { SamlAnswer, SamlVerdict, VerifiedAssertion } from './saml-worker.ts';
 
-/** The longest response that is parsed, in characters of base64: a thousand groups fit in. */
+/** The maximum length of a parsed response, in base64 characters. A thousand groups fit. */
 const MAX_RESPONSE_LENGTH = 262_144;
-/** The most tags and comments in a response. The library's time grows with the square of their number. */
+/** The maximum number of tags and comments in a response. The library's time grows with its square. */
 const MAX_MARKUP = 5_000;
 /** How long one verification may take, in milliseconds. It usually takes a few. */
 const TIMEOUT_MS = 10_000;
-/** How long the start of the thread may take, in milliseconds: seconds on a busy machine. It says nothing of a response. */
+/** How long the thread may take to start, in milliseconds: seconds on a busy machine, for any response. */
 const START_TIMEOUT_MS = 60_000;
-/** How many responses may wait for their turn. */
 const MAX_WAITING = 50;
 /** The thread's memory limit in MiB: more than any valid response needs. */
 const MEMORY_MIB = 256;
 
-/** The program of the thread: its source file, or what the build bundled it into, as text. */
+/** The thread's program: its source file, or its bundle from the build, as text. */
 function program(): URL | string {
   if (extname(import.meta.url) !== '.js') return new URL('./saml-worker.ts', import.meta.url);
   return readFileSync(new URL('./saml-worker.cjs', import.meta.url), 'utf8');
 }
 
 /**
- * Verifies SAML responses in a thread, so that one that takes long delays only other SAML logins, and these
- * for seconds. The thread starts with the first response and stays. Its program is read when this is made: an
- * upgrade replaces the file.
+ * Verifies SAML responses in a thread, so that a slow one delays only other SAML logins, and only for
+ * seconds. The thread starts with the first response and keeps running. Its program is read when this object
+ * is created, because an upgrade replaces the file.
  */
 export class SamlThread {
   readonly #program = program();
@@ -37,7 +36,7 @@ export class SamlThread {
   #waiting = 0;
 
   /**
-   * Verifies a response after those before it.
+   * Verifies a response after the earlier ones.
    * @throws SsoFailure with the reason of the refusal; `unverified` after a timeout.
    * @throws RequestFailure 429 if too many are waiting.
    */
@@ -77,7 +76,7 @@ export class SamlThread {
       eval: typeof this.#program === 'string',
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB },
     });
-    // #ask sees why the thread ended; the next response starts a new one.
+    // #ask handles the reason; the next response starts a new thread.
     worker.on('error', () => undefined);
     worker.once('exit', () => {
       if (this.#worker === worker) this.#worker = null;
@@ -89,10 +88,7 @@ export class SamlThread {
   }
 }
 
-/**
- * Refuses, before any parsing, a response of a size that no identity provider sends, and one with a document
- * type, which can define entities and which SAML does not use.
- */
+/** Before parsing, refuses a very large response, and one with a document type, which can define entities. */
 function rejectOversizedResponse(response: string): void {
   const refused = (why: string) => new SsoFailure('unverified', `the response ${why}`);
   if (response.length > MAX_RESPONSE_LENGTH) throw refused('is too long');

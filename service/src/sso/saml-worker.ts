@@ -1,6 +1,6 @@
 /**
- * A worker thread that verifies the responses of SAML identity providers, one after the other. `SamlThread`
- * starts it, waits for a first message, and sends it one {@link SamlAnswer} at a time; each gets a {@link SamlVerdict}.
+ * A worker thread that verifies responses of SAML identity providers one by one. `SamlThread` starts it,
+ * waits for a first message, and sends it one {@link SamlAnswer} at a time; each gets a {@link SamlVerdict}.
  */
 import { promisify } from 'node:util';
 import { parentPort } from 'node:worker_threads';
@@ -9,27 +9,26 @@ import { SsoFailure, type SsoReason } from './backends.ts';
 import { type SamlExchange, samlClient } from './saml-client.ts';
 import { child, elements, NAMESPACES, parseXml } from './saml-xml.ts';
 
-/** A SAML response, and the exchange that it belongs to. */
 export interface SamlAnswer extends SamlExchange {
-  /** As it was posted: base64. */
+  /** As posted, in base64. */
   readonly response: string;
 }
 
-/** A verified assertion, as the library returns it: only the content that was signed. */
+/** A verified assertion, as the library returns it: only the signed content. */
 export interface VerifiedAssertion {
   readonly nameId: string;
   readonly nameIdFormat: string;
-  /** The identity provider's name of the session; empty for none. */
+  /** The identity provider's name for the session; empty if it has none. */
   readonly sessionIndex: string;
-  /** The values of each attribute; those with elements in them as objects. */
+  /** The values of each attribute; values with elements are objects. */
   readonly attributes: Readonly<Record<string, readonly unknown[]>>;
-  /** Whether it has attributes that are encrypted on their own: their names are not known. */
+  /** Whether it has individually encrypted attributes, whose names are unknown. */
   readonly hidesAttributes: boolean;
-  /** The assertion's element in the form of xml2js. */
+  /** The assertion's element in xml2js form. */
   readonly element: unknown;
 }
 
-/** The result of a verification, as data that can be sent to another thread. */
+/** The result of a verification, as data for another thread. */
 export type SamlVerdict =
   | { readonly verified: VerifiedAssertion }
   | { readonly refused: SsoReason; readonly detail: string };
@@ -41,9 +40,9 @@ parentPort?.on('message', async (answer: SamlAnswer) => {
 void import('@node-saml/node-saml').then(() => parentPort?.postMessage('ready'));
 
 /**
- * Checks the envelope, and that the assertion, which may be encrypted, is signed by the identity provider,
- * and that its audience and times fit. Does not check the recipient or whether it was used before. An
- * encrypted response can decrypt to a huge document and take long to verify, hence the thread.
+ * Checks the envelope, and that the assertion, which may be encrypted, is signed by the identity provider
+ * with matching audience and times. Does not check the recipient or whether it was used before. It runs in a
+ * thread because an encrypted response can decrypt to a huge document and take long to verify.
  */
 async function verifySaml(answer: SamlAnswer): Promise<SamlVerdict> {
   try {
@@ -76,7 +75,7 @@ async function verifySaml(answer: SamlAnswer): Promise<SamlVerdict> {
   }
 }
 
-/** The part of an assertion's element that states attributes. */
+/** The part of an assertion's element with attributes. */
 interface AssertionElement {
   readonly AttributeStatement?: readonly {
     readonly Attribute?: readonly {
@@ -87,7 +86,7 @@ interface AssertionElement {
   }[];
 }
 
-/** Of an attribute that is repeated for each value, as Keycloak does with roles, the library keeps the last value only. */
+/** If an attribute is repeated for each value, as Keycloak does with roles, the library keeps only the last value. */
 function attributesIn({ AttributeStatement: statements = [] }: AssertionElement) {
   const attributes = new Map<string, unknown[]>();
   for (const { $, AttributeValue: values = [] } of statements.flatMap(({ Attribute = [] }) => Attribute))
@@ -104,21 +103,18 @@ function valueIn(value: string | Readonly<Record<string, unknown>>): unknown {
   return Object.keys(value).some((name) => name !== '_' && name !== '$') ? value : value['_'];
 }
 
-/** What the envelope of a response must say. */
 interface ExpectedEnvelope {
   /** The assertion consumer service that the response was posted to. */
   readonly destination: string;
-  /** The identity provider. */
   readonly issuer: string;
-  /** Whether signatures with SHA-1 are accepted. */
   readonly acceptsSha1: boolean;
   /** The private key for encrypted assertions; empty for none. */
   readonly key: string;
 }
 
 /**
- * Checks what the library leaves unchecked in a response: status, `Destination` and issuer of the envelope
- * (SAML 2.0 Core, section 3.2.2; Profiles, section 4.1.4.2), and that no signature, also inside an encrypted
+ * Checks what the library does not check in a response: status, `Destination` and issuer of the envelope
+ * (SAML 2.0 Core, section 3.2.2; Profiles, section 4.1.4.2), and that no signature, even inside an encrypted
  * assertion, uses SHA-1.
  * @throws SsoFailure `refused_by_provider` with the status; `unverified`.
  */
@@ -127,7 +123,7 @@ async function checkEnvelope(xml: string, expected: ExpectedEnvelope): Promise<v
   checkStatus(response);
   const isSigned = child(response, 'signature', 'Signature') !== undefined;
   const destination = response.getAttribute('Destination') ?? '';
-  // It must be there if the response is signed (Bindings, section 3.5.5.2).
+  // Required if the response is signed (Bindings, section 3.5.5.2).
   if (destination === '' ? isSigned : destination !== expected.destination) {
     throw refused(`is for ${printed(destination) || 'no destination'}`);
   }
@@ -168,7 +164,7 @@ function checkStatus(response: Element): void {
   throw new SsoFailure('refused_by_provider', `the provider returned the status ${names}${said}`);
 }
 
-/** SHA-1 has known collisions: a signature with it does not prove who wrote the content. */
+/** SHA-1 has known collisions, so its signatures do not prove who wrote the content. */
 function refuseSha1(root: Element): void {
   const namespace = NAMESPACES.signature;
   for (const info of elements(root, { namespace, name: 'SignedInfo' })) {

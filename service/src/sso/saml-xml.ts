@@ -9,10 +9,8 @@ export const NAMESPACES = {
 } as const;
 
 /**
- * Parses XML with the parser of the SAML library, so that both see the same document. Bounds and document
- * types are up to the caller.
- * @returns The root element.
- * @throws Error for XML that is not well formed.
+ * Parses XML with the SAML library's parser, so that both see the same document, and returns the root
+ * element. The caller checks size limits and document types. Throws for XML that is not well formed.
  */
 export function parseXml(text: string): Element {
   const fail = (message: unknown) => {
@@ -23,7 +21,7 @@ export function parseXml(text: string): Element {
   return documentElement ?? fail('no element');
 }
 
-/** The elements of this name below an element, or among its children only. */
+/** The elements with this name below an element, or only its children. */
 export function elements(
   parent: Element,
   { namespace, name, children = false }: { namespace: string; name: string; children?: boolean },
@@ -32,7 +30,7 @@ export function elements(
   return children ? found.filter((element) => element.parentNode === parent) : found;
 }
 
-/** The first child of this name, if there is one. */
+/** The first child with this name, if there is one. */
 export function child(
   parent: Element,
   namespace: keyof typeof NAMESPACES,

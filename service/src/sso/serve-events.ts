@@ -11,17 +11,18 @@ import { outsideTurn } from '../limits/request-shares.ts';
 import { jsonObject, readForms } from '../request.ts';
 import { EVENT_PATHS, type EventOutcome, ProviderEvents } from './provider-events.ts';
 
-/** Refused events per network: 100, then one every three seconds. What is accepted is never held up. */
+/** Refused events per network: 100, then one every three seconds. Accepted events are never held up. */
 const REFUSED_LIMIT = { burst: 100, refillSeconds: 3 };
-/** Seconds after which a provider is to try again. */
+/** Seconds after which a provider should retry. */
 const RETRY_AFTER_S = 30;
 const BODY_LIMIT = 128 * 1024;
 const EVENT_TYPE = 'application/secevent+jwt';
 
 /**
- * What OpenID providers tell the service of their users, a Fastify plugin: logout tokens (OpenID Connect Back-Channel Logout
- * 1.0), pushed security events (RFC 8935) and Global Token Revocation (draft-parecki-oauth-global-token-revocation). They are
- * anonymous: the signature of what they carry is what counts. An answer is sent after the transaction that ended the access.
+ * Events from OpenID providers about their users, a Fastify plugin: logout tokens (OpenID Connect
+ * Back-Channel Logout 1.0), pushed security events (RFC 8935) and Global Token Revocation
+ * (draft-parecki-oauth-global-token-revocation). Requests are anonymous: the signature of their content is
+ * what counts. A response is sent after the transaction that ended the access.
  */
 export async function serveProviderEvents(app: FastifyInstance, service: ServiceContext): Promise<void> {
   const events = new ProviderEvents(service);
@@ -121,7 +122,7 @@ function logRefusal(request: FastifyRequest, { code, message }: SignalRefusal): 
   request.log.warn({ reason: code, detail: message }, 'an event from a provider was rejected');
 }
 
-/** Logs what an event came to: who lost what, by whose word. */
+/** Logs the result of an event: who lost which access, and which provider requested it. */
 function logged(request: FastifyRequest): (outcome: EventOutcome) => void {
   return ({ kind, issuer, id, result, users, ended }) => {
     request.log.info(

@@ -19,18 +19,17 @@ import { samlMetadata } from './saml-client.ts';
 import { completeSaml } from './saml-login.ts';
 import { SamlThread } from './saml-thread.ts';
 
-/** Started logins per network that were not completed: 300, then two a second. Each is stored for ten minutes. */
+/** Started but not completed logins per network: 300, then two a second. Each is stored for ten minutes. */
 const STARTED_LIMIT = { burst: 300, refillSeconds: 0.5 };
 /** Logins that a user's known browsers may start after their network used up its allowance: 20, then one every 30 s. */
 const DEVICE_STARTED_LIMIT = { burst: 20, refillSeconds: 30 };
 /**
- * Refused responses per network: 100, then one every three seconds. There are separate counts for responses
- * to logins that were started here, for those without a request, which some identity providers may send, and
- * for lines of the log.
+ * Refused responses per network: 100, then one every three seconds. There are separate counts for responses to logins
+ * that were started here, for those without a request, which some identity providers may send, and for log lines.
  */
 const REFUSED_LIMIT = { burst: 100, refillSeconds: 3 };
 
-/** The addresses of a login, which only pages open. */
+/** The paths of a login, which only pages open. */
 const LOGIN_PATH = /^\/sso\/(login|complete)\//;
 
 interface Visit {
@@ -41,22 +40,21 @@ interface Visit {
 type SamlAdmission = Parameters<typeof completeSaml>[2];
 
 interface Limits {
-  /** Refused responses to logins that were started here. */
+  /** For responses to logins that were started here. */
   readonly refused: Buckets;
-  /** Refused responses without a request, where an identity provider may start logins. */
+  /** For responses without a request, if an identity provider may start logins. */
   readonly unsolicited: Buckets;
-  /** Refused requests that belong to no login. They are limited in the log only. */
+  /** For requests that belong to no login. Only their log lines are limited. */
   readonly foreign: Buckets;
 }
 
 /**
- * Single sign-on, a Fastify plugin: `/sso/login/…`, `/sso/complete/…`, `/sso/metadata/saml/`,
- * `/sso/logout/saml/` and `/sso/error/`.
+ * Single sign-on, a Fastify plugin: `/sso/login/…`, `/sso/complete/…`, `/sso/metadata/saml/`, `/sso/logout/saml/` and
+ * `/sso/error/`.
  *
- * Any web page can make a browser send requests to these addresses, as for an image. A response that belongs
- * to no login of this browser is refused after one look-up by its key, and does not count; a request that a
- * browser says it sends for an image, a script or a frame is refused without one (Fetch Metadata,
- * `Sec-Fetch-Dest`).
+ * Any web page can make a browser send requests to these paths, for example for an image. A response that belongs to
+ * no login of this browser is refused after one lookup by its key, and does not count. A request that a browser sends
+ * for an image, a script or a frame is refused without a lookup (Fetch Metadata, `Sec-Fetch-Dest`).
  */
 export async function serveSso(app: FastifyInstance, service: ServiceContext): Promise<void> {
   const buckets = (limit: typeof STARTED_LIMIT) => new Buckets(limit, () => performance.now());
@@ -104,7 +102,7 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
         const admit = admission(limits.refused);
         const completed = await verify({ admit, admitUnsolicited: admission(limits.unsolicited) });
         const finished = await logIn(service, visit, completed);
-        // A network of many users who log in is not slowed down.
+        // A network with many users who log in is not slowed down.
         begun.giveBack(visit.request.network, 1);
         return finished;
       } catch (error) {
@@ -175,8 +173,8 @@ async function logIn(service: ServiceContext, visit: Visit, completed: Completed
 }
 
 /**
- * Counts a started login for its network or, once that used up its allowance, for the user who logged in in
- * this browser before. Images in a page of another site do not carry the cookie that tells so (SameSite=Lax).
+ * Counts a started login for its network or, once that used up its allowance, for the user who logged in
+ * before in this browser. Images on another site's page do not send the cookie for this (SameSite=Lax).
  * @throws RequestFailure 429
  */
 async function startLogin(
@@ -218,7 +216,7 @@ async function orErrorPage(
     if (!(error instanceof SsoFailure)) throw error;
     const { reason, message } = error;
     service.metrics.authenticated('sso', 'refused');
-    // Failures of logins that were started here have limits of their own.
+    // Failures of logins that were started here have their own limits.
     const isForeign = reason === 'no_such_login' || !LOGIN_PATH.test(request.url);
     const isLogged = !isForeign || foreign.wait(request.network) === 0;
     if (isForeign) foreign.take(request.network);

@@ -3,23 +3,23 @@ import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { ResourceWithRoles, RoleName } from './object-roles.ts';
 import { HELD_FROM, ROLE_COLUMNS, ROLE_FROM, type RoleRecord } from './roles.ts';
 
-/** An object to which users have access, with its organization (itself for one). */
+/** An object to which users have access, with its organization (an organization has itself). */
 export interface AccessedObject {
   readonly type: ResourceWithRoles;
   readonly id: number;
   readonly organization: number | null;
-  /** The roles of the organization that give one on the object. */
+  /** The roles of the organization that imply one on the object. */
   readonly organizationRoles: readonly RoleName[];
 }
 
-/** A role by which a user has access, as a member of a team or by itself. */
+/** A role that gives a user access, through a team or directly. */
 export interface AccessRole extends RoleRecord {
   readonly user_id: number;
   readonly team_id: number | null;
   readonly team_name: string | null;
 }
 
-/** The ids of the users with a role on an object or one that gives it, with superusers and system auditors. */
+/** The ids of the users with a role on an object or an implying role, and of superusers and system auditors. */
 export function usersWithAccess({ type, id, organization, organizationRoles }: AccessedObject): Sql {
   const roles = sql`ANY(${organizationRoles}::text[])`;
   const granted = sql`service_role_grant g WHERE g.role_id = ANY(ARRAY(SELECT r.id FROM service_object_role r
@@ -39,7 +39,7 @@ export function usersWithAccess({ type, id, organization, organizationRoles }: A
 export const SEES_ALL = sql`(u.is_superuser OR EXISTS (SELECT FROM service_role s
   WHERE s.user_id = u.id AND s.role = 'system_auditor'))`;
 
-/** The roles of users on an object and in its organization, each with the team by which a user has it. */
+/** The roles of users on an object and in its organization, each with the team through which a user has it. */
 export async function rolesOn(
   database: Queryable,
   { type, id, organization }: AccessedObject,

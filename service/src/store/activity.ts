@@ -13,7 +13,6 @@ export interface Activity {
   readonly actorId: number | null;
   readonly node: string;
   readonly setting?: Readonly<Record<string, unknown>>;
-  /** The objects that the entry links to. */
   readonly tokenId?: number;
   readonly applicationId?: number;
   readonly userId?: number;
@@ -23,7 +22,7 @@ export interface Activity {
   readonly withHost?: number;
 }
 
-/** The kinds of resources that entries link to, with their tables and the columns of the links. */
+/** The types of linked resources, with their tables and link columns. */
 const RESOURCES = [
   ['inventory', 'main_inventory', 'inventory_id'],
   ['host', 'main_host', 'host_id'],
@@ -34,7 +33,6 @@ const RESOURCES = [
   ['team', 'main_team', 'team_id'],
 ] as const;
 
-/** The kind of a resource that an entry links to. */
 export type LinkedResource = (typeof RESOURCES)[number][0];
 
 /** The tables that link an entry to its objects. */
@@ -81,7 +79,6 @@ export async function insertActivity(transaction: Queryable, activity: Activity)
   }
 }
 
-/** An entry as the API shows it. */
 export interface ActivityRecord extends Person<'actor'>, Person<'about'> {
   readonly id: number;
   readonly timestamp: Date;
@@ -106,7 +103,7 @@ export interface ActivityRecord extends Person<'actor'>, Person<'about'> {
   readonly organization_description: string | null;
   /** The role that a user gained or lost. */
   readonly role_id: number | null;
-  /** The inventory, host, group, credential, project, job template or team; a group and a host where one holds the other. */
+  /** The inventory, host, group, credential, project, job template or team; or a group and the host or group in it. */
   readonly resources: readonly {
     readonly type: LinkedResource;
     readonly id: number;
@@ -117,7 +114,7 @@ export interface ActivityRecord extends Person<'actor'>, Person<'about'> {
 
 /**
  * Rows `s` of main_activitystream with the actor `u` and their objects: the token `t` (of the application
- * `ta`), the application `a`, the user `b`, the organization `o`, or resources; at most one of each kind.
+ * `ta`), the application `a`, the user `b`, the organization `o`, or resources; at most one of each type.
  */
 export const ACTIVITY_FROM = sql`main_activitystream s
   LEFT JOIN auth_user u ON u.id = s.actor_id
@@ -151,7 +148,7 @@ export function entriesAbout(
   return sql`SELECT l.activitystream_id FROM ${identifier(table)} l WHERE ${identifier(`l.${column}`)} = ${id}`;
 }
 
-/** The ids of the entries about resources of organizations, in SQL. One about a host and its group is about the host. */
+/** The ids of entries about resources of organizations, in SQL. One about a host and its group is about the host. */
 export function entriesIn(organizations: readonly number[]): Sql {
   const ofType = ([type, table, column]: (typeof RESOURCES)[number]) => {
     const [link, resource] = [identifier(`main_activitystream_${type}`), identifier(table)];
@@ -194,13 +191,13 @@ export const ACTIVITY_COLUMNS = sql`
          ),
        )}))) AS role_id`;
 
-/** An entry by id, where a condition over {@link ACTIVITY_FROM} holds, or null. */
+/** An entry by id that meets a condition over {@link ACTIVITY_FROM}, or null. */
 export function findActivity(database: Queryable, id: number, visible: Sql): Promise<ActivityRecord | null> {
   return sql`SELECT ${ACTIVITY_COLUMNS} FROM ${ACTIVITY_FROM}
     WHERE s.id = ${id} AND (${visible})`.first<ActivityRecord>(database);
 }
 
-/** Stores the name of a user in the user's entries, before the user is deleted. */
+/** Stores a user's name in the user's entries. Call it before deleting the user. */
 export async function keepDeletedActor(
   transaction: Queryable,
   user: { id: number; username: string; first_name: string; last_name: string },
@@ -217,7 +214,7 @@ interface Deletion {
   readonly node: string;
 }
 
-/** Adds the entries of a deletion that deletes other objects as well, as the controller does. Call it before the deletion. */
+/** Adds the entries of a cascading deletion, as the controller does. Call it before the deletion. */
 async function recordDeletions(
   transaction: Queryable,
   { type, changes, from }: { type: string; changes: Sql; from: Sql },
@@ -228,7 +225,7 @@ async function recordDeletions(
     FROM ${from}`.execute(transaction);
 }
 
-/** The object whose deletion deletes its tokens as well. */
+/** The object whose deletion also deletes its tokens. */
 type Cascade =
   | { readonly applicationId: number }
   | { readonly userId: number }
@@ -249,7 +246,6 @@ export function recordTokenDeletions(transaction: Queryable, of: Cascade, by: De
   return recordDeletions(transaction, { type: 'o_auth2_access_token', changes, from }, by);
 }
 
-/** Adds an entry for each team of an organization. */
 export function recordTeamDeletions(
   transaction: Queryable,
   organizationId: number,
@@ -262,7 +258,6 @@ export function recordTeamDeletions(
   return recordDeletions(transaction, { type: 'team', changes, from }, by);
 }
 
-/** Adds an entry for each application of an organization. */
 export function recordApplicationDeletions(
   transaction: Queryable,
   organizationId: number,

@@ -29,7 +29,7 @@ const COLUMNS = [
   'skip_authorization',
 ];
 
-/** Rows `x` of main_oauth2application with their organization `o` and the user `u` it is registered for. */
+/** Rows `x` of main_oauth2application with their organization `o` and owner `u`. */
 export const APPLICATIONS: Storage = {
   table: 'main_oauth2application',
   from: sql`main_oauth2application x ${OF_ORGANIZATION} LEFT JOIN auth_user u ON u.id = x.user_id`,
@@ -43,7 +43,7 @@ export function findApplication(database: Queryable, id: number): Promise<Applic
   return findResource(database, APPLICATIONS, id);
 }
 
-/** Consents that users gave an application before do not count any more. */
+/** Earlier consents of users for an application no longer count. */
 export async function forgetConsents(transaction: Queryable, id: number): Promise<void> {
   await sql`UPDATE main_oauth2application SET consents_from = nextval('service_token_family')
     WHERE id = ${id}`.execute(transaction);
@@ -63,7 +63,6 @@ export interface ClientRecord {
   readonly organization_id: number | null;
 }
 
-/** The clients with these client identifiers. */
 export function findClients(database: Queryable, clientIds: readonly string[]): Promise<ClientRecord[]> {
   return sql`SELECT id, name, client_id, client_secret, client_type, authorization_grant_type, redirect_uris,
       skip_authorization, organization_id

@@ -1,13 +1,12 @@
 import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { identifier, joined, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 
-/** Rows that a caller may see. */
 export interface VisibleRows {
   readonly from: Sql;
   readonly visible: Sql;
 }
 
-/** How many rows there are of each kind, in one statement. */
+/** The number of rows of each kind, in one statement. */
 export async function countEach<Kind extends string>(
   database: Queryable,
   kinds: Readonly<Record<Kind, VisibleRows>>,
@@ -21,7 +20,7 @@ export async function countEach<Kind extends string>(
   return row;
 }
 
-/** How many rows there are in all, and of those that each condition names, in one scan. */
+/** The number of all rows, and of those that meet each condition, in one scan. */
 export async function countParts<Part extends string>(
   database: Queryable,
   { from, visible }: VisibleRows,
@@ -36,7 +35,7 @@ export async function countParts<Part extends string>(
   return row;
 }
 
-/** The inventories `x`, of those that a condition names, whose last finished job failed. */
+/** The inventories `x` that meet a condition and whose last finished job failed. */
 export function failedInventories(condition: Sql): VisibleRows {
   const visible = sql`(${condition}) AND x.id IN (
     SELECT l.inventory_id FROM (

@@ -10,7 +10,7 @@ export interface NewCode {
   readonly applicationId: number;
   readonly userId: number;
   readonly redirectUri: string;
-  /** Whether the authorization request named it; then the token request must, too (RFC 6749 §4.1.3). */
+  /** Whether the authorization request included it. Then the token request must repeat it (RFC 6749 §4.1.3). */
   readonly redirectUriGiven: boolean;
   readonly scope: string;
   /** Empty if missing. */
@@ -38,14 +38,12 @@ export interface CodeRecord {
   readonly scope: string;
   readonly code_challenge: string;
   readonly code_challenge_method: string;
-  /** Whether its user may authenticate. */
   readonly may_authenticate: boolean;
   readonly is_external: boolean;
-  /** Whether its user sees the application, and so may have tokens for it. */
+  /** Whether its user sees the application and so may have tokens for it. */
   readonly sees_application: boolean;
 }
 
-/** The authorization code with this stored form, or null. */
 export async function findCode(database: Queryable, hash: string): Promise<CodeRecord | null> {
   return sql`SELECT g.id, g.application_id, g.expires, g.used, g.family, g.redirect_uri, g.redirect_uri_given,
     g.scope, g.code_challenge, g.code_challenge_method, ${MAY_AUTHENTICATE} AS may_authenticate,
@@ -56,9 +54,8 @@ export async function findCode(database: Queryable, hash: string): Promise<CodeR
 }
 
 /**
- * Exchanges an authorization code for tokens. Of concurrent calls exactly one succeeds. The code is kept and
- * marked as used, to detect a second use (RFC 6749 §4.1.2).
- * @returns Whether this call exchanged it.
+ * Exchanges an authorization code for tokens, and returns whether this call did it: exactly one of several
+ * concurrent calls does. The code is kept and marked as used, to detect a second use (RFC 6749 §4.1.2).
  */
 export async function exchangeCode(database: Queryable, pair: NewPair, codeId: number): Promise<boolean> {
   const claim = sql`origin AS (

@@ -14,39 +14,38 @@ export const GROUPS: Storage = {
   owner: 'inventory_id',
 };
 
-/** What a group can have: hosts of its inventory, and other groups of it. */
+/** What a group can contain: hosts and other groups of its inventory. */
 export type GroupRelation = 'hosts' | 'children';
 
-/** The tables of both, with the columns of the group and of what it has. */
+/** The link tables, with their columns for the group and its members. */
 const LINKS = {
   hosts: ['main_group_hosts', 'group_id', 'host_id'],
   children: ['main_group_parents', 'to_group_id', 'from_group_id'],
 } as const;
 
-/** The ids of what a group holds directly, in SQL. */
+/** The ids of a group's direct members, in SQL. */
 export function membersOf(relation: GroupRelation, group: number): Sql {
   const [table, groups, members] = LINKS[relation].map(identifier);
   return sql`SELECT ${members} FROM ${table} WHERE ${groups} = ${group}`;
 }
 
-/** The ids of the groups that hold a host, in SQL; of all, also through other groups. */
+/** The ids of the groups that contain a host, in SQL; with `all`, also through other groups. */
 export function groupsOfHost(host: number, which: 'direct' | 'all' = 'direct'): Sql {
   const direct = sql`SELECT l.group_id FROM main_group_hosts l WHERE l.host_id = ${host}`;
   if (which === 'direct') return direct;
-  // Those of many groups first, all at once: most have none.
+  // The parents of all direct groups first, in one query: most have none.
   return sql`${direct} UNION ALL (WITH RECURSIVE near (id) AS (
       SELECT p.to_group_id FROM main_group_parents p WHERE p.from_group_id = ANY(ARRAY(${direct}))
       UNION SELECT p.to_group_id FROM main_group_parents p JOIN near n ON p.from_group_id = n.id)
     SELECT id FROM near)`;
 }
 
-/** A group and a host or another group. */
 interface Pair {
   readonly group: number;
   readonly member: number;
 }
 
-/** Adds a host or a group to a group, or removes it. Returns whether that changed something. */
+/** Adds a host or a group to a group, or removes it. Returns whether anything changed. */
 export function changeMember(
   transaction: Queryable,
   relation: GroupRelation,
@@ -60,11 +59,11 @@ export function changeMember(
   return change.touchesOne(transaction);
 }
 
-/** The ids of a group and of all groups below it, in SQL; or of all above it. */
+/** The ids of a group and of all groups below or above it, in SQL. */
 export function groupsAround(id: number, direction: 'below' | 'above'): Sql {
   const [from, to] =
     direction === 'below' ? [sql`to_group_id`, sql`from_group_id`] : [sql`from_group_id`, sql`to_group_id`];
-  // Group by group only where it goes on: most groups hold none.
+  // Recursive only where there are further groups: most groups contain none.
   return sql`(WITH RECURSIVE near (id) AS (
       SELECT ${id}::integer
       UNION SELECT p.${to} FROM main_group_parents p JOIN near n ON p.${from} = n.id
@@ -73,17 +72,17 @@ export function groupsAround(id: number, direction: 'below' | 'above'): Sql {
     SELECT p.${to} FROM main_group_parents p WHERE p.${from} = ANY(ARRAY(SELECT id FROM near)))`;
 }
 
-/** Whether a group would be below itself if it had another one as a child. */
+/** Whether a group would contain itself if it had another one as a child. */
 export function wouldBeCyclical(transaction: Queryable, { group, member }: Pair): Promise<boolean> {
   return sql`SELECT WHERE ${group}::integer IN ${groupsAround(member, 'below')}`.exists(transaction);
 }
 
-/** Keeps others from changing the groups of an inventory until the transaction ends. */
+/** Blocks changes of an inventory's groups until the transaction ends. */
 export async function lockGroups(transaction: Queryable, inventory: number): Promise<void> {
   await sql`SELECT FROM main_inventory WHERE id = ${inventory} FOR UPDATE`.rows(transaction);
 }
 
-/** The id of the host or the group of this name in an inventory, or null. */
+/** The id of the host or group with this name in an inventory, or null. */
 export async function findInInventory(
   database: Queryable,
   table: 'main_host' | 'main_group',
@@ -94,16 +93,13 @@ export async function findInInventory(
   return row?.id ?? null;
 }
 
-/**
- * Deletes the groups and hosts that only this group holds, directly or through others that are deleted, but not the group
- * itself: what is in another group as well stays.
- */
+/** Deletes the groups and hosts that only this group contains, directly or through others, but not the group. */
 export async function deleteHeldOnlyBy(transaction: Queryable, id: number): Promise<void> {
   const links = await sql`SELECT p.to_group_id AS parent, p.from_group_id AS child FROM main_group_parents p
     WHERE p.from_group_id IN ${groupsAround(id, 'below')}
     AND p.from_group_id <> ${id}`.rows<{ parent: number; child: number }>(transaction);
   const gone = new Set([id]);
-  // A set is read on while it grows.
+  // Iterating a set includes values that are added meanwhile.
   for (const parent of gone) {
     for (const { child } of links.filter((link) => link.parent === parent)) {
       if (links.every((link) => link.child !== child || gone.has(link.parent))) gone.add(child);
@@ -118,7 +114,7 @@ export async function deleteHeldOnlyBy(transaction: Queryable, id: number): Prom
   await sql`DELETE FROM main_group WHERE id = ANY(${ids}::integer[]) AND id <> ${id}`.execute(transaction);
 }
 
-/** An inventory as Ansible needs it, all by name. */
+/** An inventory as Ansible needs it, with names instead of ids. */
 export interface InventoryContent {
   readonly variables: string;
   readonly hosts: readonly {
@@ -130,13 +126,13 @@ export interface InventoryContent {
   readonly groups: readonly {
     readonly name: string;
     readonly variables: string;
-    /** The names of those of its hosts that are in `hosts`. */
+    /** The names of the group's hosts that are in `hosts`. */
     readonly hosts: readonly string[];
     readonly children: readonly string[];
   }[];
 }
 
-/** The content of an inventory: its enabled hosts, or with `all` every host. */
+/** The content of an inventory: its enabled hosts, or every host with `all`. */
 export async function inventoryContent(
   database: Queryable,
   id: number,
@@ -154,7 +150,7 @@ export async function inventoryContent(
         WHERE p.to_group_id = g.id ORDER BY c.name)::text[] AS children
     FROM main_group g WHERE g.inventory_id = ${id}
     ORDER BY g.name`.rows<InventoryContent['groups'][number]>(database);
-  // A disabled host, or one that was added between the statements, is in no group.
+  // Groups omit disabled hosts and hosts that were added between the statements.
   const names = new Set(hosts.map(({ name }) => name));
   return {
     variables: inventory?.variables ?? '',

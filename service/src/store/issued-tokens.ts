@@ -5,7 +5,6 @@ import { IS_EXTERNAL, MAY_AUTHENTICATE } from './users.ts';
 /** A new pair of tokens. `accessToken` and `refreshToken` are hashes. */
 export interface NewPair {
   readonly at: Date;
-  /** The node in the activity stream. */
   readonly node: string;
   readonly accessToken: string;
   /** Null for the implicit grant. */
@@ -19,7 +18,7 @@ export interface NewPair {
  * Stores a pair of tokens and its activity entry for the one row of `origin` (user_id, family, and
  * refresh_token_id of the replaced refresh token or null). Without a row it stores nothing: one statement
  * claims a grant and creates its tokens.
- * @param claim What stands after WITH, with `origin`.
+ * @param claim The common table expressions after WITH, including `origin`.
  */
 export function storePair(claim: Sql, pair: NewPair): Sql {
   const { at, node, accessToken, expires, scope, refreshToken, client } = pair;
@@ -47,10 +46,7 @@ export function storePair(claim: Sql, pair: NewPair): Sql {
   SELECT id FROM access`;
 }
 
-/**
- * Issues tokens to a client for an active user whose password hash is still `password` (if given). Returns
- * false if the user was deactivated or the password changed.
- */
+/** Issues tokens for an active user whose password hash is still `password` (if given). Returns false otherwise. */
 export async function issuePair(
   database: Queryable,
   pair: NewPair,
@@ -64,13 +60,12 @@ export async function issuePair(
   return storePair(claim, pair).exists(database);
 }
 
-/** When tokens are deleted, and the node in the activity stream. */
 interface Deletion {
   readonly at: Date;
   readonly node: string;
 }
 
-/** What stands after WITH to delete access tokens `t`: {@link recordDeleted} says so in the activity stream. */
+/** The common table expression that deletes access tokens `t`. {@link recordDeleted} adds their activity entries. */
 export function deletedTokens(which: Sql): Sql {
   return sql`gone AS (DELETE FROM main_oauth2accesstoken t ${which} RETURNING t.id, t.description, t.scope,
     (SELECT a.name FROM main_oauth2application a WHERE a.id = t.application_id) AS application)`;
@@ -83,14 +78,14 @@ export function recordDeleted({ at, node }: Deletion): Sql {
       FROM gone g`;
 }
 
-/** Deletes access tokens `t`, each with its activity entry. Returns how many. */
+/** Deletes access tokens `t`, each with its activity entry. Returns their number. */
 export function deleteTokens(transaction: Queryable, which: Sql, deletion: Deletion): Promise<number> {
   return sql`WITH ${deletedTokens(which)} ${recordDeleted(deletion)}`.execute(transaction);
 }
 
 /** A token that a client asks to revoke. */
 export interface FoundToken {
-  /** The client it was issued to; null for a personal access token. */
+  /** The token's client; null for a personal access token. */
   readonly application_id: number | null;
   /** Null for an access token without a refresh token. */
   readonly family: number | null;
@@ -128,7 +123,7 @@ export interface LiveToken {
   readonly client_id: string | null;
 }
 
-/** The live access or refresh token with this stored form, of a user whose credentials are accepted, or null. */
+/** The live access or refresh token with this hash, of a user whose credentials are accepted, or null. */
 export function findLiveToken(database: Queryable, hash: string, at: Date): Promise<LiveToken | null> {
   return sql`SELECT 'access_token' AS kind, t.scope, t.created, t.expires, u.id AS user_id, u.username,
       a.id AS application_id, a.client_id
@@ -143,10 +138,7 @@ export function findLiveToken(database: Queryable, hash: string, at: Date): Prom
     WHERE r.token = ${hash} AND r.revoked IS NULL AND ${MAY_AUTHENTICATE}`.first<LiveToken>(database);
 }
 
-/**
- * The scopes of the live tokens that a user granted an application, since its redirect URIs last changed. A
- * refresh keeps the family of the grant.
- */
+/** The scopes of a user's live tokens for an application, granted since its redirect URIs last changed. */
 export async function findGrantedScopes(
   database: Queryable,
   grant: { readonly userId: number; readonly applicationId: number; readonly at: Date },

@@ -1,12 +1,12 @@
 import { identifier, joined, type Sql } from '@tokenctl/common/db/sql.ts';
 
-/** What decides how a job runs, in templates and in jobs: options of `ansible-playbook` with the controller's names. */
+/** How a job runs, in templates and in jobs: options of `ansible-playbook` with the controller's names. */
 export interface JobOptions {
-  /** Whether a job makes changes, or only says what it would change. */
+  /** Whether a job makes changes, or only shows what it would change. */
   readonly job_type: 'run' | 'check';
-  /** How many hosts at a time; 0 for Ansible's default. */
+  /** How many hosts run in parallel; 0 for Ansible's default. */
   readonly forks: number;
-  /** A pattern of hosts; empty for all. */
+  /** A host pattern; empty for all. */
   readonly limit: string;
   /** 0 to 5. */
   readonly verbosity: number;
@@ -18,13 +18,12 @@ export interface JobOptions {
   readonly force_handlers: boolean;
   readonly become_enabled: boolean;
   readonly diff_mode: boolean;
-  /** Whether it runs while another job of its template runs. */
+  /** Whether it may run while another job of its template runs. */
   readonly allow_simultaneous: boolean;
-  /** Seconds until a running job is stopped; 0 for the longest time. */
+  /** Seconds until a running job is stopped; 0 for the maximum. */
   readonly timeout: number;
 }
 
-/** The options of a template for which nothing is given. */
 export const DEFAULT_OPTIONS: JobOptions = {
   job_type: 'run',
   forks: 0,
@@ -41,10 +40,10 @@ export const DEFAULT_OPTIONS: JobOptions = {
   timeout: 0,
 };
 
-/** The names of the options, which are their columns, too. */
+/** The names of the options, which are also their columns. */
 export const OPTION_NAMES = Object.keys(DEFAULT_OPTIONS) as readonly (keyof JobOptions)[];
 
-/** What a launch may override, each with the field of the template that allows it. */
+/** The options that a launch may override, each with the template's field that allows it. */
 export const PROMPTS = {
   job_type: 'ask_job_type_on_launch',
   inventory: 'ask_inventory_on_launch',
@@ -58,21 +57,20 @@ export const PROMPTS = {
   timeout: 'ask_timeout_on_launch',
 } as const;
 
-/** What a launch may override. */
 export type Prompt = keyof typeof PROMPTS;
 
-/** Whether a launch of a template may override each. */
+/** Whether a launch of a template may override each option. */
 export type Asks = { readonly [Name in (typeof PROMPTS)[Prompt]]: boolean };
 
-/** The names of the fields that allow it. */
+/** The names of the fields in {@link Asks}. */
 export const ASK_NAMES: readonly (keyof Asks)[] = Object.values(PROMPTS);
 
-/** The columns of these names, of the rows of an alias. */
+/** The columns with these names, qualified with an alias if given. */
 export function columnsOf(names: readonly string[], alias?: string): Sql {
   return joined(names.map((column) => identifier(alias === undefined ? column : `${alias}.${column}`)));
 }
 
-/** Those of the values that have these names, in this order. */
+/** The values with these names, in this order. */
 export function pick<T extends object, Name extends keyof T>(from: T, names: readonly Name[]): Pick<T, Name> {
   return Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, Name>;
 }

@@ -39,7 +39,7 @@ export function findJobTemplate(database: Queryable, id: number): Promise<JobTem
   return findResource(database, JOB_TEMPLATES, id);
 }
 
-/** Where a project is: its organization, and its folder in the projects folder (empty for none). */
+/** A project's organization, and its folder in the projects folder (empty for none). */
 interface ProjectPlace {
   readonly id: number;
   readonly organization_id: number | null;

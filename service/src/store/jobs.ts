@@ -3,7 +3,7 @@ import { identifier, joined, sql } from '@tokenctl/common/db/sql.ts';
 import { columnsOf, type JobOptions, OPTION_NAMES } from './job-options.ts';
 import { type Person, personColumns } from './users.ts';
 
-/** The status of a job in the controller's terms. */
+/** In the controller's terms. */
 export type JobStatus = 'pending' | 'running' | 'successful' | 'failed' | 'error' | 'canceled';
 
 /** A job with the names of its related objects. */
@@ -30,7 +30,7 @@ export interface JobRecord extends JobOptions, Person<'created_by'> {
   readonly job_template_name: string | null;
 }
 
-/** Rows `x` of service_job with organization, inventory, project, template and who launched it. */
+/** Rows `x` of service_job with organization, inventory, project, template and the user who launched it. */
 export const JOB_FROM = sql`service_job x
   LEFT JOIN main_organization o ON o.id = x.organization_id
   LEFT JOIN main_inventory i ON i.id = x.inventory_id
@@ -49,7 +49,7 @@ export function findJob(database: Queryable, id: number): Promise<JobRecord | nu
   return sql`SELECT ${JOB_COLUMNS} FROM ${JOB_FROM} WHERE x.id = ${id}`.first<JobRecord>(database);
 }
 
-/** A new job: the template or the job to copy, and what differs from it. */
+/** A new job: the template or job to copy, and the values that differ. */
 interface NewJob {
   readonly from: { readonly type: 'job_template' | 'job'; readonly id: number };
   readonly inventoryId: number;
@@ -65,7 +65,7 @@ const SOURCES = {
   job: { table: 'service_job', template: 'job_template_id', launchType: 'relaunch' },
 } as const;
 
-/** Adds a pending job. Returns its id, or null if what it copies was deleted. */
+/** Adds a pending job. Returns its id, or null if the copied template or job was deleted. */
 export async function insertJob(database: Queryable, job: NewJob): Promise<number | null> {
   const { table, template, launchType } = SOURCES[job.from.type];
   const options = OPTION_NAMES.map((option) => sql`${job.options[option]}`);
@@ -80,7 +80,7 @@ export async function insertJob(database: Queryable, job: NewJob): Promise<numbe
   return row?.id ?? null;
 }
 
-/** Requests the cancellation of a job; a pending one is canceled at once. Returns false if it had finished. */
+/** Requests the cancellation of a job. A pending one is canceled at once. Returns false if it had finished. */
 export function cancelJob(database: Queryable, { id, at }: { id: number; at: Date }): Promise<boolean> {
   return sql`UPDATE service_job SET cancel_flag = true, modified = ${at},
       finished = CASE WHEN status = 'pending' THEN ${at}::timestamptz END,
@@ -100,7 +100,7 @@ interface OutputPiece {
   readonly content: string;
 }
 
-/** The first stored pieces of a job's output from a number on. */
+/** The first stored pieces of a job's output, starting at a number. */
 export function readOutput(
   database: Queryable,
   { jobId, from, most }: { jobId: number; from: number; most: number },
@@ -112,7 +112,6 @@ export function readOutput(
 /** How many pieces {@link readOutputEnd} reads: up to half a megabyte. */
 const LAST_PIECES = 16;
 
-/** The end of a job's output. */
 export async function readOutputEnd(database: Queryable, jobId: number): Promise<string> {
   const pieces = await sql`SELECT number, content FROM service_job_output WHERE job_id = ${jobId}
     ORDER BY number DESC LIMIT ${LAST_PIECES}`.rows<OutputPiece>(database);
@@ -122,7 +121,7 @@ export async function readOutputEnd(database: Queryable, jobId: number): Promise
     .join('');
 }
 
-/** A job and the process that runs it. Statements of another process change nothing. */
+/** A job and the process that runs it. Statements for another process change nothing. */
 interface OwnJob {
   readonly id: number;
   readonly runner: string;
@@ -136,14 +135,14 @@ export interface RunnableJob extends JobOptions {
 }
 
 /**
- * Starts a pending job. Returns null if it was canceled or finished in the meantime, and `blocked` while
- * another job of its template runs or was launched before it, unless they may run simultaneously.
+ * Starts a pending job. Returns null if it was canceled or finished in the meantime. Returns `blocked` while
+ * another job of its template runs or was launched earlier, unless they may run simultaneously.
  */
 export async function startJob(
   transaction: Queryable,
   { id, runner, at }: OwnJob & { readonly at: Date },
 ): Promise<RunnableJob | 'blocked' | null> {
-  // One at a time for all replicas.
+  // One at a time across all replicas.
   await sql`SELECT FROM service_job_template t JOIN service_job x ON x.job_template_id = t.id
     WHERE x.id = ${id} AND NOT x.allow_simultaneous FOR UPDATE OF t`.rows(transaction);
   const [blocked] = await sql`SELECT FROM service_job x JOIN service_job other
@@ -170,7 +169,7 @@ export function endJob(
       AND status IN ('pending', 'running')`.touchesOne(database);
 }
 
-/** Appends to the output of a job. Pieces are numbered from 0. */
+/** Appends to a job's output. Pieces are numbered from 0. */
 export async function appendOutput(
   database: Queryable,
   piece: { readonly jobId: number; readonly number: number; readonly content: string },

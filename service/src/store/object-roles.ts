@@ -1,7 +1,6 @@
 import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 
-/** The kinds of objects that have roles. */
 export type ResourceWithRoles =
   | 'organization'
   | 'team'
@@ -10,7 +9,7 @@ export type ResourceWithRoles =
   | 'credential'
   | 'job_template';
 
-/** The roles that there are, not all for each kind of object. */
+/** All role names. No type of object has all of them. */
 export type RoleName =
   | 'admin'
   | 'execute'
@@ -36,17 +35,14 @@ export interface HeldRole {
   readonly role: RoleName;
 }
 
-/** The grants `g` that a user has, in SQL, by the SQL expression of the user's id. */
+/** The grants `g` of a user, in SQL. `user` is the expression of the user's id. */
 export function grantedTo(user: Sql): Sql {
-  // A list of teams, and not IN: then both are found by an index.
+  // An array of teams instead of IN, so that indexes find both.
   return sql`(g.user_id = ${user}
     OR g.team_id = ANY(ARRAY(SELECT h.team_id FROM service_team_role h WHERE h.user_id = ${user})))`;
 }
 
-/**
- * The roles of objects that a user has, except those of an organization's admins, auditors and members. None for
- * a superuser, who needs none.
- */
+/** A user's object roles, except admins, auditors and members of organizations. Empty for a superuser. */
 export async function heldRoles(
   database: Queryable,
   user: { readonly id: number; readonly is_superuser: boolean },
@@ -59,13 +55,13 @@ export async function heldRoles(
     WHERE h.user_id = ${user.id}`.rows<HeldRole>(database);
 }
 
-/** The ids of the roles of an object by role: an SQL expression, by the SQL expression of the object's id. */
+/** The ids of an object's roles by role, as an SQL expression. `id` is the expression of the object's id. */
 export function roleIds(type: ResourceWithRoles, id: Sql): Sql {
   return sql`(SELECT json_object_agg(e.role, e.id) FROM service_object_role e
     WHERE e.resource_type = ${literal(type)} AND e.resource_id = ${id})`;
 }
 
-/** Grants a role of an object to a user or a team, or withdraws it; returns whether that changed any. */
+/** Grants an object's role to a user or team, or removes it. Returns whether anything changed. */
 export function changeGrant(
   transaction: Queryable,
   {

@@ -9,7 +9,6 @@ import {
   type Storage,
 } from './resources.ts';
 
-/** An organization with its creator and last editor. */
 export interface OrganizationRecord extends ResourceRow, Makers {
   readonly max_hosts: number;
 }

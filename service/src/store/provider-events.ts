@@ -5,12 +5,10 @@ import { deleteTokens } from './issued-tokens.ts';
 import type { ProviderSession } from './sessions.ts';
 import { deleteSessionsOf } from './users.ts';
 
-/** An account or a session at an identity provider. */
 type EndedSubject =
   | { readonly backend: string; readonly uid: string }
   | { readonly backend: string; readonly sid: string };
 
-/** What an event ended here. */
 export interface Ended {
   readonly sessions: number;
   readonly tokens: number;
@@ -19,9 +17,9 @@ export interface Ended {
 }
 
 /**
- * Records that an event is carried out, in the transaction that does so.
- * @param event.about What it does to whom: the same id stands for one such thing.
- * @returns `reused` for the id of another event; the transaction has to be rolled back then.
+ * Records that an event is handled, in the same transaction.
+ * @param event.about The action and its subject. An id belongs to only one of these.
+ * @returns `reused` for the id of another event; roll back the transaction then.
  */
 export async function recordEvent(
   transaction: Queryable,
@@ -35,7 +33,7 @@ export async function recordEvent(
   return (await add([issuer, id])) ? 'first' : 'reused';
 }
 
-/** Records that a provider ended an account's access or a session, at its time. The latest time counts. */
+/** Records when a provider ended an account's access or a session. The latest time counts. */
 export async function recordEnding(
   database: Queryable,
   subject: EndedSubject,
@@ -47,7 +45,7 @@ export async function recordEnding(
     SET at = GREATEST(e.at, EXCLUDED.at), expires = GREATEST(e.expires, EXCLUDED.expires)`.execute(database);
 }
 
-/** Whether the provider ended this session, or the access of its account, since it confirmed the login. */
+/** Whether the provider ended this session or its account's access after it confirmed the login. */
 export function isEnded(
   transaction: Queryable,
   { backend, details: { uid, sid, issued } }: ProviderSession,
@@ -60,9 +58,8 @@ export function isEnded(
 }
 
 /**
- * Ends sessions that were started through an OpenID provider: the one that it calls `sid`, or all of a user.
- * A session of the user of which no `sid` is known ends as well, since it may be the one that is meant.
- * @returns How many.
+ * Ends sessions that were started through an OpenID provider: the one with this `sid`, or all of a user. A
+ * user's session without a known `sid` ends too, since it may be the right one. Returns their number.
  */
 export function endOpenIdSessions(
   transaction: Queryable,
@@ -76,7 +73,7 @@ export function endOpenIdSessions(
          AND p.details->>'sid' IS NULL)))`.execute(transaction);
 }
 
-/** The users of the sessions that an OpenID provider calls `sid`: one, unless the provider reuses the name. */
+/** The users of the sessions with this `sid` at an OpenID provider: one, unless the provider reuses the value. */
 export async function usersOfSession(
   database: Queryable,
   of: { readonly backend: string; readonly sid: string },
@@ -89,8 +86,9 @@ export async function usersOfSession(
 }
 
 /**
- * Ends all access of a user whose row is locked: sessions, authorization codes, access tokens (each with an activity entry)
- * and refresh tokens. An in-flight refresh may add a pair, so it repeats until none is left, in the lock order of a refresh.
+ * Ends all access of a user whose row is locked: sessions, authorization codes, access tokens (each with an
+ * activity entry) and refresh tokens. An in-flight refresh may add a pair, so it repeats until none remain,
+ * in the lock order of a refresh.
  */
 export async function endAccess(
   transaction: Queryable,
@@ -110,7 +108,7 @@ export async function endAccess(
   return { sessions, tokens, refreshTokens, codes };
 }
 
-/** Deletes what is remembered longer than it is needed. */
+/** Deletes events and endings that are no longer needed. */
 export async function deleteExpiredEvents(database: Queryable, at: Date): Promise<void> {
   await sql`DELETE FROM service_provider_event WHERE expires <= ${at}`.execute(database);
   await sql`DELETE FROM service_provider_ending WHERE expires <= ${at}`.execute(database);

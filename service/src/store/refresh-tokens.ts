@@ -6,7 +6,6 @@ import { IS_EXTERNAL, MAY_AUTHENTICATE, SEES_APPLICATION } from './users.ts';
 /** A refresh token with the facts that a refresh checks. */
 export interface RefreshTokenRecord {
   readonly id: number;
-  /** The hash of its value. */
   readonly stored: string;
   readonly application_id: number;
   readonly created: Date;
@@ -15,16 +14,14 @@ export interface RefreshTokenRecord {
   readonly family: number;
   /** Its access token; null if that was revoked or deleted. */
   readonly access_token_id: number | null;
-  /** The scope of its access token, which a refresh keeps or narrows; null without one. */
+  /** The scope of its access token, which a refresh keeps or narrows; null without an access token. */
   readonly scope: string | null;
-  /** Whether its user may authenticate. */
   readonly may_authenticate: boolean;
   readonly is_external: boolean;
-  /** Whether its user sees the application, and so may have tokens for it. */
+  /** Whether its user sees the application and so may have tokens for it. */
   readonly sees_application: boolean;
 }
 
-/** The refresh tokens with these hashes. */
 export function findRefreshTokens(
   database: Queryable,
   hashes: readonly string[],
@@ -44,7 +41,7 @@ export function findRefreshTokens(
     .rows(database);
 }
 
-/** The refresh token with this stored form, or null. */
+/** The refresh token with this hash, or null. */
 export async function findRefreshToken(
   database: Queryable,
   hash: string,
@@ -54,9 +51,9 @@ export async function findRefreshToken(
 }
 
 /**
- * Replaces a refresh token and its access token by a new pair (rotation, RFC 9700 §4.14.2). Of concurrent
- * calls exactly one succeeds. Locks the access token before the refresh token, as all revocations do, to
- * avoid deadlocks.
+ * Replaces a refresh token and its access token by a new pair (rotation, RFC 9700 §4.14.2). Exactly one of
+ * several concurrent calls succeeds. Locks the access token before the refresh token, as all revocations do,
+ * to avoid deadlocks.
  * @returns Whether this call replaced it. False if it was used or its access token was revoked before.
  */
 export async function rotateRefreshToken(
@@ -76,9 +73,8 @@ export async function rotateRefreshToken(
 }
 
 /**
- * Revokes a family: all tokens of one grant. A concurrent refresh may add a new pair, so it repeats until no
- * live token is left. Deletes each access token before it revokes the refresh token, the lock order of a
- * refresh.
+ * Revokes a family: all tokens of one grant. A concurrent refresh may add a new pair, so it repeats until no live
+ * token remains. Deletes each access token before it revokes the refresh token, the lock order of a refresh.
  */
 export async function endFamily(
   transaction: Queryable,

@@ -3,7 +3,7 @@ import { identifier, joined, literal, type Sql, sql } from '@tokenctl/common/db/
 import { type ResourceWithRoles, type RoleName, roleIds } from './object-roles.ts';
 import { type Person, personColumns } from './users.ts';
 
-/** What all resources with a name have. */
+/** The common columns of named resources. */
 export interface ResourceRow {
   readonly id: number;
   readonly created: Date;
@@ -12,11 +12,11 @@ export interface ResourceRow {
   readonly description: string;
   readonly organization?: number | null;
   readonly inventory?: number | null;
-  /** The ids of its roles; hosts and groups have none. */
+  /** The ids of its roles. Hosts and groups have none. */
   readonly roles?: Readonly<Partial<Record<RoleName, number>>>;
 }
 
-/** A resource with its organization. Which of the last members it has depends on its kind. */
+/** A resource with its organization. Which of the last members exist depends on its kind. */
 export interface ResourceRecord extends ResourceRow {
   readonly organization: number | null;
   readonly organization_name: string | null;
@@ -24,7 +24,7 @@ export interface ResourceRecord extends ResourceRow {
   readonly variables?: string;
   readonly total_hosts?: number;
   readonly total_groups?: number;
-  /** The number of the groups that hold a host directly, and the first five. */
+  /** The number of groups that contain the host directly, and the first five. */
   readonly groups?: unknown;
   readonly enabled?: boolean;
   readonly inventory?: number;
@@ -32,37 +32,36 @@ export interface ResourceRecord extends ResourceRow {
   readonly local_path?: string;
 }
 
-/** Where the resources of a kind are stored. */
 export interface Storage {
   readonly table: string;
-  /** Rows `x` of the table, with the rows that its columns and the fields of the resource name. */
+  /** Rows `x` of the table, joined with the rows that its columns and the resource's fields use. */
   readonly from: Sql;
-  /** The columns that not all kinds have. */
+  /** The columns that only some kinds have. */
   readonly columns: Sql;
   /** The column of the last change, if it is not `modified`. */
   readonly modified?: 'modified' | 'updated';
-  /** The fields that a request may write. Their columns have their names, those of other resources end in `_id`. */
+  /** The writable fields. Their columns have the same names, with `_id` for related resources. */
   readonly written: readonly string[];
-  /** The column in whose rows names are unique. Without one they are unique in the table. */
+  /** The column within whose rows names are unique. Without it, names are unique in the table. */
   readonly owner?: 'organization_id' | 'inventory_id';
   /** Its objects have roles of this type. */
   readonly roles?: ResourceWithRoles;
-  /** The roles that have columns of their own for their ids. */
+  /** The roles whose ids have their own columns. */
   readonly memberships?: readonly RoleName[];
-  /** It has columns for the users who created and last changed it: `c` and `m` in `from`. */
+  /** Whether it has columns for the users who created and last changed it: `c` and `m` in `from`. */
   readonly hasMakers?: true;
 }
 
-/** Who created a record and last changed it; null where that is not known. */
+/** The users who created and last changed a record; null if unknown. */
 export type Makers = Person<'created_by'> & Person<'modified_by'>;
 
-/** The users `c` who created and `m` who last changed the rows `x`. */
+/** Joins the users `c` who created and `m` who last changed the rows `x`. */
 export const MAKERS_FROM = sql`LEFT JOIN auth_user c ON c.id = x.created_by_id
   LEFT JOIN auth_user m ON m.id = x.modified_by_id`;
 
 const MAKER_COLUMNS = joined([personColumns('c', 'created_by'), personColumns('m', 'modified_by')]);
 
-/** The organization `o` of the rows `x`, in `from`. */
+/** Joins the organization `o` of the rows `x`. */
 export const OF_ORGANIZATION = sql`LEFT JOIN main_organization o ON o.id = x.organization_id`;
 
 export const ORGANIZATION_OF = sql`o.id AS organization, o.name AS organization_name,
@@ -134,7 +133,7 @@ export function findResource<R extends ResourceRow>(
   return sql`SELECT ${resourceColumns(storage)} FROM ${storage.from} WHERE x.id = ${id}`.first<R>(database);
 }
 
-/** The id of the resource for which a condition holds, or null. */
+/** The id of the resource that meets a condition, or null. */
 export async function findResourceId(
   database: Queryable,
   { from }: Storage,
@@ -162,10 +161,10 @@ export function findInventory(
     WHERE id = ${id}`.first<{ id: number; organization_id: number | null }>(database);
 }
 
-/** The values of a resource by the names of their fields. */
+/** A resource's values by field name. */
 export type ResourceValues = Readonly<Record<string, unknown>>;
 
-/** When a resource is written, and by whom: null for a mapping of an identity provider. */
+/** The time and user of a change; the user is null for an identity provider's mapping. */
 interface Written {
   readonly values: ResourceValues;
   readonly at: Date;
@@ -183,7 +182,7 @@ function columnsOf({ written }: Storage, values: ResourceValues): ResourceValues
   );
 }
 
-/** Adds a resource. Returns its id, or null if there is one of this name. */
+/** Adds a resource. Returns its id, or null if its name exists. */
 export async function insertResource(
   transaction: Queryable,
   storage: Storage,
@@ -202,7 +201,7 @@ export async function insertResource(
   return row?.id ?? null;
 }
 
-/** Changes a resource. Returns false if there is another one of this name. */
+/** Changes a resource. Returns false if another one has its name. */
 export function updateResource(
   transaction: Queryable,
   storage: Storage,
@@ -226,15 +225,12 @@ export function updateResource(
         AND other.id <> ${id})`.touchesOne(transaction);
 }
 
-/** Deletes a resource with what belongs to it. */
+/** Deletes a resource with everything that belongs to it. */
 export function deleteResource(transaction: Queryable, { table }: Storage, id: number): Promise<boolean> {
   return sql`DELETE FROM ${identifier(table)} WHERE id = ${id}`.touchesOne(transaction);
 }
 
-/**
- * How many hosts the organization of an inventory may have (0: any number) and has. Other transactions that
- * ask wait until this one ends.
- */
+/** How many hosts the inventory's organization may have (0: any number) and has. Locked until the transaction ends. */
 export async function lockHostLimit(
   transaction: Queryable,
   inventory: number,
@@ -250,7 +246,7 @@ export async function lockHostLimit(
   return { max_hosts: limit.max_hosts, hosts: row?.hosts ?? 0 };
 }
 
-/** The folders that projects use; keeps other transactions from using more of them until this one ends. */
+/** The folders that projects use. Other transactions cannot use more of them until this one ends. */
 export async function lockProjectFolders(transaction: Queryable): Promise<ReadonlySet<string>> {
   await sql`LOCK TABLE service_project IN SHARE ROW EXCLUSIVE MODE`.execute(transaction);
   return projectFoldersInUse(transaction);

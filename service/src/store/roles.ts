@@ -6,7 +6,7 @@ import type { UserRecord } from './users.ts';
 
 export type OrganizationRole = 'admin' | 'auditor' | 'member';
 
-/** A role in a team: its admins change it and its members, its members see it. It gives nothing beside. */
+/** A role in a team: its admins change it and its members, its members see it. It gives no further rights. */
 export type TeamRole = 'admin' | 'member';
 
 interface ObjectRole {
@@ -15,17 +15,15 @@ interface ObjectRole {
   readonly resource: { readonly type: ResourceWithRoles; readonly id: number };
 }
 
-/** A role of an organization or of a team, or of another object. */
 type RoleOf =
   | { readonly organizationId: number; readonly role: OrganizationRole }
   | { readonly teamId: number; readonly role: TeamRole }
   | ObjectRole;
 
-/** A role that a user gains or loses. */
 export type RoleChange = RoleOf & {
   readonly operation: 'associate' | 'disassociate';
   readonly userId: number;
-  /** The id of the role if the request names the user first; the activity stream says so. */
+  /** The id of the role if the request is about the user's roles, which the activity stream records. */
   readonly rolesOfUser?: number;
 };
 
@@ -38,12 +36,12 @@ const CLASSES: Readonly<Record<ResourceWithRoles, string>> = {
   job_template: 'jobs.JobTemplate',
 };
 
-/** The controller's name of the relation of a role. Its user interface recognizes role changes by it. */
+/** The controller's name for a role's relation, by which its user interface recognizes role changes. */
 export function roleRelation(type: ResourceWithRoles, role: RoleName): string {
   return `awx.main.models.${CLASSES[type]}.${role}_role`;
 }
 
-/** What a role change concerns, and whether it changed anything. */
+/** The object of a role change, and whether anything changed. */
 async function applyChange(transaction: Queryable, change: RoleChange) {
   if ('resource' in change) return { ...change.resource, isChanged: await changeGrant(transaction, change) };
   const { operation, userId, role } = change;
@@ -61,9 +59,8 @@ async function applyChange(transaction: Queryable, change: RoleChange) {
 }
 
 /**
- * Grants a role to a user or withdraws it, with an entry in the activity stream. Does nothing if the user has
- * the role already, or does not have it.
- * @param by The user who changes the role; null for the mapping of an identity provider.
+ * Grants a role to a user or removes it, with an entry in the activity stream. Does nothing if that changes nothing.
+ * @param by The user who changes the role; null for an identity provider's mapping.
  */
 export async function changeRole(
   transaction: Queryable,
@@ -73,7 +70,7 @@ export async function changeRole(
   const { operation, userId, role, rolesOfUser } = change;
   const { type, id, isChanged } = await applyChange(transaction, change);
   if (!isChanged) return;
-  // The controller names first what the request names first, and a role by its id.
+  // As on the controller: the request's subject comes first, and a role is recorded by its id.
   const isOfUser = rolesOfUser !== undefined;
   const [first, second] = isOfUser
     ? [
@@ -103,18 +100,18 @@ export async function changeRole(
   });
 }
 
-/** A role with what it is a role of. */
+/** A role with its object. */
 export interface RoleRecord {
   readonly id: number;
   readonly role: RoleName;
   readonly resource_type: ResourceWithRoles;
   readonly resource_id: number;
   readonly resource_name: string;
-  /** The organization, or that of the object. */
+  /** The organization, or the object's organization. */
   readonly organization_id: number | null;
 }
 
-/** The kinds of objects with the tables of their names and organizations. */
+/** The types of objects, with the tables of their names and organizations. */
 const OBJECTS = [
   ['organization', 'main_organization'],
   ['team', 'main_team'],
@@ -124,7 +121,7 @@ const OBJECTS = [
   ['job_template', 'service_job_template'],
 ] as const;
 
-/** The memberships, whose roles have columns of their own for their ids. */
+/** The memberships, whose role ids have their own columns. */
 const MEMBERSHIPS = [
   ['organization', 'admin'],
   ['organization', 'auditor'],
@@ -138,8 +135,8 @@ const organizationOf = (type: ResourceWithRoles) =>
   identifier(`n_${type}.${type === 'organization' ? 'id' : 'organization_id'}`);
 
 /**
- * Rows `x` of the roles of all objects. Each part has one table and the same types, so that its index finds a role by id, or the
- * first ones; the names are joined last, and not at all where they are not asked for.
+ * Rows `x` of the roles of all objects. Each part has one table and the same types, so that its index finds a
+ * role by id, or the first roles. The names are joined last, and only if needed.
  */
 export const ROLE_FROM = sql`(
   SELECT r.id, r.role, r.resource_type, r.resource_id, COALESCE(${joined(OBJECTS.map(([type]) => nameOf(type)))})
@@ -164,7 +161,7 @@ export const ROLE_FROM = sql`(
 export const ROLE_COLUMNS = sql`x.id, x.role, x.resource_type, x.resource_id, x.resource_name,
   x.organization_id`;
 
-/** Whether roles `x` are those of these organizations or of objects in them, of these kinds: without the joins of the rows. */
+/** Whether roles `x` belong to these organizations or to objects in them, of these types. It needs no joins. */
 export function isRoleIn(organizations: readonly number[], types = OBJECTS.map(([type]) => type)): Sql {
   const ids = sql`ANY(${organizations}::integer[])`;
   const conditions = OBJECTS.filter(([type]) => types.includes(type)).map(([type, table]) =>
@@ -177,8 +174,8 @@ export function isRoleIn(organizations: readonly number[], types = OBJECTS.map((
 }
 
 /**
- * A statement of the `count` of the roles of the objects that meet a condition on rows `x`, with their `organization_id`. Objects have
- * all roles of their kind from when they are made: objects are counted, for they are a fraction of the roles.
+ * A statement for the `count` of the roles of objects that meet a condition on rows `x` with their `organization_id`.
+ * It counts objects, which are fewer than roles: an object has all roles of its type from its creation on.
  */
 export function countingRoles(ofEach: (type: ResourceWithRoles) => number, condition: Sql): Sql {
   const objects = OBJECTS.map(
@@ -190,12 +187,12 @@ export function countingRoles(ofEach: (type: ResourceWithRoles) => number, condi
     FROM (${joined(objects, ' UNION ALL ')}) x WHERE ${condition}`;
 }
 
-/** What {@link isRoleIn} tells, over the rows of {@link countingRoles}. */
+/** Like {@link isRoleIn}, over the rows of {@link countingRoles}. */
 export function isObjectIn(organizations: readonly number[], types = OBJECTS.map(([type]) => type)): Sql {
   return sql`x.resource_type IN (${joined(types.map(literal))}) AND x.organization_id = ANY(${organizations}::integer[])`;
 }
 
-/** Rows `a`: the roles `role_id` that users `user_id` have by themselves, or as members or admins of a team `team_id`. */
+/** Rows `a`: the roles `role_id` that users `user_id` have directly, or as members or admins of a team `team_id`. */
 export const HELD_FROM = sql`(
   SELECT g.user_id, g.role_id, NULL::integer AS team_id FROM service_role_grant g WHERE g.user_id IS NOT NULL
   UNION ALL SELECT h.user_id, CASE h.role WHEN 'admin' THEN t.admin_role_id ELSE t.member_role_id END, NULL
@@ -206,7 +203,7 @@ export const HELD_FROM = sql`(
   UNION ALL SELECT h.user_id, g.role_id, h.team_id
   FROM service_team_role h JOIN service_role_grant g ON g.team_id = h.team_id) a`;
 
-/** Whether a role is one of an organization's admins, auditors and members, or of a team's: kept apart. */
+/** Whether a role is admin, auditor or member of an organization or team, which are stored separately. */
 export function isMembership({ role, resource_type }: Pick<RoleRecord, 'role' | 'resource_type'>): boolean {
   return (
     (resource_type === 'organization' && ['admin', 'auditor', 'member'].includes(role)) ||
@@ -219,9 +216,8 @@ export function findRole(database: Queryable, id: number): Promise<RoleRecord | 
 }
 
 /**
- * Whether a user has a role outside organizations that another user can neither give nor has: one in a team
- * of which the other is not an admin, or not a member either, in an organization that the other does not
- * administer.
+ * Whether a user has a role outside organizations that another user neither has nor can grant: one in a team of an
+ * organization that the other does not administer, if the other is not an admin of the team, or not even a member.
  */
 export function hasRolesWithout(
   database: Queryable,

@@ -8,7 +8,7 @@ export interface SessionRecord {
   readonly session_key: string;
   readonly expire_date: Date;
   readonly owner: UserRecord;
-  /** The session at the identity provider that it was started through; null for a password. */
+  /** The identity provider's session that started it; null for a password login. */
   readonly provider: ProviderSession | null;
 }
 
@@ -17,12 +17,12 @@ export interface ProviderSession {
   /** When the session here must end; null if the provider does not say. */
   readonly ends: Date | null;
   readonly details: {
-    /** SAML: the short name of the identity provider, and what its single logout calls the user and the session. */
+    /** SAML: the short name of the identity provider, and its names for the user and session in the single logout. */
     readonly idp?: string;
     readonly nameId?: string;
     readonly nameIdFormat?: string;
     readonly sessionIndex?: string;
-    /** OpenID Connect: the account, what the provider calls the session (for back-channel logout), and the time of its ID token. */
+    /** OpenID Connect: the account, the session's name for back-channel logout, and the time of the ID token. */
     readonly uid?: string;
     readonly sid?: string;
     readonly issued?: string;
@@ -80,7 +80,7 @@ export async function deleteSession(database: Queryable, sessionKey: string): Pr
   await sql`DELETE FROM django_session WHERE session_key = ${sessionKey}`.execute(database);
 }
 
-/** Ends the sessions that a SAML provider started for a user, or those of these indexes. Returns how many. */
+/** Ends a user's sessions from a SAML provider, or those with these indexes. Returns their number. */
 export function deleteProviderSessions(
   database: Queryable,
   of: { readonly idp: string; readonly nameId: string; readonly sessionIndexes: readonly string[] },
@@ -92,7 +92,7 @@ export function deleteProviderSessions(
          OR details->>'sessionIndex' = ANY(${of.sessionIndexes}::text[])))`.execute(database);
 }
 
-/** Ends a user's oldest live sessions until `most` are left. */
+/** Ends a user's oldest live sessions until `most` remain. */
 export async function deleteOldestSessions(
   transaction: Queryable,
   options: { readonly userId: number; readonly most: number; readonly at: Date },

@@ -14,10 +14,7 @@ export async function lockSettings(transaction: Queryable): Promise<void> {
   await sql`LOCK TABLE conf_setting IN SHARE ROW EXCLUSIVE MODE`.execute(transaction);
 }
 
-/**
- * Writes one setting. The transaction must hold {@link lockSettings}, except on the first start. Returns the
- * row's id and the previous value (undefined without a previous row).
- */
+/** Writes a setting under {@link lockSettings} (except on the first start). Returns the row's id and previous value. */
 export async function writeSetting(
   transaction: Queryable,
   { key, value, at }: { key: string; value: unknown; at: Date },

@@ -1,9 +1,7 @@
 import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { sql } from '@tokenctl/common/db/sql.ts';
 
-/** The stored details of a pending login at an identity provider. */
 export interface LoginDetails {
-  /** The redirect URI sent to the provider. */
   readonly redirectUri: string;
   /** The path to open after the login; null for the default. */
   readonly next: string | null;
@@ -32,7 +30,7 @@ export async function insertLogin(database: Queryable, login: PendingLogin): Pro
     ${login.started}, ${login.expires})`.execute(database);
 }
 
-/** Consumes a pending, unexpired login by state, browser and backend. Each has one response anywhere. */
+/** Consumes a pending, unexpired login by state, browser and backend. Only one response can use it, on any replica. */
 export function consumeLogin(
   database: Queryable,
   login: Pick<PendingLogin, 'state' | 'browser' | 'backend'> & { readonly at: Date },
@@ -42,7 +40,7 @@ export function consumeLogin(
     RETURNING details, started`.first<Pick<PendingLogin, 'details' | 'started'>>(database);
 }
 
-/** Records a used assertion until it expires. Returns whether this was the first time. */
+/** Records a used assertion until it expires. Returns whether this was its first use. */
 export function recordAssertion(
   database: Queryable,
   assertion: { readonly digest: string; readonly expires: Date },
@@ -56,7 +54,6 @@ export async function deleteExpiredLogins(database: Queryable, at: Date): Promis
   await sql`DELETE FROM service_sso_assertion WHERE expires <= ${at}`.execute(database);
 }
 
-/** Records a successful login through a backend with its configuration. */
 export async function recordSuccess(
   database: Queryable,
   success: { readonly backend: string; readonly configuration: string; readonly at: Date },

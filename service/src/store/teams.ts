@@ -11,7 +11,6 @@ import {
   type Storage,
 } from './resources.ts';
 
-/** A team with its organization, its creator and last editor. */
 export interface TeamRecord extends ResourceRow, Makers {
   readonly organization: number;
   readonly organization_name: string;

@@ -46,7 +46,6 @@ export async function lockToken(transaction: Queryable, id: number): Promise<Tok
 /** A live access token with its owner. */
 export interface BearerRecord {
   readonly token_id: number;
-  /** The hash of its value. */
   readonly stored: string;
   readonly scope: string;
   readonly last_used: Date | null;
@@ -73,7 +72,7 @@ export async function findBearers(
   }));
 }
 
-/** Sets the last use of a token, unless it is later than `unless`. */
+/** Sets the last use of a token, unless the stored one is later than `unless`. */
 export async function touchLastUsed(
   database: Queryable,
   use: { readonly tokenId: number; readonly at: Date; readonly unless: Date },
@@ -82,7 +81,7 @@ export async function touchLastUsed(
     WHERE id = ${use.tokenId} AND (last_used IS NULL OR last_used <= ${use.unless})`.execute(database);
 }
 
-/** A new access token, with the hash of its value. */
+/** A new access token, with its hash. */
 export interface NewToken {
   readonly hash: string;
   readonly expires: Date;
@@ -93,7 +92,6 @@ export interface NewToken {
   readonly created: Date;
 }
 
-/** Adds an access token and returns its id. */
 export async function insertToken(transaction: Queryable, token: NewToken): Promise<number> {
   const rows = await sql`INSERT INTO main_oauth2accesstoken
       (token, expires, scope, description, application_id, user_id, created, updated, modified)

@@ -28,12 +28,12 @@ const roles = (role: string) =>
   sql`ARRAY(SELECT r.organization_id FROM service_role r
     WHERE r.user_id = u.id AND r.role = ${literal(role)})`;
 
-/** A user whom another record names, by the beginning of its columns' names; null where there is none. */
+/** A user that another record refers to, with column names that start with a prefix; null if there is none. */
 export type Person<Prefix extends string> = { readonly [Column in `${Prefix}_id`]: number | null } & {
   readonly [Column in `${Prefix}_${'username' | 'first_name' | 'last_name'}`]: string | null;
 };
 
-/** The columns of a {@link Person}, of a row of auth_user with this alias. */
+/** The columns of a {@link Person} for a row of auth_user with this alias. */
 export function personColumns(alias: string, prefix: string): Sql {
   const columns = ['id', 'username', 'first_name', 'last_name'];
   return joined(
@@ -41,7 +41,7 @@ export function personColumns(alias: string, prefix: string): Sql {
   );
 }
 
-/** The columns of a {@link UserRecord}, of a row `u` of auth_user. */
+/** The columns of a {@link UserRecord} for a row `u` of auth_user. */
 export const USER_COLUMNS = sql`
   u.id, u.username, u.first_name, u.last_name, u.email, u.password, u.is_superuser, u.is_active,
   u.last_login, u.date_joined, EXISTS (SELECT FROM service_role r
@@ -52,10 +52,7 @@ export const USER_COLUMNS = sql`
   EXISTS (SELECT FROM sso_userenterpriseauth e WHERE e.user_id = u.id) AS has_enterprise_account,
   ${roles('admin')} AS admin_of, ${roles('auditor')} AS auditor_of, ${roles('member')} AS member_of`;
 
-/**
- * Whether a row `u` of auth_user comes from an identity provider, in SQL: the rule of `externalAccount`,
- * for queries that need nothing else of the user.
- */
+/** Whether a row `u` of auth_user comes from an identity provider, in SQL. Same rule as `externalAccount`. */
 export const IS_EXTERNAL = sql`(
   (u.password LIKE '!%'
    AND EXISTS (SELECT FROM main_profile p WHERE p.user_id = u.id AND p.ldap_dn <> ''))
@@ -66,17 +63,14 @@ export const IS_EXTERNAL = sql`(
 const LOCAL_IS_OFF = sql`EXISTS (
   SELECT FROM conf_setting c WHERE c.key = 'DISABLE_LOCAL_AUTH' AND c.user_id IS NULL AND c.value = 'true')`;
 
-/**
- * Whether the credentials of a row `u` of auth_user are accepted, in SQL: of an active user, and not of a
- * local one while DISABLE_LOCAL_AUTH is on.
- */
+/** Whether a user `u` may authenticate, in SQL: active, and not local while DISABLE_LOCAL_AUTH is on. */
 export const MAY_AUTHENTICATE = sql`(u.is_active AND (NOT ${LOCAL_IS_OFF} OR ${IS_EXTERNAL}))`;
 
 export function findUser(database: Queryable, id: number): Promise<UserRecord | null> {
   return sql`SELECT ${USER_COLUMNS} FROM auth_user u WHERE u.id = ${id}`.first<UserRecord>(database);
 }
 
-/** A user by name, or null. Names are compared exactly, as the controller does. */
+/** A user by name, or null. Names are compared exactly, as on the controller. */
 export function findUserByName(database: Queryable, username: string): Promise<UserRecord | null> {
   return sql`SELECT ${USER_COLUMNS} FROM auth_user u
     WHERE u.username = ${username}`
@@ -95,7 +89,7 @@ interface NewUser {
   readonly is_active: boolean;
 }
 
-/** Adds a user and the user's profile. Returns the id, or null if the name is taken. */
+/** Adds a user and the user's profile. Returns the id, or null if the name exists. */
 export async function insertUser(transaction: Queryable, user: NewUser): Promise<number | null> {
   const row = await sql`INSERT INTO auth_user
       (username, password, first_name, last_name, email, is_superuser, is_active)
@@ -108,9 +102,9 @@ export async function insertUser(transaction: Queryable, user: NewUser): Promise
 }
 
 /**
- * Whether another user has this name or one that looks like it: in another case or width, with punctuation before or after it,
- * with characters that are not seen, or with others of the same shape (UTS 39). Two names of ASCII letters alone are not compared
- * by shape: `user1` is not `userl`, and `corn` is not `com`.
+ * Whether another user has this name or a look-alike: in another case or width, with punctuation before or
+ * after it, with invisible characters, or with characters of the same shape (UTS 39). Two names of only ASCII
+ * letters are not compared by shape: `user1` is not `userl`, and `corn` is not `com`.
  */
 export function isUsernameTaken(database: Queryable, username: string, except: number): Promise<boolean> {
   return sql`SELECT FROM auth_user WHERE id <> ${except} AND (
@@ -121,13 +115,13 @@ export function isUsernameTaken(database: Queryable, username: string, except: n
   );
 }
 
-/** The same, and lets no one else take such a name until the transaction ends. */
+/** The same. Also keeps others from taking such a name until the transaction ends. */
 export async function claimUsername(
   transaction: Queryable,
   username: string,
   except: number,
 ): Promise<'claimed' | 'taken'> {
-  // In this order, so that two claims do not wait for each other.
+  // Always in this order, so that two claims cannot deadlock.
   for (const key of [
     sql`'username ' || service_lookalike(${username})`,
     sql`'shape ' || service_name_shape(${username})`,
@@ -145,7 +139,6 @@ export async function updateUser(transaction: Queryable, id: number, user: NewUs
        WHERE id = ${id}`.execute(transaction);
 }
 
-/** Grants or removes the system auditor role. */
 export async function setSystemAuditor(transaction: Queryable, id: number, is: boolean): Promise<void> {
   const change = is
     ? sql`INSERT INTO service_role (user_id, role) VALUES (${id}, 'system_auditor') ON CONFLICT DO NOTHING`
@@ -154,25 +147,21 @@ export async function setSystemAuditor(transaction: Queryable, id: number, is: b
 }
 
 /**
- * Records a login if the user is still active and has the verified password. The row stays locked until the
- * transaction ends, which serializes logins and password changes of a user.
- * @returns False if the user was deactivated or the password changed.
+ * Records a login if the user is still active and has the verified password; else returns false. The row
+ * stays locked until the transaction ends, which serializes logins and password changes of a user.
  */
 export function touchLastLogin(transaction: Queryable, user: UserRecord, at: Date): Promise<boolean> {
   return sql`UPDATE auth_user SET last_login = ${at}
     WHERE id = ${user.id} AND password = ${user.password} AND is_active`.touchesOne(transaction);
 }
 
-/**
- * Locks users in id order until the transaction ends, to serialize changes that depend on their facts. Rows
- * that refer to them can still be added.
- */
+/** Locks users in id order until the transaction ends. Rows that refer to them can still be added. */
 export async function lockUsers(transaction: Queryable, ids: readonly number[]): Promise<void> {
   await sql`SELECT FROM auth_user WHERE id = ANY(${ids}::integer[])
     ORDER BY id FOR NO KEY UPDATE`.rows(transaction);
 }
 
-/** What a request proved its user by: a session, a token, or a password (both null). */
+/** The credential of a request's user: a session, a token, or a password (both null). */
 export interface UserProof {
   readonly userId: number;
   readonly sessionKey: string | null;
@@ -180,8 +169,8 @@ export interface UserProof {
 }
 
 /**
- * Whether the user of a request may still authenticate, with the same credential. It stays so until the transaction ends: what
- * ends the access of a user locks the row first, so that it finds what this transaction adds.
+ * Whether a request's user may still authenticate with the same credential. This holds until the transaction
+ * ends: ending a user's access locks the row first, so it finds what this transaction adds.
  */
 export async function isStillProven(
   transaction: Queryable,
@@ -196,7 +185,7 @@ export async function isStillProven(
   return rows.length === 1;
 }
 
-/** Ends all sessions of a user. Returns how many. */
+/** Ends all sessions of a user. Returns their number. */
 export function deleteSessionsOf(transaction: Queryable, userId: number): Promise<number> {
   return sql`DELETE FROM django_session WHERE session_key IN (
     SELECT session_id FROM main_usersessionmembership WHERE user_id = ${userId})`.execute(transaction);
@@ -208,12 +197,12 @@ export async function deleteUser(transaction: Queryable, id: number): Promise<bo
   return sql`DELETE FROM auth_user WHERE id = ${id}`.touchesOne(transaction);
 }
 
-/** Whether any user exists. False on the first start. */
+/** Whether any user exists: false on the first start. */
 export function hasUsers(database: Queryable): Promise<boolean> {
   return sql`SELECT FROM auth_user LIMIT 1`.exists(database);
 }
 
-/** An account at an identity provider: the provider and the account's permanent id there. */
+/** The provider and the account's permanent id there. */
 interface AccountName {
   readonly provider: string;
   readonly uid: string;
@@ -260,6 +249,6 @@ export async function updateProfile(
     WHERE id = ${profile.userId}`.execute(transaction);
 }
 
-/** Whether a user `u` sees an application `a`, as `canSeeApplications` decides it. */
+/** Whether a user `u` sees an application `a`. Same rule as `canSeeApplications`. */
 export const SEES_APPLICATION = sql`(u.is_superuser OR EXISTS (SELECT FROM service_role r
   WHERE r.user_id = u.id AND (r.role = 'system_auditor' OR r.organization_id = a.organization_id)))`;

@@ -1,4 +1,4 @@
-/** What decides how a job runs: the fields of templates and launches, and what the details show of it. */
+/** How a job runs: the fields of templates and launches, and what the details show. */
 
 import type { FormField, FormValues } from '@tokenctl/common/web/form-fields.ts';
 import type { Asks, JobOptions, Prompt } from '../../src/store/job-options.ts';
@@ -8,7 +8,7 @@ const VERBOSITIES = ['Normal', 'Verbose', 'More verbose', 'Debug', 'Connection d
 
 const LIMIT_HELP = 'A host pattern, such as "web*:!web3". Leave empty for all hosts.';
 
-/** The fields of the options by their names, in the order of the form. */
+/** The fields of the options by name, in the order of the form. */
 const FIELDS: Readonly<Record<keyof JobOptions, Omit<FormField, 'name'>>> = {
   job_type: {
     label: 'Job type',
@@ -50,7 +50,7 @@ const FIELDS: Readonly<Record<keyof JobOptions, Omit<FormField, 'name'>>> = {
 
 const NAMES = Object.keys(FIELDS) as readonly (keyof JobOptions)[];
 
-/** What a launch may override, with the field of the template that allows it and the words of that field. */
+/** What a launch may override, each with the template's field that allows it and its label. */
 const ASKS: Readonly<Record<Prompt, readonly [ask: keyof Asks, words: string]>> = {
   limit: ['ask_limit_on_launch', 'limit'],
   inventory: ['ask_inventory_on_launch', 'inventory'],
@@ -70,7 +70,6 @@ function optionField(name: keyof JobOptions): FormField {
   return { name, ...FIELDS[name] };
 }
 
-/** The field for the inventory that jobs run on. */
 const INVENTORY_FIELD: FormField = {
   name: 'inventory',
   label: 'Inventory',
@@ -78,7 +77,7 @@ const INVENTORY_FIELD: FormField = {
   collection: '/api/v2/inventories/',
 };
 
-/** The fields of a template: its options, and what a launch is asked for. */
+/** The fields of a template: its options, and its prompts. */
 export function templateFields(): readonly FormField[] {
   const asks = Object.values(ASKS).map(
     ([name, words]) =>
@@ -92,17 +91,15 @@ export function templateFields(): readonly FormField[] {
   return [...NAMES.map((name) => ({ ...optionField(name), section: 'Job options' })), ...asks];
 }
 
-/** What a template asks a launch for. */
 export function promptsOf(template: Partial<Asks>): readonly Prompt[] {
   return PROMPTS.filter((name) => template[ASKS[name][0]] === true);
 }
 
-/** The fields of a launch for these prompts. */
 export function launchFields(prompts: readonly Prompt[]): readonly FormField[] {
   return prompts.map((name) => (name === 'inventory' ? INVENTORY_FIELD : optionField(name)));
 }
 
-/** Their values: those of the template. */
+/** The initial values: those of the template. */
 export function launchValues(
   prompts: readonly Prompt[],
   defaults: Partial<JobOptions> & { readonly inventory?: { readonly id?: number | null } },
@@ -115,13 +112,13 @@ export function launchValues(
   );
 }
 
-/** What was chosen, as a launch takes it. */
+/** The entered values in the form of a launch request. */
 export function launchBody(values: FormValues): Readonly<Record<string, unknown>> {
   const { inventory, ...options } = values;
   return inventory === undefined || inventory === '' ? options : { ...options, inventory: Number(inventory) };
 }
 
-/** The options that are not the usual ones, as the details show them. */
+/** The options with unusual values, for the details. */
 export function optionFacts(
   options: Partial<JobOptions>,
 ): readonly (readonly [string, string | undefined])[] {
@@ -139,7 +136,6 @@ export function optionFacts(
   });
 }
 
-/** What a launch is asked for, in words. */
 export function asksText(template: Partial<Asks>): string {
   const words = promptsOf(template).map((name) => ASKS[name][1]);
   return words.length === 0 ? 'Nothing' : words.join(', ').replace(/^./, (first) => first.toUpperCase());

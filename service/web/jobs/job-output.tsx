@@ -1,4 +1,4 @@
-/** What a job printed: read as it comes, searched, and followed to its end. */
+/** The output of a job: read as it arrives, searchable, and followed to its end. */
 import { Alert, SearchInput, Switch, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { callApi, type Page, problemText, withQuery } from '@tokenctl/common/web/api.ts';
 import {
@@ -31,22 +31,21 @@ interface JobEvent {
   readonly end_line: number;
 }
 
-/** Colors of a terminal, which a controller's output has. */
+/** Terminal color codes in a controller's output. */
 const TERMINAL_CODES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, 'g');
-/** What is shown at most, from the end: browsers become slow with more. */
+/** The maximum length of the shown output, from the end: browsers become slow with more. */
 const MAX_SHOWN = 1_000_000;
 
-/** What a job printed up to now. */
 interface Printed {
   readonly text: string;
-  /** Whether all that was printed up to now was read. */
+  /** Whether all output so far was read. */
   readonly isWhole: boolean;
-  /** Whether the job has ended and all is read: nothing is asked for any more. */
+  /** Whether the job has ended and everything was read. Nothing further is requested. */
   readonly isEnded: boolean;
   readonly problem: string | null;
 }
 
-/** Reads what a job printed, page by page, and goes on while it runs. */
+/** Reads a job's output page by page, as long as it runs. */
 export function useOutput(id: number, isActive: boolean): Printed {
   const [printed, setPrinted] = useState<Printed>({
     text: '',
@@ -61,11 +60,12 @@ export function useOutput(id: number, isActive: boolean): Printed {
     const follow = async () => {
       let next = 0;
       while (!left.signal.aborted) {
-        // Asked before the read: what a job printed is complete once it has ended.
+        // Checked before the read: a job's output is complete once it has ended.
         const wasActive = active.current;
         const events = await readEvents(id, { from: next, signal: left.signal });
         if (left.signal.aborted) return;
-        // One more page at once only after a full one: a job that prints all the time would have each line drawn by itself.
+        // Reads another page at once only after a full one: otherwise each line of a job that prints
+        // continuously would be drawn separately.
         const isEnd = !events.isFull;
         const isEnded = isEnd && events.problem === null && !wasActive;
         setPrinted(({ text }) => ({
@@ -85,7 +85,7 @@ export function useOutput(id: number, isActive: boolean): Printed {
   return printed;
 }
 
-/** A page of what a job printed from a line on. A failure is the `problem`; it reads nothing. */
+/** A page of a job's output from a line on. On failure, it has a `problem` and no text. */
 async function readEvents(
   id: number,
   { from, signal }: { readonly from: number; readonly signal: AbortSignal },
@@ -115,7 +115,7 @@ async function readEvents(
   }
 }
 
-/** The lines that are shown, and how many there are before them. */
+/** The shown lines, and the number of lines before them. */
 function useLines(text: string): PlaybookOutput & { readonly isCut: boolean; readonly before: number } {
   return useMemo(() => {
     const cut = text.length > MAX_SHOWN ? text.indexOf('\n', text.length - MAX_SHOWN) + 1 : 0;
@@ -124,7 +124,7 @@ function useLines(text: string): PlaybookOutput & { readonly isCut: boolean; rea
   }, [text]);
 }
 
-/** The output of a job in a box that scrolls, with a search, and with a switch that follows it while the job runs. */
+/** A job's output in a scrolling box, with a search, and with a switch that follows it while the job runs. */
 export function Output({ id, isActive }: { readonly id: number; readonly isActive: boolean }): ReactNode {
   const { text, isWhole, isEnded, problem } = useOutput(id, isActive);
   const { lines, kinds, isCut, before } = useLines(text);
@@ -138,7 +138,7 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
   useLayoutEffect(() => {
     const element = box.current;
     if (!isFollowed || text === '' || element === null) return;
-    // The event of a reader who scrolls up can come after the next lines, which would scroll back.
+    // The event of a reader who scrolls up may arrive after the next lines, which would scroll back.
     if (isScrolledUp(element, seen.current)) {
       setFollowed(false);
       return;
@@ -195,7 +195,8 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls has to be reachable by keyboard
         tabIndex={0}
         onScroll={({ currentTarget: element }) => {
-          // Who scrolls up reads; who scrolls to the end follows again. The event of our own scrolling can come after the next lines.
+          // A reader who scrolls up stops following; one who scrolls to the end follows again. The event of
+          // our own scrolling can arrive after the next lines.
           if (!isActive) return;
           if (element.scrollTop + element.clientHeight >= element.scrollHeight - NEAR_END) setFollowed(true);
           else if (isScrolledUp(element, seen.current)) setFollowed(false);
@@ -219,10 +220,10 @@ export function Output({ id, isActive }: { readonly id: number; readonly isActiv
   );
 }
 
-/** How far from its end, in pixels, a box counts as scrolled to it. */
+/** How far from its end a box counts as scrolled to the end, in pixels. */
 const NEAR_END = 20;
 
-/** Where a box stood, and how high its content was, in pixels. */
+/** The position of a box and the height of its content, in pixels. */
 interface Place {
   readonly scrollTop: number;
   readonly scrollHeight: number;
@@ -232,19 +233,19 @@ const NOT_SEEN: Place = { scrollTop: 0, scrollHeight: 0 };
 
 const placeOf = ({ scrollTop, scrollHeight }: Element): Place => ({ scrollTop, scrollHeight });
 
-/** Whether a box moved up by more than its content shrank: lines that are laid out are often less high than was assumed. */
+/** Whether a box moved up by more than its content shrank: lines often become less high when they are laid out. */
 function isScrolledUp({ scrollTop, scrollHeight }: Element, seen: Place): boolean {
   return seen.scrollTop - scrollTop > Math.max(0, seen.scrollHeight - scrollHeight) + 1;
 }
 
-/** Lines that are drawn together: those before the end of the output stay as they are while it grows. */
+/** Lines that are drawn together. Those before the end do not change while the output grows. */
 const CHUNK = 200;
 
 function chunksOf(count: number): readonly number[] {
   return Array.from({ length: Math.ceil(count / CHUNK) }, (_, chunk) => chunk * CHUNK);
 }
 
-/** A search: the lines that were found, which one is shown, and what the field for it needs. */
+/** A search: the matching lines, the current one, and the input's props. */
 function useSearch(lines: readonly string[], onFound: () => void) {
   const [value, setValue] = useState('');
   const [place, setPlace] = useState(0);
@@ -283,12 +284,12 @@ const Lines = memo(function Lines({
   current,
 }: {
   readonly text: string;
-  /** The kinds of the lines, a letter each. */
+  /** The kinds of the lines, one letter each. */
   readonly kinds: string;
-  /** How many lines are before them. */
+  /** How many lines precede them. */
   readonly first: number;
   readonly search: string;
-  /** The line to mark among them; -1 for none. */
+  /** The line to mark; -1 for none. */
   readonly current: number;
 }): ReactNode {
   return (
@@ -296,7 +297,7 @@ const Lines = memo(function Lines({
       {text.split('\n').map((line, index) => {
         const kind = LINE_KINDS[(kinds[index] ?? ' ') as keyof typeof LINE_KINDS];
         const mark = index === current ? ' output-current' : '';
-        // Asterisks fill a heading up to the width of a terminal; a phone leaves them out.
+        // Asterisks fill a heading up to the width of a terminal. Phones omit them.
         const end = kind === 'heading' ? line.search(/ \*+\s*$/) : line.length;
         return (
           // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name, and never change places
@@ -311,7 +312,7 @@ const Lines = memo(function Lines({
   );
 });
 
-/** A line with what was searched for marked. In elements, which show unsafe characters: a plain text would be as it is. */
+/** A line with marked search results, in elements, which escape unsafe characters. Plain text would not be escaped. */
 function Found({ line, search }: { readonly line: string; readonly search: string }): ReactNode {
   const pieces = search === '' ? [line] : piecesOf(line, search);
   return (

@@ -1,4 +1,4 @@
-/** What a job did on which host: the counts of hosts, and the results of tasks, read from what the job printed. */
+/** The results of a job by host: host counts and task results, read from its output. */
 import {
   Alert,
   Label,
@@ -24,7 +24,7 @@ import {
   type TaskResult,
 } from './playbook-output.ts';
 
-/** The results by their names, and the colors of their labels. */
+/** The results with their names and label colors. */
 const RESULTS = {
   ok: ['OK', { color: 'green' }],
   changed: ['Changed', { color: 'orange' }],
@@ -44,13 +44,12 @@ function ResultLabel({ result }: { readonly result: Result }): ReactNode {
   );
 }
 
-/** The filters of the results, which are in the address. */
+/** The filters of the results, which are in the URL. */
 const FILTERS = ['host', 'task', 'result'] as const;
 type Filters = Readonly<Record<(typeof FILTERS)[number], string>>;
 
 const PAGE_SIZE = 50;
 
-/** The hosts of a job, and the results of its tasks on them. */
 export function Results({ id, isActive }: { readonly id: number; readonly isActive: boolean }): ReactNode {
   const { text, isWhole, problem } = useOutput(id, isActive);
   const output = useMemo(() => readPlaybookOutput(text), [text]);
@@ -74,7 +73,7 @@ export function Results({ id, isActive }: { readonly id: number; readonly isActi
   );
 }
 
-/** Whether a host is among those that are shown first. */
+/** Whether a host is shown first. */
 function isBad({ result }: HostSummary): boolean {
   return result === 'failed' || result === 'unreachable';
 }
@@ -156,7 +155,7 @@ function TaskResults({
   );
 }
 
-/** The values of a member, each once, in their order in the output, and what they are called. */
+/** The distinct values of a member with their labels, in the order of the output. */
 function valuesOf(
   results: readonly TaskResult[],
   name: (typeof FILTERS)[number],

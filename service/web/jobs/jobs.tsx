@@ -1,4 +1,3 @@
-/** Jobs: the list, and one with its output, its results and its details. */
 import { Button, Flex, Label, PageSection, Title } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { callApi, problemText } from '@tokenctl/common/web/api.ts';
@@ -96,7 +95,7 @@ export function JobList({
   isWhole = false,
 }: {
   readonly path: string;
-  /** Whether every user who sees it sees all of it. */
+  /** Whether every user who sees the list sees all of it. */
   readonly isWhole?: boolean;
 }): ReactNode {
   return (
@@ -133,7 +132,7 @@ export function Jobs(): ReactNode {
   );
 }
 
-/** The page of a job: its output as it comes, and what is most asked of it. */
+/** The page of a job: its output as it arrives, and the main facts. */
 export function JobOutput(): ReactNode {
   return (
     <JobPage>
@@ -163,7 +162,6 @@ export function JobOutput(): ReactNode {
   );
 }
 
-/** What a job did on which host. */
 export function JobResults(): ReactNode {
   return (
     <JobPage>
@@ -176,7 +174,6 @@ export function JobResults(): ReactNode {
   );
 }
 
-/** All that is known of a job. */
 export function JobDetails(): ReactNode {
   return (
     <JobPage>
@@ -205,7 +202,7 @@ export function JobDetails(): ReactNode {
   );
 }
 
-/** The heading and the tabs of a job, which is read again until it has ended. */
+/** The heading and tabs of a job, which is refreshed until it has ended. */
 function JobPage({ children }: { readonly children: (job: JobRow) => ReactNode }): ReactNode {
   const { id = '' } = useParams();
   const [isRead, setRead] = useState(true);
@@ -238,7 +235,7 @@ function JobPage({ children }: { readonly children: (job: JobRow) => ReactNode }
   );
 }
 
-/** On how many hosts a job ran and failed; a text where the output does not say. */
+/** The numbers of hosts of a job and of failed ones; a text if the output does not contain them. */
 interface Retry {
   readonly retry_counts: string | { readonly failed: number };
 }
@@ -248,7 +245,7 @@ function failedOf(retry: Retry | undefined): number {
   return typeof counts === 'object' ? counts.failed : 0;
 }
 
-/** Whether this user may cancel a job: the own one, or one of a job template that this user administers. */
+/** Whether this user may cancel a job: their own, or one whose template they administer. */
 function useMayCancel(job: JobRow): boolean {
   const me = useMe();
   const { created_by, job_template, user_capabilities } = job.summary_fields;

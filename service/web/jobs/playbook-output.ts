@@ -1,21 +1,19 @@
 /**
- * What Ansible prints, read line by line: the plays, tasks and results of hosts in the output of its default callback. A
- * line of a playbook's own text that looks like one of them is taken for one: it changes what the page shows, and
- * nothing else.
+ * Parses Ansible's output line by line: plays, tasks and host results of its default callback. A line from a
+ * playbook's own text that looks like one of them counts as one, which only affects what the page shows.
  */
 
-/** What became of a task on a host. */
 export type Result = 'ok' | 'changed' | 'skipped' | 'failed' | 'unreachable' | 'ignored' | 'rescued';
 
-/** A task on a host, or on one item of a loop there. */
+/** The result of a task on a host, or of one item of a loop there. */
 export interface TaskResult {
   readonly play: string;
   readonly task: string;
   readonly host: string;
   readonly result: Result;
-  /** The item of a loop, and what the task says of itself. */
+  /** The item of a loop, and the task's message. */
   readonly text: string;
-  /** The line, from 0. */
+  /** The line number, from 0. */
   readonly line: number;
 }
 
@@ -23,7 +21,7 @@ export interface TaskResult {
 export interface HostSummary {
   readonly host: string;
   readonly counts: Readonly<Record<Count, number>>;
-  /** The worst of what happened there. */
+  /** The worst result on this host. */
   readonly result: Result;
 }
 
@@ -31,10 +29,9 @@ const COUNTS = ['ok', 'changed', 'unreachable', 'failed', 'skipped', 'rescued', 
 
 const NONE = Object.fromEntries(COUNTS.map((name) => [name, 0])) as Readonly<Record<Count, number>>;
 
-/** What is counted for a host. */
 type Count = (typeof COUNTS)[number];
 
-/** What a line is, for its color. A letter each, so that the kinds of many lines are one text. */
+/** The kind of a line, for its color. One letter each, so that the kinds of many lines are one text. */
 export const LINE_KINDS = {
   h: 'heading',
   o: 'ok',
@@ -57,25 +54,24 @@ const KIND_OF: Readonly<Record<Result, LineKind>> = {
   rescued: 'o',
 };
 
-/** An output that was read. */
 export interface PlaybookOutput {
   readonly lines: readonly string[];
   /** The kind of each line: a key of {@link LINE_KINDS}. */
   readonly kinds: string;
   readonly results: readonly TaskResult[];
-  /** The hosts of the recap, which is there once the playbook has ended. */
+  /** The hosts of the recap, which exists once the playbook has ended. */
   readonly hosts: readonly HostSummary[];
 }
 
 const HEADING =
   /^(PLAY|TASK|RUNNING HANDLER|PLAY RECAP|NO MORE HOSTS LEFT|USING HANDLER)(?: \[(.*)\])? \*+\s*$/;
 const ON_HOST = /^(ok|changed|skipping|failed|fatal|rescued|included): \[([^\]]+?)(?: -> [^\]]+)?\](.*)$/;
-/** What follows the host: the kind of failure, an item, and the values, or the brace before them. */
+/** The text after the host: the kind of failure, an item, and the values, or the brace before them. */
 const VALUES = /^(?:: [A-Z]+!)?(.*?)(?: => (\{.*))?$/;
 const WARNING = /^\[(?:WARNING|DEPRECATION WARNING|ERROR)\]|^ERROR! /;
 const RECAP = /^(\S+)\s+: ((?:[a-z]+=\d+\s*)+)$/;
 
-/** Reads the output of a playbook, also an unfinished one. */
+/** Parses the output of a playbook, including an unfinished one. */
 export function readPlaybookOutput(text: string): PlaybookOutput {
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();
@@ -84,7 +80,7 @@ export function readPlaybookOutput(text: string): PlaybookOutput {
   return { lines, kinds, results: reader.results, hosts: reader.hosts };
 }
 
-/** The hosts of an output: those of the recap, or before it those with a result, counted so far. */
+/** The hosts of an output: those of the recap, or before it those with results so far. */
 export function hostsOf({
   hosts,
   results,
@@ -105,9 +101,9 @@ class Reader {
   #play = '';
   #task = '';
   #isRecap = false;
-  /** That of the result whose values are being read. */
+  /** The kind of the result whose values are being read. */
   #kind: LineKind = ' ';
-  /** Whether these values are on lines of their own, and none was taken for the text yet. */
+  /** Whether these values are on separate lines, and none was used for the text yet. */
   #isOpen = false;
 
   read(line: string, number: number): LineKind {
@@ -144,7 +140,7 @@ class Reader {
     return this.#kind;
   }
 
-  /** A line below a result: of its values, which are indented, or of what a task prints. */
+  /** A line below a result: part of its indented values, or other output of a task. */
   #values(line: string): LineKind {
     const last = this.results.at(-1);
     if (this.#kind === ' ' || last === undefined) return ' ';
@@ -156,7 +152,7 @@ class Reader {
     return this.#kind;
   }
 
-  /** The failure before it is one that the playbook allows. */
+  /** The playbook allows the previous failure. */
   #ignore(): LineKind {
     const last = this.results.at(-1);
     if (last?.result === 'failed') this.results[this.results.length - 1] = { ...last, result: 'ignored' };
@@ -193,7 +189,6 @@ function withMessage(item: string, message: string): string {
   return [item, message].filter((part) => part !== '').join(': ');
 }
 
-/** What the values on one line say. */
 function messageOf(values: string): string {
   if (values === '' || values === '{') return '';
   try {
@@ -213,18 +208,18 @@ function unquoted(value: string): string {
   }
 }
 
-/** The numbers of the lines that contain a text, in any case of letters. */
+/** The numbers of the lines that contain a text, ignoring case. */
 export function linesWith(lines: readonly string[], text: string): readonly number[] {
   const wanted = text.toLowerCase();
   if (wanted === '') return [];
   return lines.flatMap((line, number) => (line.toLowerCase().includes(wanted) ? [number] : []));
 }
 
-/** A line in pieces: every second one is the searched text, as it is written there. */
+/** Splits a line: every second piece is the searched text, as written there. */
 export function piecesOf(line: string, text: string): readonly string[] {
   const wanted = text.toLowerCase();
   const lower = line.toLowerCase();
-  // Few letters have another length in lower case: then the places are not the same.
+  // A few letters have a different length in lowercase, so that positions differ.
   if (wanted === '' || lower.length !== line.length) return [line];
   const pieces: string[] = [];
   let from = 0;

@@ -5,7 +5,7 @@ import { argumentProblem, limitProblem } from '../../playbooks/playbook.ts';
 import { extraVariablesProblem } from '../../playbooks/variables.ts';
 import { type Asks, DEFAULT_OPTIONS, type JobOptions, PROMPTS } from '../../store/job-options.ts';
 
-/** The controller's default of MAX_FORKS; it runs with this number where a template says more. */
+/** The controller's default of MAX_FORKS, with which it caps larger values of templates. */
 const MAX_FORKS = 200;
 
 const VERBOSITIES = ['Normal', 'Verbose', 'More Verbose', 'Debug', 'Connection Debug', 'WinRM Debug'];
@@ -14,7 +14,7 @@ const DESCRIPTIONS: Readonly<Record<keyof JobOptions, Declared>> = {
   job_type: {
     type: 'choice',
     helpText: "Whether a job makes changes, or only shows what it would change (Ansible's check mode).",
-    // The controller's `scan` is of old versions, and no template can have it.
+    // The controller's `scan` is for old versions; no template can have it.
     choices: [
       ['run', 'Run'],
       ['check', 'Check'],
@@ -73,17 +73,17 @@ function described(of: (name: keyof JobOptions, field: Field) => Field): FieldSe
   return Object.fromEntries(fields.map(([name, field]) => [name, of(name as keyof JobOptions, field)]));
 }
 
-/** The options as fields of a job template. */
+/** As fields of a job template. */
 export const TEMPLATE_OPTIONS = described((name, field) => ({
   ...field,
   writable: 'change',
   defaultValue: DEFAULT_OPTIONS[name],
 }));
 
-/** The options as fields of a job, which are read-only. */
+/** As read-only fields of a job. */
 export const SHOWN_OPTIONS = described((_name, field) => field);
 
-/** The options as fields of a launch, where null is refused. */
+/** As fields of a launch, where null is refused. */
 export const LAUNCH_OPTIONS = described((_name, field) => {
   const { column, secret, maxLength, ...rest } = field;
   return { ...rest, writable: 'create', nullable: false };

@@ -9,10 +9,10 @@ import { parseTarget } from '../../request.ts';
 import { type JobRecord, readOutput } from '../../store/jobs.ts';
 import { isActive, seenJob } from './jobs.ts';
 
-/** Pieces that are read and sent at a time. Each has about 32 kB. */
+/** How many pieces, of about 32 kB each, are read and sent at a time. */
 const PIECES = 2;
 
-/** `/api/v2/jobs/N/stdout/` and `job_events/`. Both send the output as they read it: it may have 4 MiB. */
+/** `/api/v2/jobs/N/stdout/` and `job_events/`. Both stream the output, which may have 4 MiB. */
 export function serveJobOutput(app: FastifyInstance, service: ServiceContext): void {
   serveEndpoint(app, service, {
     path: '/api/v2/jobs/:id(^\\d+$)/stdout/',
@@ -29,7 +29,7 @@ export function serveJobOutput(app: FastifyInstance, service: ServiceContext): v
   });
 }
 
-/** Sends the output in one of the controller's formats. It has no colors, so `ansi` is the same as `txt`. */
+/** Sends the output in one of the controller's formats. It has no colors, so `ansi` equals `txt`. */
 async function show(exchange: Exchange): Promise<unknown> {
   const { request, reply } = exchange;
   const job = await seenJob(exchange);
@@ -59,11 +59,11 @@ function formatFor({ request }: Exchange): string {
 
 function sendParts({ request, reply }: Exchange, type: string, parts: AsyncIterable<string>): FastifyReply {
   reply.type(`${type}; charset=utf-8`);
-  // As bytes, so that few of them are read before the client takes them.
+  // As bytes, so that few of them are read ahead of the client.
   return request.method === 'HEAD' ? reply.send() : reply.send(Readable.from(parts, { objectMode: false }));
 }
 
-/** The output in parts. Each is read in a turn of the caller: others have theirs in between. */
+/** The output in parts. Each is read in a separate turn of the caller, so that others get theirs in between. */
 async function* output({ service, request }: Exchange, job: JobRecord): AsyncGenerator<string> {
   for (let from = 0; ; from += PIECES) {
     const wanted = { jobId: job.id, from, most: PIECES };
@@ -92,12 +92,12 @@ async function* outputHtml(exchange: Exchange, job: JobRecord): AsyncGenerator<s
   yield '</pre>';
 }
 
-/** The parameters of a list of events that change nothing here: there is one event, with the whole text. */
+/** Parameters of an event list that have no effect here: there is one event with the whole text. */
 const IGNORED_EVENT_FILTERS = ['order_by', 'no_truncate', 'page_size', 'format'];
 
 /**
  * The output as the controller's job events, which the awx CLI reads to follow a job (`--monitor`, `--wait`):
- * one event with the complete lines from `start_line__gte` on; the last line counts as complete once the job
+ * one event with the complete lines from `start_line__gte` on. The last line counts as complete once the job
  * has finished.
  */
 async function listEvents(exchange: Exchange): Promise<unknown> {
@@ -128,7 +128,7 @@ async function* eventList(
   else yield `","start_line":${start},"end_line":${end}}]}`;
 }
 
-/** The beginning of an event in JSON, until its text. */
+/** The start of an event in JSON, up to its text. */
 function eventHead(job: JobRecord, start: number): string {
   const head = {
     id: start + 1,
@@ -147,8 +147,8 @@ function eventHead(job: JobRecord, start: number): string {
 }
 
 /**
- * The complete lines of a text from a line on, in parts with their number of lines: together they are the
- * lines, separated by line breaks. If it `isEnded`, a last line without a line break is complete.
+ * The complete lines of a text, starting at a given line, in parts with their number of lines. Joined, the
+ * parts are the lines separated by line breaks. If `isEnded`, a last line without a line break is complete.
  */
 async function* completeLines(
   parts: AsyncIterable<string>,
@@ -187,7 +187,7 @@ function lineBreaks(text: string): number {
   return count;
 }
 
-/** Text inside a JSON string. A character that two parts share is escaped in each. */
+/** Text inside a JSON string. A character split between two parts is escaped in each. */
 function inJson(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }

@@ -41,7 +41,7 @@ export async function may(
   return hasRole(caller.user, await heldRoles(service.database, caller.user), asked(template, role));
 }
 
-/** What else a job template of the controller has. */
+/** Fields of the controller's job templates that have no effect here. */
 const NOT_CARRIED_OUT = fixedFields({
   scm_branch: ['', 'fetch projects'],
   use_fact_cache: [false, 'cache facts'],
@@ -73,7 +73,7 @@ export const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
   fields: fields(
     'job_template',
     {
-      // As on the controller, where job templates are one type of several.
+      // As on the controller, where job templates are one of several types.
       ...declared('x', {
         type: {
           type: 'choice',
@@ -112,7 +112,7 @@ export const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
   related: (url) => addresses(url, ['launch', 'jobs', 'activity_stream']),
   capabilities: (user, held, template) => ({ start: hasRole(user, held, asked(template, 'execute')) }),
   prepare,
-  /** Who creates a job template without a role for all of its organization becomes its admin. */
+  /** A user who creates a job template without a role for the whole organization becomes its admin. */
   async made({ service, caller }, transaction, template) {
     const { id, roles } = template;
     const held = await heldRoles(transaction, caller.user);
@@ -125,8 +125,8 @@ export const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
 };
 
 /**
- * Checks what a job template is made of. The caller needs the role use on an inventory, a project or a
- * playbook that it did not have; the organization of the project owns the job template.
+ * Checks the parts of a job template. The caller needs the role use on each newly chosen inventory, project
+ * or playbook; the project's organization owns the job template.
  * @throws RequestFailure 400 and 403
  */
 async function prepare(

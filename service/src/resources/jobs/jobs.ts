@@ -73,7 +73,7 @@ async function listJobs(exchange: Exchange, condition = EVERY_ROW): Promise<unkn
   });
 }
 
-/** The jobs `x` that a user sees: of organizations, and of job templates on which the user may read. */
+/** The jobs `x` that a user sees: those of organizations, and of job templates that the user may read. */
 export function visibleJobs(user: UserRecord, held: readonly HeldRole[]): Sql {
   const rows = { id: sql`x.job_template_id`, organization: sql`x.organization_id` };
   return visibleObjects(user, held, { type: 'job_template', ...rows });
@@ -92,7 +92,7 @@ function asked({ job_template_id, organization_id }: JobRecord, role: AskedRole[
   return { type: 'job_template', id: job_template_id ?? 0, organization: organization_id, role };
 }
 
-/** The job that the path names. Throws 404, or 403 if the caller may not see it. */
+/** The job in the path. Throws 404, or 403 if the caller may not see it. */
 export async function seenJob(exchange: Exchange): Promise<JobRecord> {
   const job = await findJob(exchange.service.database, pathId(exchange.params['id']));
   if (job === null) throw notFound();
@@ -100,12 +100,11 @@ export async function seenJob(exchange: Exchange): Promise<JobRecord> {
   return job;
 }
 
-/** Whether a job has not finished. */
 export function isActive({ status }: JobRecord): boolean {
   return status === 'pending' || status === 'running';
 }
 
-/** 202: the job ends soon. 405 for a finished job, as on the controller. */
+/** Answers 202: the job ends soon. Throws 405 for a finished job, as on the controller. */
 async function cancel(exchange: Exchange): Promise<unknown> {
   const { service, caller, reply } = exchange;
   const job = await seenJob(exchange);
@@ -199,7 +198,6 @@ const jobFields: FieldSet = {
   order: ['id'],
 };
 
-/** A job as the API shows it to the caller. */
 export async function shownJob(exchange: Exchange, job: JobRecord): Promise<Record<string, unknown>> {
   const { service, caller } = exchange;
   return jobJson(job, exchange, await heldRoles(service.database, caller.user));
@@ -259,12 +257,12 @@ function jobJson(job: JobRecord, { service, caller }: Exchange, held: readonly H
   };
 }
 
-/** A related resource as `summary_fields` shows it; empty without one. */
+/** A related resource as `summary_fields` shows it; empty if there is none. */
 function named(relation: string, { id, name }: { id: number | null; name: string | null }) {
   return id === null ? {} : { [relation]: { id, name } };
 }
 
-/** Seconds, to the millisecond. */
+/** In seconds, to the millisecond. */
 function elapsed(from: Date, to: Date): number {
   return Math.max(0, (to.getTime() - from.getTime()) / 1000);
 }

@@ -26,7 +26,7 @@ import { LAUNCH_OPTIONS } from './job-options.ts';
 import { JOB_TEMPLATE, may } from './job-templates.ts';
 import { shownJob } from './jobs.ts';
 
-/** What a launch on the controller can override, too, with the defaults of templates. Never asked here. */
+/** Other fields that a launch can override on the controller, with the templates' defaults. Never prompted for here. */
 const NEVER_ASKED: Readonly<Record<string, unknown>> = {
   scm_branch: '',
   credentials: [],
@@ -109,7 +109,7 @@ async function launch(exchange: Exchange): Promise<unknown> {
     throw invalid({ resources_needed_to_start: ['Job Template inventory is missing or undefined.'] });
   }
   if (inventoryId !== template.inventory) await requireInventory(exchange, inventoryId);
-  // A template may have been stored before its variables were checked as they are now.
+  // A template may have been stored before its variables were validated as they are now.
   const problem = extraVariablesProblem(template.extra_vars);
   if (problem !== null)
     throw invalid({ extra_vars: [`The variables of the template are invalid. ${problem}`] });
@@ -124,15 +124,15 @@ async function launch(exchange: Exchange): Promise<unknown> {
   return { job: job.id, ignored_fields: ignored, ...(await shownJob(exchange, job)) };
 }
 
-/** What a request gives for a launch: only what differs from the template counts. */
+/** The values of a launch request. Only those that differ from the template count. */
 type Given = Partial<Omit<JobOptions, 'extra_vars'>> & {
   readonly extra_vars?: Variables;
   readonly inventory?: number;
-  /** What this service never asks for. */
+  /** Values that this service never prompts for. */
   readonly others: Readonly<Record<string, unknown>>;
 };
 
-/** Reads and checks what a launch gives, also what the template does not ask for. Throws 400 by field. */
+/** Reads and validates the values of a launch, even those without a prompt. Throws 400 by field. */
 async function readLaunch({ service }: Exchange, body: Readonly<Record<string, unknown>>): Promise<Given> {
   const problems: Problems = {};
   const given: Record<string, unknown> = {};
@@ -153,10 +153,7 @@ async function readLaunch({ service }: Exchange, body: Readonly<Record<string, u
   return { ...given, others: Object.fromEntries(others.map(([name]) => [name, body[name]])) } as Given;
 }
 
-/**
- * What a template lets a launch override, and what is ignored. As on the controller, what is the same as in
- * the template, whose own extra variables are given, is neither.
- */
+/** Splits the values into accepted and ignored ones. Values equal to the template's own are in neither. */
 function sortOut(
   { others, extra_vars, ...values }: Given,
   template: JobTemplateRecord,
@@ -186,16 +183,16 @@ export async function requireInventory({ service, caller }: Exchange, id: number
   if (!hasRole(caller.user, held, { type: 'inventory', id, organization, role: 'use' })) throw forbidden();
 }
 
-/** A job to start, from a template or from a job that ran. */
+/** A job to start, from a template or from an earlier job. */
 interface Start {
   readonly from: Parameters<typeof insertJob>[1]['from'];
   readonly inventoryId: number;
   readonly options: JobOptions;
-  /** The template that the activity stream names; null if it was deleted. */
+  /** The template for the activity stream; null if it was deleted. */
   readonly template: { readonly id: number; readonly name: string } | null;
 }
 
-/** Adds a job and queues it. Throws 429 if too many wait, 404 if what it copies was deleted. */
+/** Adds a job and queues it. Throws 429 if too many jobs wait, 404 if the copied template or job was deleted. */
 export async function startJob(exchange: Exchange, { template, ...given }: Start): Promise<JobRecord> {
   const { service, caller, reply } = exchange;
   if (!service.jobs.hasRoom) throw tooManyRequests('Too many jobs are waiting.', WAIT_SECONDS);

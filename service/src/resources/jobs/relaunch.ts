@@ -53,8 +53,8 @@ async function retryCounts({ service }: Exchange, job: JobRecord): Promise<Recor
 }
 
 /**
- * Runs a job again, with the options that it ran with. An administrator of the template may do this whatever they are; others may
- * if the template would let them launch the same job now. Throws 400 and 403.
+ * Relaunches a job with its options. An administrator of the template may do this whatever the options are;
+ * others only if the template would let them launch the same job now. Throws 400 and 403.
  */
 async function relaunch(exchange: Exchange): Promise<unknown> {
   const { service, request } = exchange;
@@ -68,10 +68,10 @@ async function relaunch(exchange: Exchange): Promise<unknown> {
   if (inventory_id === null) throw invalid({ errors: ['Job Template Inventory is missing or undefined.'] });
   const template = job_template_id === null ? null : await findJobTemplate(service.database, job_template_id);
   if (template !== null && !allowsNow(template, job) && !(await may(exchange, template, 'admin'))) {
-    // The controller's words. It compares with what was asked at the launch; a template may have changed otherwise, too.
+    // In the controller's words about prompts at the launch. The template may have changed in other ways too.
     throw forbidden('Job was launched with prompted fields you do not have access to.');
   }
-  // Whoever may execute the template runs it on its inventory.
+  // A user who may execute the template may run it on its inventory.
   if (template?.inventory !== inventory_id) await requireInventory(exchange, inventory_id);
   const limit =
     read.value === 'all' ? job.limit : failedHosts(job, await readOutputEnd(service.database, job.id));
@@ -84,7 +84,7 @@ async function relaunch(exchange: Exchange): Promise<unknown> {
   return { ...(await shownJob(exchange, made)), job: made.id };
 }
 
-/** Whether a launch of a template could start a job as it ran: what differs from the template is asked for at launch. */
+/** Whether launching the template now could start the same job: every difference is a prompt. */
 function allowsNow(template: JobTemplateRecord, job: JobRecord): boolean {
   if (job.playbook !== template.playbook || job.project_id !== template.project) return false;
   if (job.inventory_id !== template.inventory && !template.ask_inventory_on_launch) return false;
@@ -97,12 +97,12 @@ function allowsNow(template: JobTemplateRecord, job: JobRecord): boolean {
   });
 }
 
-/** Variables as a text that is the same for the same values. */
+/** A text that is the same for equal variables. */
 function canonical(text: string): string {
   return JSON.stringify(readVariables(text));
 }
 
-/** The failed hosts of a job as a limit. Throws 400 if there are none, or if it is not known which. */
+/** The failed hosts of a job as a limit. Throws 400 if there are none or they are not known. */
 function failedHosts(job: JobRecord, output: string): string {
   const refused = (problem: string) => invalid({ hosts: [problem] });
   if (isActive(job)) throw refused('Wait until job finishes before retrying on failed hosts.');
@@ -115,7 +115,7 @@ function failedHosts(job: JobRecord, output: string): string {
 
 const RESULT = /^(\S+)\s+: ok=\d+\s+changed=\d+\s+unreachable=(\d+)\s+failed=(\d+)/;
 
-/** The hosts in the recap at the end of the output of a job; null without one. */
+/** The hosts in the recap at the end of a job's output; null without one. */
 function hostResults(output: string) {
   const recap = output.lastIndexOf('\nPLAY RECAP ');
   if (recap === -1) return null;
