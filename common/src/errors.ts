@@ -1,18 +1,17 @@
 /**
- * The ways in which an operation can fail, as a closed set. Codes say what happened in the domain's
- * terms; exit codes (`cli/errors/failure.ts`) and HTTP statuses (`service/error-handler.ts`) are derived
- * from them at the edges and nowhere else.
+ * The ways in which an operation can fail, as a closed set. Codes describe failures in the domain's terms. Exit codes
+ * (`cli/errors/failure.ts`) and HTTP statuses (`service/error-handler.ts`) are derived only at the edges.
  */
 export type TokenctlErrorCode =
-  /** Invalid flags, arguments or input: nothing was tried. */
+  /** Invalid flags, arguments or input: nothing was attempted. */
   | 'usage'
-  /** The configuration, or a file or variable it names, is missing, unreadable or invalid. */
+  /** The configuration, or a file or variable that it refers to, is missing, unreadable or invalid. */
   | 'configuration'
-  /** The target did not accept the credentials. */
+  /** The target rejected the credentials. */
   | 'credentials_refused'
   /** The target accepted the credentials but denied permission. */
   | 'permission_refused'
-  /** The target cannot do this at all (a capability it lacks). */
+  /** The target lacks the capability. */
   | 'unsupported'
   /** The target returned an invalid response. */
   | 'target_misbehaved'
@@ -26,11 +25,11 @@ export type TokenctlErrorCode =
   | 'lockout_refused'
   /** The plan is larger than `--at-most` allows. */
   | 'plan_too_large'
-  /** A saved plan is of another controller, or its tokens are no longer the same. */
+  /** A saved plan is for another controller, or its tokens have changed. */
   | 'plan_outdated'
-  /** A secret store holds another value than the one that was to be replaced: nothing was written there. */
+  /** A secret store contains another value than the one to replace: nothing was written there. */
   | 'store_changed'
-  /** The plan needs the approval of a second person, and has none that is valid. */
+  /** The plan needs a second person's approval, and has no valid one. */
   | 'not_approved'
   /** The confirmation was not given. */
   | 'not_confirmed'
@@ -38,24 +37,23 @@ export type TokenctlErrorCode =
   | 'audit_unavailable'
   /** A change was made but its outcome could not be recorded; the next run reconciles it. */
   | 'outcome_unrecorded'
-  /** The audit log has an outcome of this intent already. */
+  /** The audit log already has an outcome for this intent. */
   | 'intent_closed'
   /** The hash chain of the audit log is broken. */
   | 'log_broken'
-  /** Some of the work was done; the report says what is left. */
+  /** Some of the work was done; the report lists the rest. */
   | 'partly_done'
   /** There are findings at or above the severity of `--fail-on`. */
   | 'findings'
   /** A signal ended the operation after the batch in flight was finished and recorded. */
   | 'interrupted'
-  /** Another process locks a resource that this one needs (a data folder, a log). */
+  /** Another process locks a required resource (a data folder, a log). */
   | 'busy'
-  /** The job is being run already: nothing was begun. */
+  /** The job is already running: nothing was started. */
   | 'already_running';
 
-/** The optional parts of a {@link TokenctlError}. */
 export interface TokenctlErrorOptions {
-  /** How to fix it, as an imperative sentence; may name a command. */
+  /** How to fix it, as an imperative sentence. It may contain a command. */
   hint?: string | undefined;
   /** The original error. Never shown to users: it may contain sensitive data. */
   cause?: unknown;
@@ -63,7 +61,7 @@ export interface TokenctlErrorOptions {
   details?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The only error that core and operations throw. Its message has no secret, HTTP status or exit code. */
+/** The only error that core and operations throw. Its message contains no secret, HTTP status or exit code. */
 export class TokenctlError extends Error {
   override readonly name = 'TokenctlError';
   readonly code: TokenctlErrorCode;

@@ -1,4 +1,4 @@
-/** How pino writes the lines of our logs: the level by its name, the time in ISO 8601 (UTC), and neither process nor host. */
+/** The format of pino's log lines: the level's name, the time in ISO 8601 (UTC), no process and no host. */
 export const LOG_LINES = {
   base: null,
   timestamp: () => `,"time":"${new Date().toISOString()}"`,

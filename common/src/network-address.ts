@@ -1,14 +1,11 @@
-/** An address that was mapped into IPv6 (RFC 4291 §2.5.5.2). */
+/** An IPv4 address mapped into IPv6 (RFC 4291 §2.5.5.2). */
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
-/** An address of IPv6 in one of its forms (RFC 4291 §2.2), perhaps with a zone. */
+/** An IPv6 address in one of its forms (RFC 4291 §2.2), optionally with a zone. */
 const IPV6 = /^(?=.*:)[\da-f:.]+(?:%.*)?$/i;
-/** How many of its eight groups are the network. */
+/** How many of its eight groups belong to the network. */
 const NETWORK_GROUPS = 4;
 
-/**
- * The network of a client for rate limits: its IPv4 address, or the /64 of its IPv6 address, since one client
- * can use all addresses of a /64.
- */
+/** A client's network for rate limits: its IPv4 address, or the /64 of IPv6, all of which one client can use. */
 export function clientNetwork(address: string): string {
   const mapped = MAPPED.exec(address)?.[1];
   if (mapped !== undefined) return mapped;
@@ -21,15 +18,12 @@ export function clientNetwork(address: string): string {
   return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
 }
 
-/**
- * Whether what is sent to a host stays on this machine: names of RFC 6761, addresses of RFC 1122 and RFC 4291, IPv6 with or
- * without brackets.
- */
+/** Whether a host is this machine: names of RFC 6761, addresses of RFC 1122 and RFC 4291, with or without brackets. */
 export function isLoopback(host: string): boolean {
   return /^(?:localhost|.+\.localhost|\[?::1\]?|127(?:\.\d+){3})$/.test(host);
 }
 
-/** Whether no one on the way can read or change what is sent: https, or an address of this machine. */
+/** Whether no one on the network can read or change the traffic: https, or an address of this machine. */
 export function isProtected({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
 }

@@ -3,9 +3,9 @@ import { inspect } from 'node:util';
 const REDACTED = '[redacted]';
 
 /**
- * A secret value (a password, a token) that prints `[redacted]` however it is printed: by
- * interpolation, JSON, `console` or the inspector. Only {@link Secret.reveal} gives the value, so
- * that every place where a secret leaves can be found by that name.
+ * A secret value (a password, a token) that prints `[redacted]` however it is printed: by interpolation,
+ * JSON, `console` or the inspector. Only {@link Secret.reveal} returns the value, so that every place where a
+ * secret leaves can be found by that name.
  */
 export class Secret {
   readonly #value: string;

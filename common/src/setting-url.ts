@@ -1,22 +1,22 @@
 import { TokenctlError } from './errors.ts';
 
-/** A URL that a setting gives, its parts as programs take them. */
+/** A URL from a setting, with its parts as programs expect them. */
 export interface SettingUrl {
   readonly url: URL;
-  /** Without the brackets that an address of IPv6 has in a URL. */
+  /** Without the brackets of an IPv6 address in a URL. */
   readonly host: string;
-  /** Null where the URL has none. */
+  /** Null if the URL has none. */
   readonly port: number | null;
-  /** Decoded; empty where the URL has none. */
+  /** Decoded; empty if the URL has none. */
   readonly username: string;
   readonly password: string;
   readonly path: string;
 }
 
 /**
- * Reads the URL of a setting. Throws `configuration`, without any part of it: it may hold a password.
- * @param setting `name` begins a sentence (`The mail server URL`), `schemes` have their colons (any without
- * them), and `hint` says how to write one.
+ * Reads the URL of a setting. Throws `configuration`, without any part of the URL, which may contain a password.
+ * @param setting `name` starts a sentence (`The mail server URL`), `schemes` include their colons (any if missing),
+ * and `hint` explains the format.
  */
 export function readSettingUrl(
   text: string,
@@ -38,7 +38,7 @@ export function readSettingUrl(
 }
 
 /**
- * Requires that every % begins an escape (RFC 3986 §2.4) of UTF-8: a password with a plain % is the usual
+ * Requires that every % starts a valid UTF-8 escape (RFC 3986 §2.4): a password with a plain % is the usual
  * cause. Throws `configuration`, with the name of the setting and without the text.
  */
 export function requireEscapes(text: string, name: string): void {

@@ -2,10 +2,10 @@
 const UNSAFE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /**
- * Text from others as it may be shown to people: control characters could drive a terminal, marks of direction make one name read as
- * another, and invisible characters make two names look alike. Each is shown in JSON's notation, code unit by code unit.
- *
- * @param kept Characters that stay as they are, such as line feeds.
+ * Text from others in a form that is safe to show: control characters could drive a terminal, direction marks
+ * make one name read as another, and invisible characters make two names look alike. Each is shown in JSON's
+ * notation, code unit by code unit.
+ * @param kept Characters that are not escaped, such as line feeds.
  */
 export function escapeUnsafe(text: string, kept = ''): string {
   return text.replace(UNSAFE, (found) => {
@@ -41,15 +41,15 @@ export function words(text: string): readonly string[] {
   return text.split(/\s+/);
 }
 
-/** Where a comma goes in a whole number. */
+/** Where an integer gets a comma. */
 const THOUSANDS = /\B(?=(?:\d{3})+$)/g;
 
-/** A whole number for people: thousands apart. `Intl.NumberFormat` would take 10 ms at the start of every command. */
+/** An integer for people, with commas at thousands. `Intl.NumberFormat` would take 10 ms at every command's start. */
 export function numberText(value: number): string {
   return String(value).replace(THOUSANDS, ',');
 }
 
-/** The first of many texts, and how many more there are: `alice, bob and 3 more`; between semicolons `a; b; and 3 more`. */
+/** The first of many texts, and the number of others: `alice, bob and 3 more`; with semicolons `a; b; and 3 more`. */
 export function someOf(
   texts: readonly (string | number)[],
   most: number,

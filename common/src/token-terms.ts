@@ -1,7 +1,7 @@
-/** Whether a token's scope lets it change anything. `write` includes `read` (controller's scopes). */
+/** Whether a token's scope allows changes. `write` includes `read` (the controller's scopes). */
 export function allowsWriting(token: { readonly scope: string }): boolean {
   return token.scope.split(/\s+/).includes('write');
 }
 
-/** A token that is valid for more days than this has no end that matters: a hundred years. */
+/** A hundred years. A token that is valid for longer practically never expires. */
 export const NEVER_DAYS = 36_525;

@@ -1,9 +1,6 @@
-/**
- * The REST API over the browser's session: JSON, the session cookie, and the CSRF token that the server keeps
- * in a cookie for pages of its own origin.
- */
+/** The REST API over the browser's session: JSON, the session cookie, and the CSRF token from a cookie. */
 
-/** A page of a list, as the controller's API wraps it. */
+/** A page of a list in the controller's form. */
 export interface Page<T> {
   readonly count: number;
   readonly next: string | null;
@@ -11,13 +8,13 @@ export interface Page<T> {
   readonly results: readonly T[];
 }
 
-/** What a failed request was answered. */
+/** The error response of a request. */
 export class ApiError extends Error {
-  /** The HTTP status; 0 if there was no answer. */
+  /** The HTTP status; 0 if there was no response. */
   readonly status: number;
-  /** The messages of the form's fields, by name. Those of the whole form are in `message`. */
+  /** The messages of fields, by name. Those of the whole form are in `message`. */
   readonly fields: Readonly<Record<string, string>>;
-  /** The seconds to wait before another attempt, if the server said so. */
+  /** The seconds to wait before another attempt, if the server sent them. */
   readonly retryAfter: number | null;
 
   constructor(
@@ -32,7 +29,6 @@ export class ApiError extends Error {
   }
 }
 
-/** What else a request carries than its address. */
 export interface RequestOptions {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
   readonly body?: unknown;
@@ -43,15 +39,14 @@ export interface RequestOptions {
 
 const TIMEOUT_MS = 60_000;
 
-/** The event of the window when a change was refused because the session has expired. */
+/** The window event for a change that was refused because the session has expired. */
 export const CHANGE_WITHOUT_SESSION = 'change-without-session';
 
 /**
- * Sends a request to the API and returns the body of the answer, undefined for an empty one. A change that is
- * refused because the cookie with the CSRF token is missing or out of date is sent once more with a new
- * token.
+ * Sends a request to the API and returns the response's body, undefined for an empty one. A change that is
+ * refused because the cookie with the CSRF token is missing or outdated is resent once with a new token.
  * @param path A path of this origin, such as `/api/v2/users/`.
- * @throws ApiError for every answer other than 2xx, and without an answer within a minute.
+ * @throws ApiError for every response other than 2xx, and if there is none within a minute.
  */
 export async function callApi<T>(path: string, options: RequestOptions = {}): Promise<T> {
   try {
@@ -59,7 +54,7 @@ export async function callApi<T>(path: string, options: RequestOptions = {}): Pr
   } catch (error) {
     if (!isCsrfRefusal(error)) throw error;
   }
-  // Sets the cookie, at the service and on a controller.
+  // Sets the cookie, on the service and on a controller.
   await send('/api/', {});
   return send<T>(path, options).catch((error: unknown) => {
     if (!isCsrfRefusal(error)) throw error;
@@ -69,15 +64,15 @@ export async function callApi<T>(path: string, options: RequestOptions = {}): Pr
   });
 }
 
-/** Whether a change was refused as a possible forgery: the words of Django REST framework, and of the service. */
+/** Whether a change was refused as a possible forgery, by the text of Django REST framework and the service. */
 function isCsrfRefusal(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status === 403 && error.message.startsWith('CSRF Failed');
 }
 
-/** What went wrong, in a sentence or two, with the time to wait if the server said so. */
+/** What went wrong, in a sentence or two, with the time to wait if the server sent it. */
 export function problemText(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  // What browsers say of a part of the page that they could not load.
+  // Browsers' messages about a part of the page that they could not load.
   if (/dynamically imported|module script|preload CSS/.test(message)) {
     return 'The page could not be loaded. Check the connection and try again.';
   }
@@ -117,37 +112,37 @@ async function send<T>(path: string, options: RequestOptions): Promise<T> {
   throw failure(response, answer);
 }
 
-/** A read that was begun before anything asked for it. */
+/** A read that was started before it was requested. */
 interface EarlyRead {
   readonly answer: Promise<unknown>;
-  /** The answer, once it is there. */
+  /** The response, once it arrived. */
   value?: unknown;
 }
 
 const EARLY_MS = 10_000;
 const earlyReads = new Map<string, EarlyRead>();
 
-/** Begins to read a path before the page that needs it is there: its next read within ten seconds gets this answer. */
+/** Starts reading a path before the page that needs it is loaded. Its next read within ten seconds gets the result. */
 export function readEarly(path: string, options: RequestOptions = {}): void {
   const read: EarlyRead = { answer: callApi(path, options) };
   read.answer.then(
     (value) => {
       read.value = value;
     },
-    // The caller that takes the answer shows the failure.
+    // The caller that takes the response shows the failure.
     () => undefined,
   );
   earlyReads.set(path, read);
   setTimeout(() => earlyReads.delete(path), EARLY_MS);
 }
 
-/** Resolves once the reads that were begun early have been answered, at the latest after that many milliseconds. */
+/** Resolves once the early reads have been answered, or after `limit` milliseconds. */
 export async function earlyAnswers(limit: number): Promise<void> {
   const answers = [...earlyReads.values()].map(({ answer }) => answer);
   await Promise.race([Promise.allSettled(answers), new Promise((resolve) => setTimeout(resolve, limit))]);
 }
 
-/** Takes the answer to a read that was begun early; undefined without such a read, and before its answer. */
+/** Takes the response to an early read; undefined if there is no such read or no response yet. */
 export function earlyAnswer(path: string): unknown {
   return earlyReads.get(path)?.value === undefined ? undefined : takeEarly(path)?.value;
 }
@@ -158,13 +153,13 @@ function takeEarly(path: string): EarlyRead | undefined {
   return read;
 }
 
-/** The value of a cookie that scripts may read; empty without one. */
+/** The value of a cookie that scripts may read; empty if it does not exist. */
 export function cookie(name: string): string {
   const found = document.cookie.split('; ').find((each) => each.startsWith(`${name}=`));
   return found === undefined ? '' : decodeURIComponent(found.slice(name.length + 1));
 }
 
-/** A path with a query string; parameters that are empty or undefined are left out. */
+/** A path with a query string, without empty or undefined parameters. */
 export function withQuery(
   path: string,
   query: Readonly<Record<string, string | number | boolean | undefined>>,
@@ -183,7 +178,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The keys of messages that concern no single field. */
+/** The keys of messages that belong to no single field. */
 const GENERAL = new Set(['detail', '__all__', 'non_field_errors', 'error', 'msg']);
 
 function failure(response: Response, answer: unknown): ApiError {
@@ -206,7 +201,7 @@ function defaultMessage(status: number, fields: Readonly<Record<string, string>>
   return `The service responded with status ${status}.`;
 }
 
-/** A field with its message; of an object of messages, each part with its own, as `field.part`. */
+/** A field with its message. For an object of messages, each part with its own, as `field.part`. */
 function fieldMessages([name, value]: readonly [string, unknown]): readonly (readonly [string, string])[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[name, textOf(value)]];
   return Object.entries(value).map(([part, inner]) => [`${name}.${part}`, textOf(inner)] as const);

@@ -9,7 +9,7 @@ import {
 } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 
-/** A menu to choose one of several texts: each alone, or with what it is called. */
+/** A menu to choose one of several texts, each optionally with a label. */
 export function Choice<Value extends string>({
   options,
   onChange,

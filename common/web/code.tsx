@@ -1,14 +1,14 @@
-/** Texts of the program with what belongs to a command line in them: what stands in backticks, and flags. */
+/** Texts of the program with command-line parts: text in backticks, and flags. */
 import { Fragment, type ReactNode } from 'react';
 import { withBreaks } from './table.tsx';
 
-/** How the words between are shown. */
+/** How the other words are shown. */
 type Plain = (text: string) => ReactNode;
 
-/** A text in which what stands in backticks is a command, a setting or a name. */
+/** A text in which backticks mark a command, a setting or a name. */
 export function WithCode({ text, plain = withBreaks }: { text: string; plain?: Plain }): ReactNode {
   const parts = text.split('`');
-  // A single one is a part of the text.
+  // A single backtick is part of the text.
   if (parts.length % 2 === 0) return plain(text);
   return parts.map((part, place) =>
     place % 2 === 0 ? (
@@ -21,7 +21,7 @@ export function WithCode({ text, plain = withBreaks }: { text: string; plain?: P
   );
 }
 
-/** A command; a line breaks between its flags, not after their hyphens. */
+/** A command. A line breaks between its flags, not after their hyphens. */
 export function Code({ text }: { text: string }): ReactNode {
   return <code>{withFlags(text, withBreaks)}</code>;
 }

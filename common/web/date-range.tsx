@@ -1,4 +1,4 @@
-/** The filter of a list by a time: usual ranges, or two days. */
+/** A list's filter by a time: presets, or two days. */
 import { Flex, TextInput } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { MenuChoice } from './choice.tsx';
@@ -6,10 +6,10 @@ import { inDays, isNever, localText } from './times.tsx';
 
 /** The times that a list can be filtered by. */
 export interface DateRange {
-  /** The query parameters of its beginning and its end, such as `expires__gt` and `expires__lt`. */
+  /** The query parameters of its start and end, such as `expires__gt` and `expires__lt`. */
   readonly from: string;
   readonly to: string;
-  /** Usual ranges: what they are called, and their beginning and end in days from now; null for none. */
+  /** Presets: the label, and start and end in days from now; null for none. */
   readonly presets: readonly (readonly [string, number | null, number | null])[];
   /** The order of the list once a range is chosen. */
   readonly order?: string;
@@ -23,7 +23,7 @@ function parametersOf({ from, to }: DateRange, begin: number | null, end: number
   return { [from]: begin === null ? '' : inDays(begin), [to]: end === null ? '' : inDays(end) };
 }
 
-/** What a range in the address is called: a usual one by its name, others by their local times; null for none. */
+/** The name of a range in the URL: a preset's label, otherwise its local times; null for none. */
 export function rangeText(range: DateRange, parameters: Parameters): string | null {
   const [from = '', to = ''] = [parameters[range.from], parameters[range.to]];
   if (from === '' && to === '') return null;
@@ -38,8 +38,8 @@ export function rangeText(range: DateRange, parameters: Parameters): string | nu
 }
 
 /**
- * A time of the API as the viewer reads it; any other text as it is.
- * @param after How many days later than the last day that is meant its beginning is.
+ * An API time in the viewer's time zone; any other text unchanged.
+ * @param after How many days the time is after the last included day.
  */
 export function localTime(value: string, after = 0): string {
   if (!/^\d{4}-\d\d-\d\d/.test(value) || Number.isNaN(Date.parse(value))) return value;
@@ -47,7 +47,7 @@ export function localTime(value: string, after = 0): string {
   return text.endsWith(' 00:00') ? localDay(value, after) : text;
 }
 
-/** A choice of usual ranges, with a field for each end of another one. */
+/** A choice of presets, with a field for each end of another range. */
 export function RangeInput({
   label,
   range,
@@ -56,7 +56,6 @@ export function RangeInput({
 }: {
   readonly label: string;
   readonly range: DateRange;
-  /** Those of the list. */
   readonly parameters: Parameters;
   readonly onChange: (changes: Parameters) => void;
 }): ReactNode {
@@ -92,7 +91,7 @@ export function RangeInput({
   );
 }
 
-/** A day, with the browser's own calendar to choose it from. */
+/** A day, with the browser's own date picker. */
 function DayInput({
   label,
   day,
@@ -110,20 +109,20 @@ function DayInput({
       value={text}
       onChange={(_event, next) => {
         setText(next);
-        // A year is sent while it is typed, too: 0002 on the way to 2026.
+        // A year is also sent while it is typed, such as 0002 on the way to 2026.
         if (next === '' || next >= '1970') onChange(next);
       }}
     />
   );
 }
 
-/** The beginning of a local day, or of one after it, as the API takes it; empty without a day. */
+/** The start of a local day, or of a day after it, in the API's form; empty without a day. */
 function startOfDay(day: string, after: number): string {
   const [year = 0, month = 1, date = 1] = day.split('-').map(Number);
   return day === '' ? '' : new Date(year, month - 1, date + after).toISOString();
 }
 
-/** The local day that a time is the beginning of, or that ended so many days before. */
+/** The local day that starts at a time, or that ended `after` days before it. */
 function localDay(time: string | undefined, after: number): string {
   if (time === undefined || Number.isNaN(Date.parse(time))) return '';
   const at = new Date(time);

@@ -1,4 +1,4 @@
-/** Deleting one or several resources, after a question. */
+/** Deletes one or several resources after a confirmation. */
 import {
   Alert,
   Button,
@@ -16,23 +16,22 @@ import { useNotify } from './notices.tsx';
 import { useWait } from './states.tsx';
 import { countText, numberText, unbroken } from './times.tsx';
 
-/** How rows of a list are deleted. */
 export interface Deletion<T> {
-  /** One of them, such as "token". */
+  /** The singular, such as "token". */
   readonly noun: string;
-  /** What is done, where it is not "Delete". */
+  /** By default "Delete". */
   readonly verb?: 'Revoke';
-  /** Several of them; with an s without it. */
+  /** The plural; by default the singular with an s. */
   readonly plural?: string;
   readonly path: (row: T) => string;
-  /** What a row is called in the question. */
+  /** A row's name in the confirmation. */
   readonly describe: (row: T) => string;
-  /** What follows from it, in a sentence. */
+  /** The consequence, as a sentence. */
   readonly consequence?: string;
   readonly mayDelete?: (row: T) => boolean;
 }
 
-/** A button that asks, and then deletes the given rows. It is disabled without any. */
+/** A button that asks for confirmation, and then deletes the given rows. Disabled without rows. */
 export function DeleteButton<T>({
   deletion,
   rows,
@@ -42,10 +41,10 @@ export function DeleteButton<T>({
 }: {
   readonly deletion: Deletion<T>;
   readonly rows: readonly T[];
-  /** Called when all of them are deleted. */
+  /** Called after all of them were deleted. */
   readonly onDone: () => void;
   readonly variant?: 'secondary' | 'link';
-  /** Whether it is one of many, which is named by its row. */
+  /** Whether it is a row's button, named after the row. */
   readonly isInRow?: boolean;
 }): ReactNode {
   const [isOpen, setOpen] = useState(false);
@@ -71,7 +70,7 @@ export function DeleteButton<T>({
             setOpen(false);
             if (!isDone) return;
             onDone();
-            // The button, which had the focus before the dialog, is disabled now, or its page is left.
+            // The button, which had the focus before the dialog, is now disabled, or its page was left.
             document.querySelector('main')?.focus({ preventScroll: true });
           }}
         />
@@ -98,7 +97,7 @@ function DeleteDialog<T>({
   const [problem, setProblem] = useState<string | null>(null);
   const [refusal, setRefusal] = useState<ApiError | null>(null);
   const wait = useWait(refusal);
-  // Of many, the last ones are left as they are once the user stops it.
+  // If the user stops, the remaining ones are not deleted.
   const isStopped = useRef(false);
   const [done, setDone] = useState(0);
   const { noun, verb = 'Delete', plural = `${noun}s` } = deletion;
@@ -111,7 +110,7 @@ function DeleteDialog<T>({
     isStopped.current = false;
     const failed: T[] = [];
     const problems: string[] = [];
-    // One after the other: the service runs a user's requests in turn anyway.
+    // One by one: the service runs a user's requests in turn anyway.
     for (const [index, row] of left.entries()) {
       if (isStopped.current) {
         failed.push(...left.slice(index));
@@ -183,7 +182,7 @@ function DeleteDialog<T>({
   );
 }
 
-/** Reads again what is shown, but not what was deleted: its page is left next. */
+/** Refreshes what is shown, except deleted resources, whose page is left next. */
 async function forget(queries: QueryClient, deleted: readonly string[]): Promise<void> {
   const isDeleted = ({ queryKey: [key] }: Query) => deleted.some((path) => String(key).startsWith(path));
   await Promise.all([

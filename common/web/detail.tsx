@@ -1,4 +1,3 @@
-/** The page of one resource: tabs and facts. */
 import {
   DescriptionList,
   DescriptionListDescription,
@@ -12,20 +11,20 @@ import {
 import { type ReactNode, useEffect, useRef } from 'react';
 import { Link, useLocation } from 'react-router';
 
-/** Tabs of which each has an address of its own. */
+/** Tabs with their own URLs. */
 export function LinkedTabs({
   tabs,
   label,
 }: {
   /** Paths and titles. */
   readonly tabs: readonly (readonly [string, string])[];
-  /** What the tabs are about, for screen readers. */
+  /** The subject of the tabs, for screen readers. */
   readonly label: string;
 }): ReactNode {
   const { pathname } = useLocation();
   const section = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    // Of many tabs, a phone shows the first ones only.
+    // If there are many tabs, a phone shows only the first ones.
     const current = section.current?.querySelector(`a[href="${CSS.escape(pathname)}"]`);
     current?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [pathname]);
@@ -46,12 +45,12 @@ export function LinkedTabs({
   );
 }
 
-/** Facts: names with their values. Undefined leaves one out. */
+/** Names with values. Undefined values are omitted. */
 export function Facts({
   facts,
   isWide = false,
 }: {
-  /** Whether each value has a line for itself. */
+  /** Whether each value has its own line. */
   readonly isWide?: boolean;
   readonly facts: readonly (readonly [string, ReactNode | undefined])[];
 }): ReactNode {

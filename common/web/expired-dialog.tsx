@@ -1,4 +1,4 @@
-/** The dialog for a session that expired while something was entered, loaded after the first view. */
+/** The dialog for a session that expired during input, loaded after the first view. */
 import { Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
@@ -7,7 +7,7 @@ import { type User, useApi } from './queries.ts';
 
 const POLL_MS = 2_000;
 
-/** Asks for a login elsewhere, and closes when there is a session again. */
+/** Asks for a login in another tab, and closes when there is a session again. */
 export function ExpiredDialog({ onClose }: { onClose: () => void }): ReactNode {
   const queries = useQueryClient();
   const [openedAt] = useState(() => Date.now());

@@ -1,4 +1,4 @@
-/** The fields of a form, and what is wrong with their values. */
+/** The fields of a form, and the problems of their values. */
 import type { ReactNode } from 'react';
 import { ApiError } from './api.ts';
 
@@ -7,9 +7,9 @@ export interface FormField {
   readonly name: string;
   readonly label: string;
   readonly help?: ReactNode;
-  /** Whether it needs a value, as it is or by the form's values. */
+  /** Whether it needs a value, always or depending on the form's values. */
   readonly required?: boolean | ((values: FormValues) => boolean);
-  /** The heading above it and the fields after it that name the same one. */
+  /** The heading above it and the following fields with the same section. */
   readonly section?: string;
   readonly kind?:
     | 'text'
@@ -24,33 +24,32 @@ export interface FormField {
     | 'listed';
   /** The values of a `select`, with their labels. */
   readonly choices?: readonly (readonly [string, string])[];
-  /** The collection that a `lookup` chooses from, such as `/api/v2/organizations/`; its value is an id. */
+  /** The collection of a `lookup`, such as `/api/v2/organizations/`. The value is an id. */
   readonly collection?: string;
-  /** The list of them to choose from, if it is not the whole collection. */
+  /** The list of choices, if it is not the whole collection. */
   readonly listedIn?: string;
-  /** The path with the texts that a `listed` field chooses from, by the form's values; null for none yet. */
+  /** The path with the choices of a `listed` field, by the form's values; null if there are none yet. */
   readonly listedAt?: (values: FormValues) => string | null;
-  /** The texts in what that path answers; the answer itself without it. */
+  /** The choices in that path's response. By default the response itself. */
   readonly read?: (answer: unknown) => readonly string[];
-  /** The field of a looked-up resource that names it; `name` without it. */
+  /** The field with a looked-up resource's name; by default `name`. */
   readonly shows?: string;
   readonly isDisabled?: boolean;
   readonly maxLength?: number;
-  /** The value that a button beside the field restores while it has another one. */
+  /** The default value, which a button next to the field restores. */
   readonly standard?: string | boolean;
-  /** Whether a secret is stored that is never shown. Empty keeps it, and a button beside the field removes it. */
+  /** Whether a hidden secret is stored. An empty value keeps it, and a button next to the field removes it. */
   readonly isStored?: boolean;
 }
 
-/** The values of a form by the names of its fields. Numbers and ids are texts until they are sent. */
+/** The values of a form by field name. Numbers and ids are texts until they are sent. */
 export type FormValues = Readonly<Record<string, string | boolean>>;
 
-/** Whether a field needs a value that this user can enter. */
 export function isRequired({ required = false, isDisabled }: FormField, values: FormValues): boolean {
   return isDisabled !== true && (typeof required === 'function' ? required(values) : required);
 }
 
-/** The refusal of a form whose required fields are empty; null if none is. */
+/** The error for a form with empty required fields; null if there are none. */
 export function missingValues(fields: readonly FormField[], values: FormValues): ApiError | null {
   const missing = fields.filter(
     (field) => isRequired(field, values) && String(values[field.name] ?? '').trim() === '',
@@ -58,16 +57,16 @@ export function missingValues(fields: readonly FormField[], values: FormValues):
   return missing.length === 0 ? null : refusal('Some values are missing.', entriesOf(missing, missingText));
 }
 
-/** The API's words for an empty field: Django REST framework's, which the service uses as well. */
+/** The API's messages for an empty field: those of Django REST framework, which the service also uses. */
 const EMPTY: readonly string[] = [
   'This field may not be null.',
   'This field may not be blank.',
   'This field is required.',
 ];
 
-/** The same refusal with each message at the field that it is about, which it names by its label. */
+/** The same error with each message at its field and with the field's label. */
 export function inWordsOfFields(error: ApiError, fields: readonly FormField[]): ApiError {
-  // What is wrong with several values at once begins with the name of the first.
+  // A message about several values starts with the name of the first one.
   const named = fields.find(({ name, label }) => startsWithOne(error.message, [name, `The ${oneOf(label)}`]));
   const given =
     named === undefined
@@ -86,7 +85,7 @@ function startsWithOne(text: string, beginnings: readonly string[]): boolean {
   return beginnings.some((each) => text.startsWith(`${each} `));
 }
 
-/** A label within a sentence, one of several: "redirect URI" for "Redirect URIs". */
+/** A label within a sentence, in the singular: "redirect URI" for "Redirect URIs". */
 function oneOf(label: string): string {
   return label.replace(/^[A-Z](?![A-Z])/, (first) => first.toLowerCase()).replace(/(?<=[^s])s$/, '');
 }

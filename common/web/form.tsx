@@ -1,4 +1,4 @@
-/** Forms that are checked by the API: its messages appear below the fields that they are about. */
+/** Forms that the API validates: its messages appear below their fields. */
 import {
   ActionGroup,
   Alert,
@@ -30,24 +30,22 @@ import { useApi } from './queries.ts';
 import { useWait } from './states.tsx';
 import { unbroken } from './times.tsx';
 
-/** The value of a field whose stored secret is to be removed. No secret can be it. */
+/** The value of a field whose stored secret must be removed. No secret can have this value. */
 export const REMOVED = '\u0000';
 
 interface FormProps {
-  /** The fields, or which ones there are by the form's values. */
   readonly fields: readonly FormField[] | ((values: FormValues) => readonly FormField[]);
   readonly initial: FormValues;
-  /** Sends the values; the form shows the messages of an ApiError. */
+  /** Sends the values. The form shows the messages of an ApiError. */
   readonly send: (values: FormValues) => Promise<void>;
   readonly submitLabel: string;
   readonly onCancel: () => void;
-  /** Whether this user may send it; true if not given. */
+  /** Whether this user may send it; by default true. */
   readonly canSubmit?: boolean;
-  /** What is between the fields and the buttons. */
+  /** Shown between the fields and the buttons. */
   readonly children?: ReactNode;
 }
 
-/** A form with its buttons. */
 export function ApiForm(props: FormProps): ReactNode {
   const { initial, send, submitLabel, onCancel, canSubmit = true, children } = props;
   const queries = useQueryClient();
@@ -61,7 +59,7 @@ export function ApiForm(props: FormProps): ReactNode {
   useEffect(() => {
     if (error !== null) showProblem(form.current);
   }, [error]);
-  // Once it is sent, what was entered is stored.
+  // Once the form is sent, the entered values are stored.
   const isChanged = useRef(false);
   useEffect(() => {
     const ask = (event: BeforeUnloadEvent) => {
@@ -129,7 +127,7 @@ export function ApiForm(props: FormProps): ReactNode {
   );
 }
 
-/** Fields by their headings, in their order; those without one are first. */
+/** Fields by heading, in order. Those without one are first. */
 function sectionsOf(fields: readonly FormField[]): readonly (readonly [string, readonly FormField[]])[] {
   return Object.entries(Object.groupBy(fields, ({ section = '' }) => section)).map(
     ([title, inSection = []]) => [title, inSection] as const,
@@ -146,7 +144,7 @@ function Section({ title, children }: { title: string; children: ReactNode }): R
   );
 }
 
-/** Scrolls to the first field with a problem and focuses it; without one, to the message above the fields. */
+/** Scrolls to the first field with a problem and focuses it, or else scrolls to the message above the fields. */
 function showProblem(form: HTMLFormElement | null): void {
   const find = (selector: string) => form?.querySelector<HTMLElement>(selector);
   const field = find('[aria-invalid=true]') ?? find('[role=alert]');
@@ -154,7 +152,7 @@ function showProblem(form: HTMLFormElement | null): void {
   field?.scrollIntoView({ block: 'center' });
 }
 
-/** What is wrong with a form as a whole, and messages about fields that it does not have. */
+/** The problems of the form as a whole, and messages about fields that it does not have. */
 function FormProblem({ error, fields }: { error: ApiError; fields: readonly FormField[] }): ReactNode {
   const others = Object.entries(error.fields).filter(
     ([name]) => !fields.some((field) => field.name === name),
@@ -179,7 +177,6 @@ interface FieldProps {
   readonly onChange: (value: string | boolean) => void;
 }
 
-/** One field with its label, help and problem. */
 function Field(props: FieldProps): ReactNode {
   const { field, value, values, problem, onChange } = props;
   const { name, label, help, kind = 'text', isDisabled = false } = field;
@@ -223,7 +220,7 @@ function Field(props: FieldProps): ReactNode {
   );
 }
 
-/** A button that sets a field to its default, or removes a stored secret, or takes that back. */
+/** A button that resets a field to its default, or removes a stored secret, or undoes that. */
 function ValueButton({ field, value, onChange }: Pick<FieldProps, 'field' | 'value' | 'onChange'>) {
   const { label, standard, isStored = false } = field;
   const shown =
@@ -269,7 +266,7 @@ function Input({
     'aria-describedby': described,
     ...(maxLength !== undefined && { maxLength }),
   };
-  // What cannot be changed is still to be read: a disabled field is too faint for it.
+  // Read-only values must stay readable: a disabled field is too faint.
   const text = isDisabled ? { ...shared, isDisabled: false, readOnlyVariant: 'default' as const } : shared;
   switch (kind) {
     case 'textarea':
@@ -333,7 +330,7 @@ function Listed({
 
 const MAX_OPTIONS = 200;
 
-/** A choice of a collection's resources; where there are more than fit into a menu, a text finds them. */
+/** A choice of a collection's resources. If there are more than fit into a menu, the user can search. */
 function Lookup({ field, ...input }: InputProps & { readonly field: FormField }): ReactNode {
   const { collection = '', listedIn = collection, shows = 'name', label } = field;
   const [text, setText] = useState('');

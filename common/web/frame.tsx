@@ -1,7 +1,7 @@
-/** What is around every page: masthead, navigation, and what is shown while a page is loaded or if it fails. */
+/** The frame of every page: masthead, navigation, and the states of loading and failure. */
 import './frame.css';
-// PatternFly's elements and styles. Its components Page, Nav and Toolbar are not used: with what they import,
-// for menus that fly out and drawers, they were a fifth of the scripts of the first view.
+// PatternFly's elements and styles. Its components Page, Nav and Toolbar are not used: with their imports,
+// for fly-out menus and drawers, they were a fifth of the scripts of the first view.
 import '@patternfly/react-styles/css/components/Nav/nav.css';
 import {
   Button,
@@ -34,10 +34,7 @@ import { changeTheme, isDark, onTheme } from './theme.ts';
 const MAIN = 'main-content';
 const SIDEBAR = 'page-sidebar';
 
-/**
- * Groups of the navigation with their entries: path with its query, title, and other paths that belong to it. A group without a name has
- * no heading.
- */
+/** Groups of entries: path with query, title, and other paths that belong to it. One without a name has no heading. */
 export type Navigation = readonly (readonly [
   string | null,
   readonly {
@@ -48,25 +45,23 @@ export type Navigation = readonly (readonly [
   }[],
 ])[];
 
-/** The frame around the page of the current address. */
 export function Frame({
   name,
   tools,
   navigation,
   children,
 }: {
-  /** The name of the application, which leads to its first page. */
+  /** The name of the application, linked to its first page. */
   readonly name: string;
-  /** What is at the end of the masthead; false leaves one out. */
+  /** The end of the masthead. False entries are omitted. */
   readonly tools: readonly ReactNode[];
   readonly navigation: Navigation;
-  /** The routes of the pages. */
   readonly children: ReactNode;
 }): ReactNode {
   const { pathname } = useLocation();
   const sidebar = useSidebar();
   const page = useRef<HTMLDivElement>(null);
-  // After a login, the browser would go on where the removed form was: the first Tab leads to the first link.
+  // After a login, the browser would continue at the removed form instead of the first link.
   useEffect(() => {
     if (document.activeElement === document.body) page.current?.focus({ preventScroll: true });
   }, []);
@@ -83,7 +78,7 @@ export function Frame({
           tabIndex={-1}
           onPointerDown={sidebar.closeAbove}
         >
-          {/* Outside of what changes with the address: a page stays until the next one is loaded. */}
+          {/* Outside of what changes with the URL: a page stays until the next one is loaded. */}
           <Suspense fallback={<Loading />}>
             <FailureBoundary key={pathname}>{children}</FailureBoundary>
           </Suspense>
@@ -94,7 +89,7 @@ export function Frame({
   );
 }
 
-/** The navigation beside the page, or above it in a narrow window. */
+/** The navigation next to the page, or above it in a narrow window. */
 interface SidebarState {
   readonly isOpen: boolean;
   readonly isAbove: boolean;
@@ -103,7 +98,7 @@ interface SidebarState {
   readonly closeAbove: () => void;
 }
 
-/** Below PatternFly's breakpoint `xl`, the navigation has no place beside the page. */
+/** Below PatternFly's breakpoint `xl`, the navigation does not fit next to the page. */
 const narrow = matchMedia('(width < 75rem)');
 
 function onWidth(change: () => void): () => void {
@@ -131,7 +126,7 @@ function FocusOnNewPage({ pathname }: { pathname: string }): ReactNode {
     last.current = pathname;
     const main = document.getElementById(MAIN);
     main?.scrollTo(0, 0);
-    // The field that a page is for has it already.
+    // The main input of the page may already have it.
     const focused = document.activeElement;
     if (focused instanceof HTMLInputElement && main?.contains(focused)) return;
     main?.focus({ preventScroll: true });
@@ -174,7 +169,7 @@ function TopBar({
   );
 }
 
-/** A button that changes between light and dark, with the sign of what it changes to. */
+/** A button that switches between light and dark, with the icon of the other theme. */
 export function ThemeButton(): ReactNode {
   const dark = useSyncExternalStore(onTheme, isDark);
   const text = `Switch to the ${dark ? 'light' : 'dark'} theme`;
@@ -263,7 +258,7 @@ function isBelow(pathname: string, path: string): boolean {
   return pathname === path || pathname.startsWith(`${path}/`);
 }
 
-/** Shows a failure of a page in its place; the frame stays. */
+/** Shows a page's failure in its place. The frame stays. */
 class FailureBoundary extends Component<{ readonly children: ReactNode }, { readonly error: Error | null }> {
   override state: { readonly error: Error | null } = { error: null };
 
@@ -274,7 +269,7 @@ class FailureBoundary extends Component<{ readonly children: ReactNode }, { read
   override render(): ReactNode {
     const { error } = this.state;
     if (error === null) return this.props.children;
-    // A page that cannot be loaded is usually one of an older version: its files are gone after an update.
+    // A page that cannot be loaded usually belongs to an older version, whose files are deleted after an update.
     return (
       <PageSection>
         <Failed error={error} retry={() => window.location.reload()} isPage />

@@ -1,20 +1,19 @@
-/** The heading of a page. */
 import { Breadcrumb, BreadcrumbItem, Flex, FlexItem, PageSection, Title } from '@patternfly/react-core';
 import { type ReactNode, useEffect } from 'react';
 import { Link } from 'react-router';
 
 interface HeadingProps {
   readonly title: string;
-  /** What the page belongs to, from the outside in: path and name. */
+  /** The breadcrumbs: paths and names. */
   readonly above?: readonly (readonly [string, string])[];
   readonly actions?: ReactNode;
   readonly children?: ReactNode;
 }
 
-/** The title of the document before any page was shown: the name of the application. */
+/** The document's title before any page was shown: the name of the application. */
 const APPLICATION = document.title;
 
-/** The heading of a page. It is the title of the browser's tab as well. */
+/** The heading of a page, and the title of the browser's tab. */
 export function PageHeading({ title, above = [], actions, children }: HeadingProps): ReactNode {
   useEffect(() => {
     document.title = `${title} · ${APPLICATION}`;

@@ -1,7 +1,7 @@
 /**
- * How the pages make elements: as React does, with text that shows what it holds. Names and descriptions are untrusted.
- * Characters that change the direction of text could make `user‮…` read as another name, and invisible ones
- * make two names look alike, in every page and every component: so this is done where elements are made.
+ * Creates the pages' elements like React, but escapes unsafe characters in text. Names and descriptions are
+ * untrusted: direction marks could make `user‮…` read as another name, and invisible characters make two
+ * names look alike, on every page and in every component. So this is done where elements are created.
  */
 import type { ElementType, Key } from 'react';
 import { jsx as makeElement, jsxs as makeElements } from 'react/jsx-runtime';
@@ -10,16 +10,15 @@ export type { JSX } from 'react/jsx-runtime';
 // biome-ignore lint/performance/noBarrelFile: the compiler imports it from here
 export { Fragment } from 'react/jsx-runtime';
 
-/** What an element is made of. */
 type Props = Readonly<Record<string, unknown>>;
 
-/** Control characters but for tabs and ends of lines, marks of direction, and invisible characters. */
+/** Control characters except tabs and line ends, direction marks, and invisible characters. */
 const UNSAFE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-/** Attributes that people read or hear. The value of a field is not one: it is sent back as it is. */
+/** Attributes that people read or hear. A field's value is not included: it is sent back unchanged. */
 const SHOWN = ['title', 'alt', 'label', 'placeholder', 'aria-label'] as const;
 
-/** Text with each unsafe character in JSON's notation, as the command line prints it. */
+/** Text with each unsafe character in JSON's notation, as on the command line. */
 export function shown(text: string): string {
   return text.replace(UNSAFE, (found) =>
     found === '\n' || found === '\t' || found === '\r'
@@ -45,7 +44,7 @@ function shownChild(child: unknown): unknown {
   return Array.isArray(child) ? child.map(shownChild) : child;
 }
 
-/** An element with one child or none. */
+/** An element with at most one child. */
 export function jsx(type: ElementType, props: Props, key?: Key) {
   return makeElement(type, safeProps(props), key);
 }

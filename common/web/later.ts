@@ -4,9 +4,9 @@ import { useEffect, useState } from 'react';
 const LATER_MS = 1_000;
 
 /**
- * A part of the page that its first view does not need: loaded a second after the page was shown, or once it
- * is wanted. Null until it is there, and if it cannot be loaded.
- * @param load Imports the file of the part: the same function each time.
+ * A part of the page that the first view does not need: loaded a second after the page was shown, or once it
+ * is wanted. Null until it is loaded, and if it cannot be.
+ * @param load Imports the part's file. Pass the same function each time.
  */
 export function useLater<T extends object>(load: () => Promise<T>, isWanted: boolean): T | null {
   const [part, setPart] = useState<T | null>(null);
@@ -17,7 +17,7 @@ export function useLater<T extends object>(load: () => Promise<T>, isWanted: boo
     const begin = () => {
       load().then(
         (loaded) => isCurrent && setPart(loaded),
-        // It is tried again once it is wanted.
+        // Retried once it is wanted.
         () => undefined,
       );
     };

@@ -1,4 +1,3 @@
-/** Links to other pages of the interface that look like buttons. */
 import { Button, type ButtonProps } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';

@@ -1,4 +1,4 @@
-/** The filters of a list, and their part of the page's address. */
+/** The filters of a list, and their part of the URL. */
 import {
   Button,
   Label,
@@ -13,34 +13,32 @@ import { useSearchParams } from 'react-router';
 import { MenuChoice } from './choice.tsx';
 import { type DateRange, localTime, RangeInput, rangeText } from './date-range.tsx';
 
-/** A filter that users can set; other filters of the API work in the address. */
+/** A filter that users can set. Other filters of the API work in the URL. */
 export interface Filter {
   /** The query parameter, such as `username__icontains` or `scope`. */
   readonly name: string;
   readonly label: string;
-  /** The values to choose from, with their labels; any text without them. */
+  /** The choices with their labels. Without them, any text. */
   readonly choices?: readonly (readonly [string, string])[];
   /** Times to choose from instead of a text. */
   readonly range?: DateRange;
 }
 
-/** Parameters of the address that are no filters. */
+/** Query parameters that are not filters. */
 export const PAGE = 'page';
-/** The rows of a page. */
+/** The number of rows per page. */
 export const SIZE = 'page_size';
-/** A field, with a minus before it for descending. */
+/** A field, with a leading minus for descending. */
 export const ORDER = 'order_by';
 
-/** The part of the page's address that belongs to its list. */
+/** The part of the page's URL that belongs to its list. */
 export interface ListAddress {
   readonly parameters: Readonly<Record<string, string>>;
-  /** The filters that are set, by name. */
   readonly active: readonly (readonly [string, string])[];
-  /** Changes parameters, and shows the first page unless the page itself changes; an empty value removes one. */
+  /** Changes parameters, and shows the first page unless the page itself changes. An empty value removes one. */
   readonly change: (changes: Readonly<Record<string, string>>) => void;
 }
 
-/** The list's part of the current address. */
 export function useListAddress(): ListAddress {
   const [search, setSearch] = useSearchParams();
   const parameters = Object.fromEntries(search);
@@ -148,7 +146,7 @@ export function ActiveFilters({ filters, address }: FiltersProps): ReactNode {
   );
 }
 
-/** The filters that are set: the parameters of each, and its text. A range has two parameters. */
+/** The active filters: the parameters of each, and its text. A range has two parameters. */
 function chipsOf(filters: readonly Filter[], { active, parameters }: ListAddress) {
   const ranges = filters.flatMap(({ label, range }) => {
     if (range === undefined) return [];
@@ -165,7 +163,6 @@ function chipsOf(filters: readonly Filter[], { active, parameters }: ListAddress
   return [...ranges, ...others];
 }
 
-/** A button that removes all filters. */
 export function ClearButton({ address }: { address: ListAddress }): ReactNode {
   const cleared = Object.fromEntries(address.active.map(([name]) => [name, '']));
   return (

@@ -1,4 +1,4 @@
-/** How many rows of a list are selected, on all of its pages, and the rest of what its filters select. */
+/** How many rows of a list are selected on all pages, and a way to select everything that matches the filters. */
 import { Button, Checkbox, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { callApi, type Page, problemText, withQuery } from './api.ts';
@@ -7,7 +7,7 @@ import { PAGE, SIZE } from './list-filters.tsx';
 import { useNotify } from './notices.tsx';
 import { countText, numberText } from './times.tsx';
 
-/** Each of them is deleted by a request of its own. */
+/** Each row is deleted by a separate request. */
 const MAX_SELECTED = 1_000;
 /** The largest page of the API. */
 const PAGE_SIZE = 200;
@@ -73,7 +73,7 @@ export function Selection<T extends { readonly id: number }>({
   );
 }
 
-/** The box that selects a row. Its label around it is large enough for a finger. */
+/** A row's checkbox. Its label is large enough for a finger. */
 export function SelectBox({
   id,
   label,
@@ -100,7 +100,7 @@ export function SelectBox({
   );
 }
 
-/** The rows of all pages of a list, up to what can be selected. */
+/** The rows of all pages of a list, up to the selection limit. */
 async function readAll<T>(query: string): Promise<readonly T[]> {
   const [path = '', search] = query.split('?');
   const parameters = Object.fromEntries(new URLSearchParams(search));

@@ -1,7 +1,6 @@
 /**
- * The list of a collection: filters, order and page are the server's, and are in the address of the page, so
- * that a list can be linked to, and the browser's buttons work. Parameters that no filter declares are passed
- * on as they are.
+ * The list of a collection. Filters, order and page are the server's, and are in the page's URL, so that lists can be
+ * linked and the browser's buttons work. Parameters without a declared filter are passed on unchanged.
  */
 import {
   EmptyState,
@@ -36,9 +35,8 @@ import { Failed, Loading } from './states.tsx';
 import { breakPointOf, type Column as PlainColumn, TextCell } from './table.tsx';
 import { numberText } from './times.tsx';
 
-/** A column of a list. */
 export interface Column<T> extends PlainColumn<T> {
-  /** The field that the server can order by, if it can. */
+  /** The field that the server can order by, if any. */
   readonly orderBy?: string;
 }
 
@@ -46,34 +44,32 @@ const SIZES = [10, 20, 50, 100];
 const DEFAULT_SIZE = 20;
 
 interface ListProps<T> {
-  /** The plural of what is listed, in lower case: the table's name. */
+  /** The plural in lowercase: the table's name. */
   readonly name: string;
   /** The collection, without a query. */
   readonly path: string;
   readonly columns: readonly Column<T>[];
   readonly filters?: readonly Filter[];
-  /** Such as `-created`; the server's own order without it. */
+  /** Such as `-created`; by default the server's order. */
   readonly order?: string;
   /** Buttons of the toolbar, such as "Create token". */
   readonly actions?: ReactNode;
-  /** The title of an empty collection; without it, that none are there, or none that the user may see. */
+  /** The title of an empty collection. By default, that there are none, or none that the user may see. */
   readonly emptyTitle?: string;
-  /** What an empty collection shows in addition to saying that it is empty. */
+  /** Shown in addition for an empty collection. */
   readonly empty?: ReactNode;
-  /** Whether every user who sees the list sees all of it, as the own tokens. */
+  /** Whether every user who sees the list sees all of it, as for their own tokens. */
   readonly isWhole?: boolean;
-  /** Rows can be selected and deleted where it is given. */
+  /** If given, rows can be selected and deleted. */
   readonly deletion?: Deletion<T>;
-  /** Whether each row has a button that deletes it, too. */
   readonly isDeletedInRow?: boolean;
   readonly rowActions?: (row: T) => ReactNode;
-  /** Puts something around the table, such as what was read about its rows. */
+  /** Wraps the table, for example in data about its rows. */
   readonly around?: (rows: readonly T[], table: ReactNode) => ReactNode;
-  /** Reads again after this many milliseconds, while the page is shown. */
+  /** The refresh interval in milliseconds, while the page is shown. */
   readonly every?: number;
 }
 
-/** A list with its toolbar, its table and its pages. */
 export function ResourceList<T extends { readonly id: number }>(props: ListProps<T>): ReactNode {
   const { name, path, filters = [], order, actions, every } = props;
   const { isDeletedInRow = false } = props;
@@ -81,7 +77,7 @@ export function ResourceList<T extends { readonly id: number }>(props: ListProps
   const query = withQuery(path, { [ORDER]: order, [SIZE]: DEFAULT_SIZE, ...address.parameters });
   const read = useApi<Page<T>>(query, { keepPrevious: true, every });
   const [selected, setSelected] = useState<ReadonlyMap<number, T>>(new Map());
-  // The last page is gone once all of its rows are deleted.
+  // The last page no longer exists after all of its rows were deleted.
   const isPastEnd = PAGE in address.parameters && read.error instanceof ApiError && read.error.status === 404;
   useEffect(() => {
     if (isPastEnd) address.change({ [PAGE]: '' });
@@ -138,7 +134,7 @@ export function ResourceList<T extends { readonly id: number }>(props: ListProps
   );
 }
 
-/** A button of a row that deletes it, where that is allowed. */
+/** A row's delete button, if deletion is allowed. */
 function deletedInRow<T>(deletion: Deletion<T>): (row: T) => ReactNode {
   return (row) =>
     (deletion.mayDelete?.(row) ?? true) && (
@@ -146,7 +142,7 @@ function deletedInRow<T>(deletion: Deletion<T>): (row: T) => ReactNode {
     );
 }
 
-/** How rows are deleted, if any of these rows may be: without one, neither boxes nor a button are shown for it. */
+/** How rows are deleted, if any of these rows may be. Otherwise neither checkboxes nor a button are shown. */
 function shownDeletion<T extends { readonly id: number }>(
   deletion: Deletion<T> | undefined,
   rows: readonly T[] | undefined,
@@ -164,12 +160,12 @@ interface RowsProps<T> extends Omit<ListProps<T>, 'deletion'> {
   readonly setSelected: (selected: ReadonlyMap<number, T>) => void;
 }
 
-/** The rows, or the text in their place. */
+/** The rows, or the text instead of them. */
 function Rows<T extends { readonly id: number }>(props: RowsProps<T>): ReactNode {
   const { name, read, address, emptyTitle, empty, isWhole = false, around } = props;
   if (read.data === undefined) {
     if (!read.isError) return <Loading reason={read.failureReason} />;
-    // An order by a field that does not exist is refused each time.
+    // An order by an unknown field is refused each time.
     const isWrong = read.error instanceof ApiError && read.error.status === 400;
     return (
       <>

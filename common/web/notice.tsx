@@ -3,7 +3,6 @@ import '@patternfly/react-styles/css/components/Alert/alert-group.css';
 import { Alert, AlertActionCloseButton, type AlertProps } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 
-/** A message about what was done. */
 export interface Notice {
   readonly id: number;
   readonly text: string;
@@ -12,7 +11,7 @@ export interface Notice {
 
 const SHOWN_MS = 8_000;
 
-/** A message with a button to close it; one of success closes on its own. */
+/** A message with a button to close it. A success message closes automatically. */
 export function ShownNotice({
   notice: { id, text, variant },
   onClose,

@@ -1,14 +1,14 @@
-/** Short messages about what was done, in a corner of the page, read out by screen readers. */
+/** Short messages about completed actions, in a corner of the page, announced by screen readers. */
 import { createContext, type ReactNode, useCallback, useContext, useState } from 'react';
 import { useLater } from './later.ts';
 import type { Notice } from './notice.tsx';
 
-/** Without a text, the messages of success go: something else is tried. */
+/** Without a text, success messages are removed, because another action starts. */
 type Notify = (text: string | null, variant?: Notice['variant']) => void;
 
 const Context = createContext<Notify>(() => undefined);
 
-/** Shows a message: success, unless another variant is given. */
+/** Shows a message; by default one of success. */
 export function useNotify(): Notify {
   return useContext(Context);
 }
@@ -30,7 +30,7 @@ export function Notices({ children }: { children: ReactNode }): ReactNode {
   return (
     <Context value={notify}>
       {children}
-      {/* Screen readers read out what is added to a list that they know from the beginning. */}
+      {/* Screen readers announce additions to a list that exists from the start. */}
       <ul
         className="pf-v6-c-alert-group pf-m-toast"
         // biome-ignore lint/a11y/noRedundantRoles: Safari announces a list without markers as one only with the role

@@ -7,13 +7,13 @@ import {
 } from '@tanstack/react-query';
 import { ApiError, callApi, earlyAnswer, type Page } from './api.ts';
 
-/** The longest wait for another attempt on its own, in seconds; after that the user decides. */
+/** The longest wait for an automatic retry, in seconds. After that the user decides. */
 const MAX_WAIT = 30;
 const MAX_ATTEMPTS = 3;
 
 /**
- * The cache of what was read. A list or object is read again when it is shown again, at most every few
- * seconds; an attempt that the server answers with Retry-After is repeated after that time.
+ * The cache of reads. A list or object is refreshed when it is shown again, at most every few seconds; an
+ * attempt that the server answers with Retry-After is repeated after that time.
  * @param onExpired Called when a read finds no session.
  */
 export function createQueryClient(onExpired: () => void): QueryClient {
@@ -40,13 +40,12 @@ function retryDelay(failures: number, error: Error): number {
 
 interface ReadOptions {
   readonly enabled?: boolean;
-  /** Reads again after this many milliseconds, without extending the session. */
+  /** The refresh interval in milliseconds. Refreshes do not extend the session. */
   readonly every?: number | false;
-  /** Shows what was read for the last path until the new answer is there. */
+  /** Shows the previous path's data until the new response arrives. */
   readonly keepPrevious?: boolean;
 }
 
-/** Reads a path of the API. */
 export function useApi<T>(path: string, options: ReadOptions = {}): UseQueryResult<T, Error> {
   const { enabled = true, every = false, keepPrevious = false } = options;
   return useQuery({
@@ -59,7 +58,7 @@ export function useApi<T>(path: string, options: ReadOptions = {}): UseQueryResu
   });
 }
 
-/** A user as `/api/v2/me/` and `/api/v2/users/` show it. */
+/** A user in `/api/v2/me/` and `/api/v2/users/`. */
 export interface User {
   readonly id: number;
   readonly username: string;
@@ -79,7 +78,7 @@ export interface User {
   };
 }
 
-/** The user of this session. The frame has read it before any page is shown. */
+/** The user of this session. The frame reads it before any page is shown. */
 export function useMe(): User {
   const { data } = useApi<Page<User>>('/api/v2/me/');
   const me = data?.results[0];
@@ -87,12 +86,12 @@ export function useMe(): User {
   return me;
 }
 
-/** Whether a user sees everything: to others, the API does not say whether there is more than they may see. */
+/** Whether a user sees everything. To others, the API does not reveal whether there is more than they may see. */
 export function seesEverything(user: Pick<User, 'is_superuser' | 'is_system_auditor'>): boolean {
   return user.is_superuser || user.is_system_auditor;
 }
 
-/** A name to show for a user: the full name if there is one, else the user name. */
+/** A user's full name if there is one, else the user name. */
 export function fullName(user: Pick<User, 'username' | 'first_name' | 'last_name'>): string {
   return [user.first_name, user.last_name].filter((part) => part !== '').join(' ') || user.username;
 }

@@ -1,4 +1,4 @@
-/** Values to copy, and secrets that are shown once: they are in the page as long as the dialog is, and nowhere else. */
+/** Values to copy, and secrets that are shown once: they are on the page only as long as the dialog is open. */
 import {
   Alert,
   Button,
@@ -21,7 +21,7 @@ export function CopyText({ label, value }: { label: string; value: string }): Re
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {
     input.current?.select();
-    // Without https, browsers offer the old way only.
+    // Without https, browsers offer only the old way.
     const done = navigator.clipboard?.writeText(value) ?? Promise.reject(new Error('no clipboard'));
     setCopied(
       await done.then(
@@ -50,7 +50,7 @@ export function CopyText({ label, value }: { label: string; value: string }): Re
   );
 }
 
-/** Shows secrets that cannot be read again. */
+/** Shows secrets that cannot be retrieved again. */
 export function SecretDialog({
   title,
   secrets,

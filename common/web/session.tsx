@@ -1,4 +1,4 @@
-/** The session: who is logged in, the way to the login page and back, and the logout. */
+/** The session: the logged-in user, the way to the login page and back, and the logout. */
 import { Bullseye } from '@patternfly/react-core';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
@@ -7,7 +7,7 @@ import { useLater } from './later.ts';
 import { createQueryClient, type User, useApi } from './queries.ts';
 import { Failed, Loading } from './states.tsx';
 
-/** The login page, which says that the session has expired, and leads back to where the user is. Without one, no page is sent at all. */
+/** The login page, which reports the expired session and returns here. Without a session, no page is sent. */
 function loginPath(): string {
   const { pathname, search, hash } = window.location;
   return `/api/login/?expired=1&next=${encodeURIComponent(pathname + search + hash)}`;
@@ -15,14 +15,11 @@ function loginPath(): string {
 
 const expiredDialog = () => import('./expired-dialog.tsx');
 
-/**
- * Provides the cache of what was read. A read without a session leads to the login page and back; a change
- * without one leaves the page as it is, with what was entered, and asks for a login in another tab.
- */
+/** Provides the cache of reads. Without a session, reads open the login page; changes ask for a login elsewhere. */
 export function Session({ children }: { children: ReactNode }): ReactNode {
   const [isExpired, setExpired] = useState(false);
   const dialog = useLater(expiredDialog, isExpired);
-  // The dialog stays open while it reads whether there is a session again.
+  // The dialog stays open while it checks whether there is a session again.
   const isAsked = useRef(false);
   const ask = useCallback((isOpen: boolean) => {
     isAsked.current = isOpen;
@@ -47,14 +44,14 @@ export function Session({ children }: { children: ReactNode }): ReactNode {
   );
 }
 
-/** Shows its children once it is known who is logged in. */
+/** Shows its children once the logged-in user is known. */
 function KnownUser({ children }: { children: ReactNode }): ReactNode {
   const me = useApi<Page<User>>('/api/v2/me/');
   const id = me.data?.results[0]?.id;
   const first = useRef(id);
   useEffect(() => {
     first.current ??= id;
-    // Another user logged in, in another tab: nothing of this page is theirs.
+    // Another user logged in, in another tab: nothing on this page belongs to them.
     if (id !== first.current) window.location.reload();
   }, [id]);
   if (me.data !== undefined) return children;
@@ -67,10 +64,7 @@ function KnownUser({ children }: { children: ReactNode }): ReactNode {
   );
 }
 
-/**
- * Ends the session with a form of the page, not with a request of the script: what follows may be a page
- * about the session at an identity provider.
- */
+/** Ends the session with a form, not with a script: a page about the identity provider's session may follow. */
 export function logOut(): void {
   const form = document.createElement('form');
   form.method = 'post';

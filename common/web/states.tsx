@@ -1,4 +1,4 @@
-/** What a page shows while it has nothing, or nothing yet. */
+/** What a page shows while it has no data, or none yet. */
 import {
   Bullseye,
   Button,
@@ -20,7 +20,6 @@ import { WithCode } from './code.tsx';
 import { ButtonLink } from './links.tsx';
 import { unbroken } from './times.tsx';
 
-/** A spinner, announced as loading. */
 export function Loading({
   reason = null,
 }: {
@@ -44,7 +43,7 @@ export function Loading({
 
 const SECOND_MS = 1_000;
 
-/** The seconds that are left of the wait that the server asked for with an error; 0 without one. */
+/** The remaining seconds of the wait that the server requested with an error; 0 if it did not. */
 export function useWait(error: Error | null): number {
   const asked = error instanceof ApiError ? (error.retryAfter ?? 0) : 0;
   const [over, setOver] = useState<{ readonly error: Error | null; readonly seconds: number } | null>(null);
@@ -61,7 +60,7 @@ export function useWait(error: Error | null): number {
   return Math.max(0, asked - (over?.error === error ? over.seconds : 0));
 }
 
-/** A failed read: what happened, and another attempt. */
+/** A failed read: the error, and a button to retry. */
 export function Failed({
   error,
   retry,
@@ -69,7 +68,7 @@ export function Failed({
 }: {
   readonly error: Error;
   readonly retry?: () => void;
-  /** Whether it is all that the page shows: then it is the heading of the page and the title of the browser's tab. */
+  /** Whether nothing else is on the page. It is then the page's heading and the title of the browser's tab. */
   readonly isPage?: boolean;
 }): ReactNode {
   const status = error instanceof ApiError ? error.status : 0;
@@ -121,7 +120,7 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'The service is busy',
 };
 
-/** What stands under the heading of a page that does not exist: the way to the first page, in the words that are given. */
+/** The text on a page that does not exist: the given link to the first page. */
 export function UnknownAddress({ children }: { children: string }): ReactNode {
   return (
     <PageSection>
@@ -135,7 +134,7 @@ export function UnknownAddress({ children }: { children: string }): ReactNode {
   );
 }
 
-/** What was read, once it is there; until then a spinner or the failure. */
+/** The data once it was read; until then a spinner or the failure. */
 export function Loaded<T>({
   query,
   isPage = false,
@@ -147,7 +146,7 @@ export function Loaded<T>({
   readonly children: (data: T) => ReactNode;
 }): ReactNode {
   const isGone = query.error instanceof ApiError && query.error.status === 404;
-  // What is shown stays, should a later read of the same fail for a moment.
+  // Shown data stays even if a later read fails for a moment.
   if (query.data !== undefined && !isGone) return children(query.data);
   if (query.isError) {
     const failed = <Failed error={query.error} retry={() => void query.refetch()} isPage={isPage} />;

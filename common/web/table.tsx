@@ -1,32 +1,29 @@
-/** Tables whose cells hold texts of any length: names, addresses and descriptions that users chose. */
+/** Tables whose cells contain texts of any length: names, URLs and descriptions that users chose. */
 import { Button } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { Children, cloneElement, Fragment, isValidElement, type ReactNode, useState } from 'react';
 import { numberText, unbroken } from './times.tsx';
 
-/** The longest word that has no place to break: names of people and of rules are shorter. */
+/** The maximum length of a word that never breaks. Names of people and rules are shorter. */
 const MAX_NAME = 16;
-/** The longest one that breaks at separators only. Words of prose are shorter. */
+/** The maximum length of a word that breaks only at separators. Words of prose are shorter. */
 const MAX_WORD = 20;
 /** The pieces of a longer one. */
 const PIECES = /.{1,10}/gu;
 
-/** A column of a table. */
 export interface Column<T> {
   readonly title: string;
   readonly show: (row: T) => ReactNode;
-  /** Whether it has the buttons of a row: its title is for screen readers only. */
+  /** Whether it contains a row's buttons. Its title is for screen readers only. */
   readonly isAction?: true;
 }
 
-/** A table that shows all of its rows as they are. */
 export function PlainTable<T>(props: {
-  /** Names the table. */
   readonly label: string;
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];
   readonly keyOf: (row: T) => string | number;
-  /** How many rows are drawn at first, and more with each click; all if not given. */
+  /** How many rows are drawn at first, and more with each click; by default all. */
   readonly most?: number;
 }): ReactNode {
   const { label, columns, rows: all, keyOf, most = Number.POSITIVE_INFINITY } = props;
@@ -77,27 +74,24 @@ export function PlainTable<T>(props: {
   );
 }
 
-/** So many columns do not fit beside each other in the window of a tablet. */
+/** This many columns do not fit next to each other on a tablet. */
 const MANY_COLUMNS = 5;
 
-/** The width below which a row shows its values below each other, each beside the title of its column. */
+/** The width below which a row shows its values below each other, each next to its column's title. */
 export function breakPointOf(columns: readonly unknown[]): 'grid-md' | 'grid-lg' {
   return columns.length < MANY_COLUMNS ? 'grid-md' : 'grid-lg';
 }
 
-/**
- * A cell of a table. A column is as wide as its longest word: addresses and file names may break after their
- * separators, and what is longer than any word in pieces, but no word does.
- */
+/** A cell of a table. Only URLs, file names and very long words break; a column is as wide as its longest word. */
 export function TextCell({
   title,
   children,
 }: {
-  /** That of the column, which a narrow window shows beside the value. */
+  /** The column's title, which a narrow window shows next to the value. */
   readonly title: string;
   readonly children?: ReactNode;
 }): ReactNode {
-  // One element, where a narrow window puts it beside the title.
+  // One element, because a narrow window puts it next to the title.
   return (
     <Td dataLabel={title}>
       <div>{breakable(children)}</div>
@@ -105,7 +99,7 @@ export function TextCell({
   );
 }
 
-/** A text of any length: its beginning, with a button that shows all of it. */
+/** The start of a long text, with a button that shows all of it. */
 export function LongText({ text, max }: { text: string; max: number }): ReactNode {
   const [isWhole, setWhole] = useState(false);
   if (text.length <= max) return withBreaks(text);
@@ -119,7 +113,7 @@ export function LongText({ text, max }: { text: string; max: number }): ReactNod
   );
 }
 
-/** The same with places where long words may break, in texts and in what elements have as their children. */
+/** Adds places where long words may break, in texts and in the children of elements. */
 export function breakable(node: ReactNode): ReactNode {
   if (typeof node === 'string') return withBreaks(node);
   if (Array.isArray(node)) return Children.map(node, breakable);
@@ -128,10 +122,9 @@ export function breakable(node: ReactNode): ReactNode {
   return children == null ? node : cloneElement(node, {}, breakable(children));
 }
 
-/** Marks a place where a text may break. */
+/** A place where a text may break. */
 const BREAK = '\u200b';
 
-/** A text with places where its long words may break. */
 export function withBreaks(given: string): ReactNode {
   const text = unbroken(given);
   const pieces = text

@@ -1,17 +1,16 @@
-/** Light or dark: as the browser prefers, or as the user chose here. */
+/** Light or dark, as the browser prefers or as the user chose here. */
 
 const STORED = 'theme';
 const DARK_CLASS = 'pf-v6-theme-dark';
 const prefersDark = matchMedia('(prefers-color-scheme: dark)');
 const listeners = new Set<() => void>();
 
-/** Whether the page is shown dark now. */
 export function isDark(): boolean {
   const stored = localStorage.getItem(STORED);
   return stored === 'dark' || (stored !== 'light' && prefersDark.matches);
 }
 
-/** Changes between light and dark. A choice that the browser prefers anyway is not stored: the page follows the browser again. */
+/** Switches between light and dark. A choice equal to the browser's preference is not stored, but follows it. */
 export function changeTheme(): void {
   const willBeDark = !isDark();
   if (willBeDark === prefersDark.matches) localStorage.removeItem(STORED);
@@ -19,7 +18,7 @@ export function changeTheme(): void {
   show();
 }
 
-/** Calls a function whenever the page changes between light and dark; returns what ends that. */
+/** Calls a function whenever the theme changes. Returns the function that ends this. */
 export function onTheme(change: () => void): () => void {
   listeners.add(change);
   return () => listeners.delete(change);

@@ -1,21 +1,21 @@
 /**
- * Times, shown in the viewer's zone, and numbers. Without Intl: the browser loads the data of a language
- * before the first number or time is shown, which took a tenth of the time until the first page was there.
+ * Times in the viewer's time zone, and numbers. Intl is not used: the browser loads a language's data before
+ * the first number or time is shown, which took a tenth of the time until the first page was visible.
  */
 import type { ReactNode } from 'react';
 import { NEVER_DAYS } from '../src/token-terms.ts';
 
-/** A number with commas between its thousands. */
+/** A number with commas at thousands. */
 export function numberText(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
-/** A number and what it counts: `1 token`, `2 tokens`, `1,000 entries`. */
+/** A number with its noun: `1 token`, `2 tokens`, `1,000 entries`. */
 export function countText(value: number, one: string, many = `${one}s`): string {
   return `${numberText(value)} ${value === 1 ? one : many}`;
 }
 
-/** Day and minute in the viewer's zone: 2026-03-01 09:05; with the second if wanted. */
+/** Day and minute in the viewer's time zone: 2026-03-01 09:05; optionally with seconds. */
 export function localText(at: Date, withSeconds = false): string {
   const two = (value: number) => String(value).padStart(2, '0');
   const day = `${String(at.getFullYear()).padStart(4, '0')}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
@@ -23,7 +23,7 @@ export function localText(at: Date, withSeconds = false): string {
   return withSeconds ? `${minute}:${two(at.getSeconds())}` : minute;
 }
 
-/** The zone of the viewer, in which all times are shown: `UTC`, or what it is ahead of that now, such as `UTC+05:30`. */
+/** The viewer's time zone, in which all times are shown: `UTC`, or its current offset, such as `UTC+05:30`. */
 export function zoneText(): string {
   const ahead = -new Date().getTimezoneOffset();
   if (ahead === 0) return 'UTC';
@@ -38,12 +38,12 @@ export function isNever(time: string): boolean {
 
 const HOUR_MS = 3_600_000;
 
-/** A time that many days from now, in whole hours, so that the same question is asked again. */
+/** The time this many days from now, in whole hours, so that the same query is sent again. */
 export function inDays(days: number): string {
   return new Date((Math.floor(Date.now() / HOUR_MS) + days * 24) * HOUR_MS).toISOString();
 }
 
-/** A point in time in the viewer's zone, with UTC as its tooltip; a given text without one. */
+/** A point in time in the viewer's time zone, with UTC as its tooltip; a given text without one. */
 export function Time({
   value,
   none = 'Never',
@@ -51,7 +51,7 @@ export function Time({
 }: {
   readonly value: string | null;
   readonly none?: string;
-  /** For times of which the order within a minute matters. */
+  /** For times whose order within a minute matters. */
   readonly withSeconds?: boolean;
 }): ReactNode {
   if (value === null) return none;
@@ -64,7 +64,7 @@ export function Time({
   );
 }
 
-/** A text in which no number of a duration is parted from its unit (`0.3 s`), where it breaks between lines. */
+/** A text in which line breaks never separate a duration's number from its unit (`0.3 s`). */
 export function unbroken(text: string): string {
   return text.replace(/(?<=\d) (?=(?:ms|s|min|h|d)\b)/g, '\u00a0');
 }

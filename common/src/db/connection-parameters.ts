@@ -16,22 +16,22 @@ import {
   severalHosts,
 } from './connection-sources.ts';
 
-/** The parameters of a database connection, as libpq resolves them. */
+/** The parameters of a database connection, resolved as in libpq. */
 export interface ConnectionParameters {
-  /** A host's name or address, or the folder of a Unix socket. */
+  /** A host name or address, or the folder of a Unix socket. */
   readonly host: string;
-  /** The address to connect to, if the host's name should not be resolved. */
+  /** The address to connect to, if the host name should not be resolved. */
   readonly hostAddress: string | undefined;
   readonly port: number;
   readonly database: string;
   readonly user: string;
-  /** Undefined if none is given. The server may not require one. */
+  /** Undefined if not given. The server may not require one. */
   readonly password: Secret | undefined;
-  /** The timeout of connecting, in milliseconds; undefined for the default. */
+  /** The connection timeout in milliseconds; undefined for the default. */
   readonly connectTimeout: number | undefined;
   /** Options for the server (`-c name=value`). */
   readonly options: string | undefined;
-  /** Whether the server has to prove that it ends this TLS connection (RFC 5929). */
+  /** Whether the server must prove that it terminates this TLS connection (RFC 5929). */
   readonly requiresBinding: boolean;
   readonly tls: TlsParameters;
 }
@@ -57,13 +57,13 @@ const VARIABLES: Readonly<Record<string, string>> = {
   channel_binding: 'PGCHANNELBINDING',
 };
 
-/** Keywords without effect here: tokenctl does not use what they configure, or sets it itself. */
+/** Keywords without effect: tokenctl does not use what they configure, or sets it itself. */
 const WITHOUT_EFFECT = new Set(
   words(`application_name client_encoding fallback_application_name keepalives keepalives_count keepalives_idle
     keepalives_interval sslcompression sslsni tcp_user_timeout uselibpqcompat`),
 );
 
-/** Keywords that are supported with these values only. */
+/** Keywords that are supported only with these values. */
 const RESTRICTED: Readonly<Record<string, readonly string[]>> = {
   channel_binding: ['disable', 'prefer', 'require'],
   sslcertmode: ['disable', 'allow'],
@@ -88,8 +88,8 @@ const RESTRICTED_VARIABLES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The parameters of a connection: of the URL or keywords, then the service (named there or in PGSERVICE),
- * then the PG* variables, then libpq's defaults; the password also of `~/.pgpass`. Throws `configuration`.
+ * The parameters of a connection, from the URL or keywords, then the service (named there or in PGSERVICE),
+ * then the PG* variables, then libpq's defaults; the password also from `~/.pgpass`. Throws `configuration`.
  */
 export function readConnection(connection: Secret, environment: Environment): ConnectionParameters {
   const given = readConnectionString(connection);
@@ -136,7 +136,7 @@ function tlsOf(value: (keyword: string) => string | undefined, environment: Envi
     return file !== null && existsSync(file) ? file : undefined;
   };
   const rootCertificate = value('sslrootcert') ?? home('root.crt');
-  // As libpq 18: the authorities of the system sign certificates for everyone, so that only the name tells the server.
+  // As in libpq 18: the system's authorities sign for everyone, so only the host name identifies the server.
   const mode = value('sslmode') ?? (rootCertificate === 'system' ? 'verify-full' : 'prefer');
   if (!isTlsMode(mode)) {
     throw new TokenctlError('configuration', `Invalid sslmode: ${mode}`, {
@@ -156,7 +156,7 @@ function tlsOf(value: (keyword: string) => string | undefined, environment: Envi
       hint: 'Specify it with sslkey, or as ~/.postgresql/postgresql.key. To connect without a client certificate: sslcertmode=disable.',
     });
   }
-  // As in libpq, the default list is that of the authorities in a file.
+  // As in libpq, the default list belongs to the authorities in a file.
   const revoked = value('sslcrl') ?? (rootCertificate === 'system' ? undefined : home('root.crl'));
   return { mode, rootCertificate, certificate, key, revoked };
 }
@@ -200,7 +200,7 @@ function requireKnown(keywords: Keywords): void {
   }
 }
 
-/** A choice among servers is left to who names them. */
+/** The user decides between several servers. */
 function serverHint(keyword: string): string {
   return keyword === 'target_session_attrs' ? ` ${ONE_SERVER}` : '';
 }
@@ -224,27 +224,24 @@ function requireKnownVariables(environment: Environment): void {
 
 const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'] as const;
 
-/** libpq's `sslmode`, and pg's own `no-verify`: TLS without a check of the certificate. */
+/** libpq's `sslmode`, and pg's own `no-verify`: TLS without verification of the certificate. */
 type TlsMode = (typeof MODES)[number];
 
-/** Whether a word is a {@link TlsMode}. */
 function isTlsMode(word: string): word is TlsMode {
   return (MODES as readonly string[]).includes(word);
 }
 
-/** How to encrypt a connection, as libpq's keywords say it. Files are given by their paths. */
+/** How to encrypt a connection, by libpq's keywords. Files are given as paths. */
 export interface TlsParameters {
   readonly mode: TlsMode;
-  /** Who signs the server's certificate; `system` for the authorities that Node.js knows. */
+  /** The authorities for the server's certificate; `system` for those of Node.js. */
   readonly rootCertificate: string | undefined;
-  /** The client's certificate and key. */
   readonly certificate: string | undefined;
   readonly key: string | undefined;
-  /** The certificates that their authorities revoked; read where certificates are verified. */
+  /** The certificates that their authorities revoked. Read if certificates are verified. */
   readonly revoked: string | undefined;
 }
 
-/** One way to try a connection. */
 export interface TlsAttempt {
   readonly transport: 'tls' | 'tls_unverified' | 'plain';
   readonly ssl: false | ConnectionOptions;
@@ -253,10 +250,10 @@ export interface TlsAttempt {
 const PLAIN: TlsAttempt = { transport: 'plain', ssl: false };
 
 /**
- * The ways to try, one after the other, with libpq's meaning of `sslmode`
- * (https://www.postgresql.org/docs/current/libpq-ssl.html): pg 8 by itself takes `require` for `verify-full`,
- * and never goes on without TLS. The certificate must be for `host`. Throws `configuration` where one is
- * missing or cannot be read.
+ * The connection attempts in order, with libpq's meaning of `sslmode`
+ * (https://www.postgresql.org/docs/current/libpq-ssl.html): pg 8 itself treats `require` as `verify-full`,
+ * and never falls back to an unencrypted connection. The certificate must be for `host`. Throws
+ * `configuration` if a file is missing or unreadable.
  */
 export function tlsAttempts(parameters: TlsParameters, host: string): readonly TlsAttempt[] {
   const { mode, rootCertificate } = parameters;
@@ -272,7 +269,7 @@ export function tlsAttempts(parameters: TlsParameters, host: string): readonly T
     ...clientCertificate(parameters),
     ...(verifies ? verification(parameters, host) : { rejectUnauthorized: false }),
   };
-  // Without TLS these go on, so what one connection verified says nothing about the next one's server.
+  // These modes continue without TLS, so a verified certificate says nothing about the next connection's server.
   if (mode === 'allow') return [PLAIN, { transport: 'tls_unverified', ssl: encrypted }];
   if (mode === 'prefer') return [{ transport: 'tls_unverified', ssl: encrypted }, PLAIN];
   return [{ transport: verifies ? 'tls' : 'tls_unverified', ssl: encrypted }];
@@ -289,7 +286,7 @@ function verification({ mode, rootCertificate, revoked }: TlsParameters, host: s
   };
 }
 
-/** The lists of a file, one for each authority: Node.js reads only the first of a text. */
+/** The lists in a file, one per authority: Node.js reads only the first list of a text. */
 function revocationLists(file: string): string[] {
   const lists = readCertificateFile(file, 'sslcrl').match(
     /-----BEGIN X509 CRL-----.*?-----END X509 CRL-----/gs,
@@ -307,7 +304,7 @@ function clientCertificate({ certificate, key }: TlsParameters): ConnectionOptio
   };
 }
 
-/** A key that others may read is refused, as by libpq: root may let its group read it. */
+/** Refuses a key that others may read, as libpq does. A key of root may be readable for its group. */
 function readKey(file: string): string {
   const text = readCertificateFile(file, 'sslkey');
   const { mode, uid } = statSync(file);

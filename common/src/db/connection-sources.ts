@@ -4,7 +4,6 @@ import { codeOf, TokenctlError } from '../errors.ts';
 import type { Secret } from '../secret.ts';
 import { requireEscapes } from '../setting-url.ts';
 
-/** Environment variables, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Connection parameters by libpq's keywords: `host`, `port`, `dbname`, `user`, `sslmode`, … */
@@ -13,7 +12,7 @@ export type Keywords = ReadonlyMap<string, string>;
 /**
  * Parses a connection string: a `postgresql://` URL, or libpq's `keyword=value` form
  * (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING).
- * @throws TokenctlError `configuration`. The message repeats nothing of the text, which may hold a password.
+ * @throws TokenctlError `configuration`. The message repeats nothing of the text, which may contain a password.
  */
 export function readConnectionString(connection: Secret): Keywords {
   const text = connection.reveal().trim();
@@ -26,7 +25,7 @@ const HOST_AND_PORT = /^(\[[^\]]*\]|[^:@]*)(?::(\d*))?$/;
 function readUrl(text: string): Keywords {
   requireEscapes(text, 'The database URL');
   const [matched, credentials = '', place = '', database = '', query = ''] = URL_PARTS.exec(text) ?? [];
-  // An unencoded / or ? in the password: what follows it is not a database name and must not be repeated.
+  // An unencoded / or ? in the password: the rest is not a database name and must not be repeated.
   if (database.includes('@') || query.includes('@')) throw unreadableUrl();
   const [isPlace, host = '', port = ''] = HOST_AND_PORT.exec(place) ?? [];
   if (place.includes(',')) throw severalHosts('a connection string');
@@ -83,23 +82,23 @@ function unreadableKeywords(): TokenctlError {
   });
 }
 
-/** Several servers, of which libpq would take the first that answers, or that `target_session_attrs` fits. */
+/** The error for several servers. libpq would use the first that responds or matches `target_session_attrs`. */
 export function severalHosts(where: string): TokenctlError {
   return new TokenctlError('configuration', `Several database hosts in ${where} are not supported`, {
     hint: `${ONE_SERVER} Add a context for each additional server.`,
   });
 }
 
-/** What to do about a choice among servers. */
+/** The hint for a choice among servers. */
 export const ONE_SERVER =
   'Specify one server: the primary for changes, or a standby for lists and reports. `tokenctl context check` shows which one it is.';
 
-/** A file of the home folder; null without HOME. */
+/** A file in the home folder; null without HOME. */
 export function inHome(path: string, environment: Environment): string | null {
   return environment['HOME'] ? join(environment['HOME'], path) : null;
 }
 
-/** Where Debian's packages look; elsewhere PGSYSCONFDIR says it. */
+/** The folder of Debian's packages. PGSYSCONFDIR sets another one. */
 const SYSTEM_FOLDER = '/etc/postgresql-common';
 
 /**
@@ -134,7 +133,7 @@ function textOf(file: string): string | null {
   }
 }
 
-/** The parameters under `[name]`; null where the file has no such section. */
+/** The parameters under `[name]`; null if the file has no such section. */
 function sectionOf(text: string, name: string, file: string): Keywords | null {
   let found: Map<string, string> | null = null;
   for (const [index, raw] of text.split(/\r?\n/).entries()) {
@@ -152,7 +151,7 @@ function sectionOf(text: string, name: string, file: string): Keywords | null {
     if (keyword === '' || keyword === 'service') {
       throw new TokenctlError('configuration', `Line ${index + 1} of ${file} is not a connection parameter`);
     }
-    // The first of a keyword holds, as in libpq.
+    // The first occurrence of a keyword counts, as in libpq.
     if (!found.has(keyword)) found.set(keyword, line.slice(equals + 1).trim());
   }
   return found;
@@ -166,9 +165,9 @@ interface PasswordKey {
 }
 
 /**
- * Finds the password for a connection in a file like `~/.pgpass`
- * (https://www.postgresql.org/docs/current/libpq-pgpass.html): the first matching line counts.
- * @returns Null if no entry matches. As in libpq, a file that is missing or that others can read is ignored.
+ * Finds a password in a file like `~/.pgpass` (https://www.postgresql.org/docs/current/libpq-pgpass.html):
+ * the first matching line counts. Null if there is none. As in libpq, a file that is missing or that others
+ * can read is ignored.
  */
 export function passwordFrom(file: string, key: PasswordKey): string | null {
   const text = ownText(file);
@@ -190,7 +189,7 @@ export function passwordFrom(file: string, key: PasswordKey): string | null {
   return null;
 }
 
-/** The five fields of a line, still escaped; colons in the last are its own. */
+/** The five fields of a line, still escaped. Colons in the last field need no escape. */
 function fieldsOf(line: string): string[] {
   const [, ...fields] =
     /^((?:[^:\\]|\\.)*):((?:[^:\\]|\\.)*):((?:[^:\\]|\\.)*):((?:[^:\\]|\\.)*):(.*)$/.exec(line) ?? [];

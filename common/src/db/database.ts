@@ -1,15 +1,15 @@
-/** A row as a query names it. Times come as `Date`, int8 as `number`, jsonb as parsed JSON. */
+/** A row by column name. Times are `Date`, int8 is `number`, jsonb is parsed JSON. */
 type Row = Record<string, unknown>;
 
-/** What statements can be run on: a database, or one transaction of it. */
+/** Runs statements: a database, or one of its transactions. */
 export interface Queryable {
   /**
    * Runs one statement with `$1` parameters, and returns its rows.
-   * @param prepared A name where it is run very often: PostgreSQL then parses and plans it once a connection.
-   * One name stands for one text, so that there are few of them.
+   * @param prepared A name for a very frequent statement: PostgreSQL then parses and plans it once per
+   * connection. Each name has only one text, so there are few of them.
    */
   query<R extends object = Row>(sql: string, values?: readonly unknown[], prepared?: string): Promise<R[]>;
-  /** Runs one statement for its effect. Returns how many rows it touched. */
+  /** Runs one statement and returns the number of affected rows. */
   execute(sql: string, values?: readonly unknown[]): Promise<number>;
 }
 
@@ -18,16 +18,16 @@ export interface Database extends Queryable {
   readonly kind: 'postgresql' | 'embedded';
   /**
    * Runs `work` in one transaction: committed when it returns, rolled back when it throws.
-   * @param options `responseTimeout`: how long a server may take to answer one statement, in milliseconds,
-   * where that differs from other transactions.
+   * @param options `responseTimeout`: the timeout of each statement in milliseconds, if it differs from that
+   * of other transactions.
    */
   transaction<T>(
     work: (transaction: Queryable) => Promise<T>,
     options?: { readonly responseTimeout?: number },
   ): Promise<T>;
-  /** Runs a script of several statements without parameters, as migrations are. */
+  /** Runs a script of several statements without parameters, such as a migration. */
   script(sql: string): Promise<void>;
-  /** How its connections are used at present, where it has several. */
+  /** How its connections are currently used, if it has several. */
   connections?(): { readonly total: number; readonly idle: number; readonly waiting: number };
   close(): Promise<void>;
 }

@@ -21,13 +21,12 @@ function queryable(connection: Connection): Queryable {
 }
 
 /**
- * Opens the embedded database (PGlite: PostgreSQL in this process) in a folder of its own, which is made if
- * need be and locked against a second process: two of them would lose rows without a word. Nothing is
- * fsynced: it is for trying, for tests and for small installations. The folder gets mode 0700, and the
- * database files mode 0600.
- * @param folder Where its files live; null keeps everything in memory.
- * @throws TokenctlError `busy` where another process has it open, `database_unreachable` where it cannot be
- * opened, `configuration` for a folder with other files, or one that other users can write to.
+ * Opens the embedded database (PGlite: PostgreSQL in this process) in its own folder, which is created if
+ * needed and locked against a second process: two processes would silently lose rows. Nothing is fsynced: it
+ * is for trials, tests and small installations. The folder gets mode 0700, the database files mode 0600.
+ * @param folder The folder of its files; null keeps everything in memory.
+ * @throws TokenctlError `busy` if another process has it open, `database_unreachable` if it cannot be opened,
+ * `configuration` for a folder with other files, or one that other users can write to.
  */
 export async function openEmbedded(folder: string | null): Promise<Database> {
   const { PGlite } = await import('@electric-sql/pglite');
@@ -45,8 +44,7 @@ export async function openEmbedded(folder: string | null): Promise<Database> {
   }
   const { query, execute } = queryable(engine);
   const current = new AsyncLocalStorage<{ isOpen: boolean }>();
-  // There is one connection: a statement outside the transaction that its own work waits for would wait for ever,
-  // and everyone after it.
+  // The only connection: a statement outside the transaction that waits for it would wait forever.
   const requireOutside = () => {
     if (current.getStore()?.isOpen) throw new Error('a statement outside its transaction');
   };
@@ -110,12 +108,12 @@ async function lockFolder(folder: string): Promise<() => void> {
 }
 
 /**
- * Refuses a folder with files of others: one that is neither empty nor has a lock and a database. Before the
- * database is created, the lock is the only file. `pgdata` alone may be the cluster of a PostgreSQL server,
- * whose container image puts it there.
+ * Refuses a folder with other programs' files: one that is neither empty nor has a lock and a database.
+ * Before the database is created, the lock is the only file. A folder with only `pgdata` may be the cluster
+ * of a PostgreSQL server, whose container image creates it.
  */
 async function requireOwnFolder(folder: string): Promise<void> {
-  // The root of a file system of its own has `lost+found`.
+  // The root of a file system contains `lost+found`.
   const names = (await readdir(folder)).filter((name) => name !== 'lost+found');
   const isOwn = names.includes('lock') && (names.length === 1 || names.includes('pgdata'));
   if (names.length === 0 || isOwn) return;
@@ -126,10 +124,7 @@ async function requireOwnFolder(folder: string): Promise<void> {
 
 const OTHERS_WRITE = 0o002;
 
-/**
- * Sets mode 0700. Refuses a folder that every user can write to: its files may be theirs. A folder of another
- * owner, such as a volume that a group may use, stays as it is.
- */
+/** Sets mode 0700. Refuses a folder that every user can write to. A folder of another owner is unchanged. */
 async function restrictFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return;
   const { mode, uid } = await stat(folder);

@@ -6,8 +6,8 @@ import { codeOf } from '../errors.ts';
 
 /**
  * Creates a folder and its parents with mode 0700, and returns the topmost new one; undefined if all existed.
- * With `recursive`, Node.js never returns where the file system reports ENOENT for a folder whose parent
- * exists, as `/proc` does.
+ * With `recursive`, Node.js never returns if the file system reports ENOENT for a folder whose parent exists,
+ * as `/proc` does.
  */
 export async function makeFolder(path: string): Promise<string | undefined> {
   try {
@@ -26,19 +26,18 @@ export async function makeFolder(path: string): Promise<string | undefined> {
   return above ?? path;
 }
 
-/** A lock on a file. It is released by {@link FileLock.release}, by `using`, or when the process ends. */
+/** A file lock. It ends with {@link FileLock.release}, with `using`, or with the process. */
 export interface FileLock extends Disposable {
   release(): void;
 }
 
-/** The low byte of SQLite's result codes for a busy database; the high bytes have the reason. */
+/** The low byte of SQLite's result codes for a busy database. The high bytes contain the reason. */
 const SQLITE_BUSY = 5;
 
 /**
- * Takes an exclusive lock on a file, which is created if it does not exist, and stays empty; null if it is
- * held. Node.js has no file locks, and a lock folder or pid file outlives a killed process. An exclusive
- * transaction of SQLite is a lock of the operating system: it always ends with the process, and works between
- * processes and within one.
+ * Takes an exclusive lock on a file, which is created if needed and stays empty; null if it is held. Node.js has no
+ * file locks, and a lock folder or pid file outlives a killed process. An exclusive SQLite transaction is a lock of
+ * the operating system: it always ends with the process, and works between processes and within one.
  */
 export function tryLock(path: string): FileLock | null {
   const database = new DatabaseSync(path, { timeout: 0 });
@@ -58,7 +57,7 @@ export function tryLock(path: string): FileLock | null {
   return { release, [Symbol.dispose]: release };
 }
 
-/** The same, waiting for at most `patience` milliseconds; null where it was not free in time. */
+/** The same, but waits at most `patience` milliseconds; null if it was not free in time. */
 export async function lock(path: string, patience: number): Promise<FileLock | null> {
   const until = performance.now() + patience;
   for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {

@@ -1,7 +1,7 @@
 import { TokenctlError } from '../errors.ts';
 import { ADVISORY_LOCKS, type Database, type Queryable } from './database.ts';
 
-/** One step of a schema: forward only, never changed once released. */
+/** One step of a schema: forward only, never changed after its release. */
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
   readonly number: number;
@@ -13,9 +13,9 @@ export interface Migration {
 export const MIGRATION = { responseTimeout: 86_400_000 } as const;
 
 /**
- * Brings a database to the newest of the given migrations, in one transaction under an advisory lock, so that
- * several processes may start at once; returns how many were applied. Throws `configuration` where the
- * database is newer than the program.
+ * Migrates a database to the newest given migration, in one transaction under an advisory lock, so that
+ * several processes may start at once. Returns the number of applied migrations. Throws `configuration` if
+ * the database is newer than the program.
  */
 export function migrate(database: Database, migrations: readonly Migration[]): Promise<number> {
   return database.transaction(async (transaction) => {
@@ -24,9 +24,9 @@ export function migrate(database: Database, migrations: readonly Migration[]): P
   }, MIGRATION);
 }
 
-/** Takes the migration lock, after waiting for a migration in progress, until the transaction ends. */
+/** Waits for a migration in progress, and takes the migration lock until the transaction ends. */
 export async function lockMigrations(transaction: Queryable): Promise<void> {
-  // A migration of a large table, or of another process first, may take longer than any request.
+  // A migration of a large table, possibly by another process first, may take longer than any request.
   await transaction.execute('SET LOCAL statement_timeout = 0');
   await transaction.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.serviceMigration]);
 }

@@ -13,40 +13,37 @@ import type { Environment } from './connection-sources.ts';
 import type { Database, Queryable } from './database.ts';
 import { requireInForce, type SessionSettings, settingsIn } from './settings-in-force.ts';
 
-/** How to reach a PostgreSQL database. */
 export interface PostgresOptions {
-  /** A `postgresql://` URL, or libpq's keywords. It may hold a password, so it travels as a secret. */
+  /** A `postgresql://` URL, or libpq's keywords. It may contain a password, so it is a secret. */
   readonly url: Secret;
-  /** Where the PG* variables, services and passwords are looked up; the process's own where not given. */
+  /** The source of PG* variables, services and passwords. By default the process's environment. */
   readonly environment?: Environment | undefined;
-  /** Connections at the most. */
+  /** The maximum number of connections. */
   readonly connections?: number | undefined;
-  /** Named in `pg_stat_activity`. */
+  /** The name in `pg_stat_activity`. */
   readonly applicationName: string;
-  /** Milliseconds after which the server gives a statement up (SQLSTATE 57014); never where not given. */
+  /** The server's timeout of a statement in milliseconds (SQLSTATE 57014). By default none. */
   readonly statementTimeout?: number;
-  /** Milliseconds after which the server gives up waiting for a lock (SQLSTATE 55P03); never where not given. */
+  /** The server's timeout of a lock in milliseconds (SQLSTATE 55P03). By default none. */
   readonly lockTimeout?: number;
-  /** Milliseconds after which the server ends a session that idles in a transaction; never where not given. */
+  /** The server's timeout of an idle session in a transaction, in milliseconds. By default none. */
   readonly idleInTransactionTimeout?: number;
   /**
-   * Milliseconds to wait for the answer to a statement. The server's own limits do not help if the server is
-   * silent, as with a stopped machine or a broken network. Default: 5 s more than `statementTimeout`, or 60
-   * s.
+   * The client's timeout of a statement in milliseconds. The server's own limits do not help if the server is silent,
+   * as with a stopped machine or a broken network. By default 5 s more than `statementTimeout`, or 60 s.
    */
   readonly responseTimeout?: number;
-  /** Settings of the session, by name. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Finds out on the first connection which other settings each connection is to have, by name. */
+  /** Determines, on the first connection, further settings of all connections by name. */
   readonly findSettings?: (first: Queryable, address: string) => Promise<SessionSettings>;
 }
 
-/** How statements travel; `local` is a socket of this machine. */
+/** How statements are sent. `local` is a Unix socket. */
 type Transport = TlsAttempt['transport'] | 'local';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const RESPONSE_TIMEOUT_MS = 60_000;
-/** How much longer than the server's own limit its answer may take, in milliseconds. */
+/** The margin of the client's timeout over the server's, in milliseconds. */
 const RESPONSE_MARGIN_MS = 5_000;
 const KEEP_ALIVE_AFTER_MS = 30_000;
 /** How long connections may take to close, in milliseconds. */
@@ -56,7 +53,7 @@ const INT8 = 20;
 const INT8_ARRAY = 1016;
 const INT4_ARRAY = 1007;
 
-/** int8 arrives as text, because it may exceed what a number holds exactly; ids and counts do not. */
+/** int8 arrives as text, because it may exceed what a number represents exactly. Ids and counts do not. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
     oid === INT8
@@ -67,7 +64,7 @@ const types: pg.CustomTypesConfig = {
         )) as pg.CustomTypesConfig['getTypeParser'],
 };
 
-/** Opens the pool in the first way of encrypting, or not, that the server takes, and tries a connection. */
+/** Opens the pool with the first kind of encryption, or none, that the server accepts, and tests a connection. */
 async function openPool(options: PostgresOptions, parameters: ConnectionParameters) {
   const isLocal = parameters.host.startsWith('/');
   const attempts = isLocal
@@ -90,7 +87,7 @@ async function openPool(options: PostgresOptions, parameters: ConnectionParamete
   throw new Error('there is always one address to try');
 }
 
-/** A pool of connections that can be closed even if the server does not answer. */
+/** A pool of connections that can be closed even if the server does not respond. */
 class Connections {
   readonly pool: pg.Pool;
   readonly #sockets = new Set<Socket>();
@@ -104,14 +101,13 @@ class Connections {
       return socket;
     };
     this.pool = new pg.Pool({ ...config, stream });
-    // A connection that breaks while idle is replaced at the next query; without a listener it would end the
-    // process.
+    // A connection that breaks while idle is replaced later. Without a listener, the error would end the process.
     this.pool.on('error', () => undefined);
-    // So would one that the server ends in the moment in which it accepts it. Its first statement fails.
+    // The same for a connection that the server closes while accepting it. Its first statement fails.
     this.pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
-  /** Says goodbye to the server, and cuts the connections that it does not close. */
+  /** Closes connections with the server, and aborts those that it does not close. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -134,7 +130,7 @@ function responseTimeoutOf({ responseTimeout, statementTimeout }: PostgresOption
   return statementTimeout === undefined ? RESPONSE_TIMEOUT_MS : statementTimeout + RESPONSE_MARGIN_MS;
 }
 
-/** A connection that sends no password, nor is used, without channel binding: SCRAM-SHA-256-PLUS (RFC 5802, RFC 5929). */
+/** A connection that is never used without channel binding: SCRAM-SHA-256-PLUS (RFC 5802, RFC 5929). */
 class BoundClient extends pg.Client {
   isBound = false;
 
@@ -226,10 +222,10 @@ function poolConfig(options: PostgresOptions, parameters: ConnectionParameters):
   };
 }
 
-/** Whether a connection may come about with TLS where it did not without, or the reverse. */
+/** Whether a connection may succeed with TLS that failed without, or vice versa. */
 function mayPassOtherwise(error: unknown, parameters: ConnectionParameters): boolean {
   const state = sqlState(error);
-  // No entry of pg_hba.conf fits: it may be for the other way.
+  // No entry of pg_hba.conf matches. One may match the other kind of connection.
   if (state !== null) return state === '28000';
   if (!(error instanceof Error) || error instanceof TokenctlError) return false;
   const code = 'code' in error ? String(error.code) : '';
@@ -240,7 +236,7 @@ function mayPassOtherwise(error: unknown, parameters: ConnectionParameters): boo
   );
 }
 
-/** What to do about a certificate that was not accepted; null for another error. The codes are OpenSSL's. */
+/** The hint for a rejected certificate; null for other errors. The codes are OpenSSL's. */
 function certificateAdvice(error: unknown, { host, tls }: ConnectionParameters): string | null {
   const code = codeOf(error) ?? '';
   if (code === 'CERT_REVOKED') return `Do not connect. Ask the operator of ${host} for a new certificate.`;
@@ -273,15 +269,15 @@ export function sqlState(error: unknown): string | null {
   return error instanceof pg.DatabaseError ? (error.code ?? null) : null;
 }
 
-/** A PostgreSQL server's database, and how it was reached. */
+/** A PostgreSQL database, and how it was reached. */
 export interface PostgresDatabase extends Database {
   readonly kind: 'postgresql';
-  /** `postgresql://host:port/database`; a socket's folder is percent-encoded. Nothing secret is in it. */
+  /** `postgresql://host:port/database`, without secrets. A socket's folder is percent-encoded. */
   readonly address: string;
   readonly transport: Transport;
 }
 
-/** Runs statements. Each fails if the server takes longer than this to answer. */
+/** Runs statements. Each fails if the server takes longer than this to respond. */
 function queryable(client: pg.Pool | pg.PoolClient, responseTimeout: number): Queryable {
   const limit = { query_timeout: responseTimeout };
   return {
@@ -301,16 +297,16 @@ function queryable(client: pg.Pool | pg.PoolClient, responseTimeout: number): Qu
   };
 }
 
-/** Numbers as one text: the driver would quote each, which takes longer than the rest of a statement with thousands of ids. */
+/** Numbers as one text: the driver quotes each one, which takes longer than the rest of a statement with many ids. */
 function parameterOf(value: unknown): unknown {
   const isNumbers = Array.isArray(value) && value.every((each) => typeof each === 'number');
   return isNumbers ? `{${value.join(',')}}` : value;
 }
 
-/** The driver's message for a statement without an answer. */
+/** The driver's message for an unanswered statement. */
 const NO_ANSWER = 'Query read timeout';
 
-/** The server's answer. A lost connection becomes `database_unreachable`. */
+/** The server's response. A lost connection becomes `database_unreachable`. */
 async function connected<T>(answer: Promise<T>, responseTimeout: number): Promise<T> {
   try {
     return await answer;
@@ -331,7 +327,7 @@ async function connected<T>(answer: Promise<T>, responseTimeout: number): Promis
   }
 }
 
-/** SQLSTATE class 08 (connection), 53 (out of resources), 57P0x (shutdown), or what the network says. */
+/** SQLSTATE class 08 (connection), 53 (out of resources), 57P0x (shutdown), or a network error. */
 function isLost(error: unknown): boolean {
   const state = sqlState(error);
   if (state !== null) return /^(08|53|57P0)/.test(state);
@@ -341,7 +337,7 @@ function isLost(error: unknown): boolean {
 /**
  * Opens a PostgreSQL database and tests the connection. The URL, the PG* variables, services and `~/.pgpass`
  * work as in libpq.
- * @throws TokenctlError `database_unreachable`, `credentials_refused` without the password that it requires,
+ * @throws TokenctlError `database_unreachable`, `credentials_refused` if a required password is missing,
  * `configuration`.
  */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresDatabase> {
@@ -361,8 +357,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
       const noteBroken = (error: Error) => {
         broken = error;
       };
-      // The pool listens to idle connections only: one that breaks while it is lent out would end the
-      // process.
+      // The pool listens only to idle connections. One that breaks while in use would end the process.
       client.on('error', noteBroken);
       try {
         await transaction.execute('BEGIN');
@@ -370,7 +365,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
         await transaction.execute('COMMIT');
         return result;
       } catch (error) {
-        // A server that did not answer would not answer this either. The closed connection rolls back.
+        // A server that did not respond would not respond to this either. Closing the connection rolls back.
         if (isUnanswered(error)) noteBroken(error);
         else await transaction.execute('ROLLBACK').catch(noteBroken);
         throw error;

@@ -1,12 +1,12 @@
 import type pg from 'pg';
 import { TokenctlError } from '../errors.ts';
 
-/** Settings of a session, by name, as PostgreSQL reads them. */
+/** Session settings by name, in PostgreSQL's syntax. */
 export type SessionSettings = ReadonlyMap<string, string>;
 
 /**
- * The settings that `options` of a connection ask for: `-c name=value`, `-cname=value`, `--name=value`, with a backslash before what
- * is not to part them (PostgreSQL, libpq-connect: options).
+ * The settings in a connection's `options`: `-c name=value`, `-cname=value`, `--name=value`, with a backslash
+ * before characters that would separate them (PostgreSQL, libpq-connect: options).
  */
 export function settingsIn(options: string | undefined): SessionSettings {
   const words = [...(options ?? '').matchAll(/(?:\\.|[^\\\s])+/gs)].map(([word]) =>
@@ -22,10 +22,10 @@ export function settingsIn(options: string | undefined): SessionSettings {
 }
 
 /**
- * Makes sure that settings are in force. A pooler may have ignored them when the connection was made
- * (PgBouncer: `ignore_startup_parameters`): then they are set again, and read by another statement, which a
- * pooler that shares connections may send to another one.
- * @throws TokenctlError `configuration` if one is not in force, and what the server throws
+ * Makes sure that settings are in effect. A pooler may have ignored them in the connection request
+ * (PgBouncer: `ignore_startup_parameters`). Then they are set again, and read by a separate statement, which
+ * a pooler that shares connections may send to another one.
+ * @throws TokenctlError `configuration` if a setting is not in effect, and as the server
  */
 export async function requireInForce(
   client: pg.ClientBase,

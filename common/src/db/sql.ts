@@ -1,6 +1,6 @@
 import type { Queryable } from './database.ts';
 
-/** A statement or a part of one: its texts, and the values between them. Only the functions of this file make one. */
+/** A statement or a part of one: its texts, and the values between them. Only the functions in this file create one. */
 class Statement {
   readonly texts: readonly string[];
   readonly values: readonly unknown[];
@@ -12,7 +12,7 @@ class Statement {
     this.#name = name;
   }
 
-  /** With `$1` and so on in the place of the values. */
+  /** With `$1` and so on instead of the values. */
   get text(): string {
     return this.#numbered().text;
   }
@@ -30,12 +30,12 @@ class Statement {
     return { text, parameters };
   }
 
-  /** In a template text without the tag, a part would become words that are no SQL. */
+  /** In a template without the tag, a part would become text that is not SQL. */
   [Symbol.toPrimitive](): never {
     throw new Error('A statement is put together by sql`…` only; .text is its text');
   }
 
-  /** The same under a name: see {@link Queryable.query}. */
+  /** The same with a name: see {@link Queryable.query}. */
   prepared(name: string): Statement {
     return new Statement(this.texts, this.values, name);
   }
@@ -45,29 +45,26 @@ class Statement {
     return database.query<R>(text, parameters, this.#name);
   }
 
-  /** The column `id` of its rows. */
   async ids(database: Queryable): Promise<number[]> {
     return (await this.rows<{ id: number }>(database)).map(({ id }) => id);
   }
 
-  /** The first row, or null. */
   async first<R extends object>(database: Queryable): Promise<R | null> {
     const [row] = await this.rows<R>(database);
     return row ?? null;
   }
 
-  /** Whether there are any rows. */
   async exists(database: Queryable): Promise<boolean> {
     return (await this.rows(database)).length > 0;
   }
 
-  /** Runs it for its effect. Returns how many rows it touched. */
+  /** Runs it and returns the number of affected rows. */
   execute(database: Queryable): Promise<number> {
     const { text, parameters } = this.#numbered();
     return database.execute(text, parameters);
   }
 
-  /** Runs it for its effect on one row. Returns whether there was that row. */
+  /** Runs it and returns whether it affected exactly one row. */
   async touchesOne(database: Queryable): Promise<boolean> {
     return (await this.execute(database)) === 1;
   }
@@ -83,15 +80,12 @@ class Shared {
   }
 }
 
-/** A value that stands in several places of a statement, but is sent once: a list of thousands of ids. */
+/** A value that occurs several times in a statement but is sent once, such as a list of thousands of ids. */
 export function shared(value: unknown): Shared {
   return new Shared(value);
 }
 
-/**
- * A statement or a part of one. What stands in `${}` is a value, which never becomes text: the database gets it as a
- * parameter. Only another part, which one of these functions made, is put in as it is.
- */
+/** A statement or a part. A value in `${}` is always sent as a parameter; only other parts are inserted as SQL. */
 export function sql(strings: TemplateStringsArray, ...parts: readonly unknown[]): Sql {
   return concatenated(strings, parts);
 }
@@ -115,7 +109,7 @@ function concatenated(strings: readonly string[], parts: readonly unknown[]): Sq
   return new Statement(texts, values);
 }
 
-/** Parts with a separator between them; no text for none. */
+/** Parts with a separator between them; empty for no parts. */
 export function joined(
   parts: readonly Sql[],
   separator: ', ' | ' ' | ' AND ' | ' OR ' | ' | ' | ' UNION ALL ' = ', ',
@@ -125,7 +119,7 @@ export function joined(
 
 const NAME = /^[a-z_][a-z0-9_]*$/;
 
-/** The name of a table or a column, with its alias before a dot. Throws unless of letters, digits and `_`. */
+/** The name of a table or column, optionally with an alias and a dot. Throws unless of letters, digits and `_`. */
 export function identifier(text: string): Sql {
   const parts = text.split('.');
   if (!parts.every((part) => NAME.test(part))) throw new Error(`no name in SQL: ${JSON.stringify(text)}`);
@@ -133,8 +127,8 @@ export function identifier(text: string): Sql {
 }
 
 /**
- * A word or a whole number of this program as text of the statement, where a parameter would keep PostgreSQL
- * from planning a prepared statement once. Throws for any other.
+ * A word or integer of this program as text in a statement, for cases in which a parameter would keep
+ * PostgreSQL from planning a prepared statement once. Throws for anything else.
  */
 export function literal(value: string | number): Sql {
   const isPlain = typeof value === 'number' ? Number.isSafeInteger(value) : /^[\w ]*$/.test(value);

@@ -7,7 +7,7 @@ import { ADVISORY_LOCKS, type Database, lockWithin, type Queryable } from './dat
 import { makeFolder } from './file-system.ts';
 import { type Sql, sql } from './sql.ts';
 
-/** An index of the tables. PostgreSQL and SQLite qualify the names of indexes in different places. */
+/** An index of the tables. PostgreSQL and SQLite qualify index names in different places. */
 interface StateIndex {
   readonly name: string;
   readonly unique: boolean;
@@ -18,11 +18,11 @@ interface StateIndex {
 export interface StateSchema {
   /** The schema in PostgreSQL. In SQLite, the file is attached under this name. It has a table `version`. */
   readonly name: string;
-  /** Names the tables in messages: `scheduler's ledger`. */
+  /** The name in messages: `scheduler's ledger`. */
   readonly what: string;
-  /** The setting that names the place: `scheduler.ledger`. */
+  /** The setting with the place: `scheduler.ledger`. */
   readonly setting: string;
-  /** The page of the documentation with the rights that a database role needs. */
+  /** The documentation page about the required rights of a database role. */
   readonly docs: string;
   readonly lock: Extract<keyof typeof ADVISORY_LOCKS, `${string}Schema`>;
   /** The version of the tables, from 1. */
@@ -37,16 +37,16 @@ export interface StateSchema {
 }
 
 export interface StateTables {
-  /** The database's own time in milliseconds since 1970, as an SQL expression. */
+  /** The database's time in milliseconds since 1970, as an SQL expression. */
   readonly now: Sql;
-  /** Runs `work` in one transaction. What it commits is on stable storage. Throws `database_unreachable`. */
+  /** Runs `work` in one transaction. Committed data is on stable storage. Throws `database_unreachable`. */
   transaction<T>(work: (queryable: Queryable) => Promise<T>): Promise<T>;
-  /** Waits for other transactions that call this, until the end of this one. SQLite has one writer at a time anyway. */
+  /** Waits for other transactions that call this, and blocks them until this one ends. SQLite has one writer anyway. */
   takeTurn(queryable: Queryable): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How long to wait for another process's transaction. Each takes a few milliseconds, and seconds where the disk is busy. */
+/** How long to wait for another process's transaction, in milliseconds. Each takes a few, or seconds on a busy disk. */
 const FILE_TIMEOUT_MS = 15_000;
 /** The low byte of SQLite's "busy" result codes. */
 const SQLITE_BUSY = 5;
@@ -82,10 +82,10 @@ async function prepareTables(
 }
 
 /**
- * Opens tables in an SQLite file, for any number of processes on one machine; makes the file and its folder
- * if need be. SQLite's locks end with the process that holds them.
- * @throws TokenctlError `database_unreachable` if it cannot be opened or is something else, `configuration`
- * if it is newer.
+ * Opens tables in an SQLite file, for any number of processes on one machine. Creates the file and its folder
+ * if needed. SQLite's locks end with the process that holds them.
+ * @throws TokenctlError `database_unreachable` if it cannot be opened or is another kind of file,
+ * `configuration` if it is newer.
  */
 async function openStateFile(path: string, schema: StateSchema): Promise<StateTables> {
   const database = await open(path, schema);
@@ -117,7 +117,7 @@ async function open(path: string, schema: StateSchema): Promise<DatabaseSync> {
   let database: DatabaseSync | undefined;
   try {
     await makeFolder(dirname(path));
-    // SQLite would make it with the umask; the queue of signals has email addresses.
+    // SQLite would create it with the umask, but the queue of signals contains email addresses.
     await (await openFile(path, 'a', 0o600)).close();
     const opened = new DatabaseSync(':memory:', { timeout: 0 });
     database = opened;
@@ -149,7 +149,7 @@ async function inTransaction<T>(
     await whenFree(() => database.exec('BEGIN IMMEDIATE'));
     begun = true;
     const result = await work(fileQueryable(database));
-    // Who is about to begin holds a shared lock for a moment, in which SQLite refuses a COMMIT; the transaction stays open.
+    // Another process that is about to start holds a shared lock briefly, during which SQLite refuses COMMIT.
     await whenFree(() => database.exec('COMMIT'));
     return result;
   } catch (cause) {
@@ -158,7 +158,7 @@ async function inTransaction<T>(
   }
 }
 
-/** Waits for other processes without blocking the event loop, which SQLite's own timeout would. */
+/** Waits for other processes without blocking the event loop, unlike SQLite's own timeout. */
 async function whenFree(act: () => unknown): Promise<void> {
   const until = performance.now() + FILE_TIMEOUT_MS;
   for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
@@ -200,12 +200,12 @@ const DATABASE_TIMEOUT_MS = 10_000;
 interface StateDatabaseOptions {
   /** An open database; closing the tables closes it. */
   readonly database: Database;
-  /** How long the database may take to answer, in milliseconds; 10,000 by default. */
+  /** The response timeout in milliseconds; 10,000 by default. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Opens tables in PostgreSQL, for replicas on several machines; creates the schema if it is missing.
+ * Opens tables in PostgreSQL, for replicas on several machines. Creates the schema if it is missing.
  * @throws TokenctlError `database_unreachable`, `configuration` if they are newer, `permission_refused` if
  * the role may not create the schema, `busy` if another process does not finish creating it.
  */
@@ -268,7 +268,7 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 const LOCK_NOT_AVAILABLE = '55P03';
 const QUERY_CANCELED = '57014';
 
-/** A server may stop answering without closing the connection. */
+/** A server may stop responding without closing the connection. */
 async function withTimeout<T>(work: Promise<T>, timeoutMs: number, { what }: StateSchema): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {

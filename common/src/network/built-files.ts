@@ -9,26 +9,27 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** The compressed forms that the build puts beside a file, the smaller one first. */
+/** The compressed forms that the build puts next to a file, the smaller one first. */
 const ENCODINGS = [
   ['br', '.br'],
   ['gzip', '.gz'],
 ] as const;
 
-/** A file as it is sent. */
+/** A file as sent. */
 export interface BuiltFile {
   readonly body: Buffer;
   /** Its type and encoding. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The files of a web application that the build made, read once: an upgrade replaces them, and a page of two builds does not work. */
+/** The files of a web application, read once: an upgrade replaces them, and two builds do not work together. */
 export class BuiltFiles {
   readonly #files: ReadonlyMap<string, Buffer>;
 
   /**
-   * @param folders Where the build may have put them: the first with the page is taken. None is no error: nothing is served then.
-   * @param page A page that only the build makes.
+   * @param folders Where the build may have put them. The first folder with the page is used; if there is
+   * none, nothing is served.
+   * @param page A page that only the build creates.
    */
   constructor(folders: readonly URL[], page: string) {
     const folder = folders.find((each) => existsSync(new URL(page, each)));
@@ -55,7 +56,7 @@ export class BuiltFiles {
     return { body: plain, headers };
   }
 
-  /** A file of `/assets/`, whose name holds the hash of its content: it may be kept for good. */
+  /** A file of `/assets/`, whose name contains the hash of its content: it may be cached forever. */
   findAsset(file: string, accepted: string | string[] | undefined): BuiltFile | null {
     const found = this.find(`assets/${file}`, accepted);
     const kept = { 'Cache-Control': 'public, max-age=31536000, immutable' };
@@ -63,7 +64,7 @@ export class BuiltFiles {
   }
 }
 
-/** Whether a client takes an encoding (RFC 9110 section 12.5.3); `q=0` refuses it. */
+/** Whether a client accepts an encoding (RFC 9110 section 12.5.3); `q=0` refuses it. */
 export function acceptsEncoding(accepted: string | string[] | undefined, encoding: string): boolean {
   return String(accepted ?? '')
     .split(',')

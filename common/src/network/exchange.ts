@@ -2,28 +2,27 @@ import { type Dispatcher, fetch } from 'undici';
 import { isProtected } from '../network-address.ts';
 import { openOutgoing, proxyFailure } from './outgoing.ts';
 
-/** A request as `fetch` takes it, and its limits. */
+/** A `fetch` request with limits. */
 interface BoundedRequest extends Omit<RequestInit, 'redirect'> {
-  /** The longest body that is read, in bytes. */
+  /** The maximum size of the body, in bytes. */
   readonly maxBytes: number;
-  /** Whether the rest of a longer body is left unread, where only the status counts. */
+  /** Whether the rest of a longer body is ignored, if only the status counts. */
   readonly cut?: boolean;
-  /** The way to the host; by default one that ends with the response. */
+  /** By default a dispatcher that is closed after the response. */
   readonly dispatcher?: Dispatcher;
-  /** PEM of the authorities to trust, without a dispatcher. */
+  /** The trusted authorities in PEM, if there is no dispatcher. */
   readonly ca?: string | undefined;
 }
 
-/** A response that is longer than its reader allows. */
 export class OverlongResponse extends Error {
   override readonly name = 'OverlongResponse';
 }
 
 /**
- * `fetch` for all that is not the target: reads the response whole, follows no redirect, and goes through the
- * proxy. Without a dispatcher, it reaches https addresses only, and http addresses of this machine.
- * @throws OverlongResponse; TokenctlError `target_unreachable` if the proxy is what fails; Error for an
- * address that is not protected, and as `fetch` does.
+ * `fetch` for everything except the target: reads the whole response, follows no redirect, and uses the
+ * proxy. Without a dispatcher, it accepts only https URLs, and http URLs of this machine.
+ * @throws OverlongResponse; TokenctlError `target_unreachable` if the proxy fails; Error for an unprotected
+ * URL, and as `fetch` does.
  */
 export async function exchange(address: string | URL, request: BoundedRequest): Promise<Response> {
   const { maxBytes, cut = false, dispatcher, ca, ...options } = request;
@@ -56,7 +55,7 @@ export async function exchange(address: string | URL, request: BoundedRequest): 
   }
 }
 
-/** The code of an error, or of the first one where several addresses were tried. */
+/** The code of an error, or of the first one if several addresses were tried. */
 export function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   if ('code' in error && typeof error.code === 'string') return error.code;

@@ -10,24 +10,24 @@ import { readSettingUrl, type SettingUrl } from '../setting-url.ts';
 /** The proxy of a context; `none` connects directly, whatever the environment says. */
 export type ProxySetting = 'none' | { readonly url: Secret; readonly caFile?: string | undefined };
 
-/** How requests to a host are sent. */
 export interface Outgoing {
   readonly dispatcher: Dispatcher;
-  /** The address of the proxy, without credentials; null without one. */
+  /** The proxy's address without credentials; null if there is none. */
   readonly proxy: string | null;
-  /** What messages call whoever answered: without TLS, an answer of the proxy can look like one of the host. */
+  /** The name, for messages, of the server that responded: without TLS, a proxy's response can look like the host's. */
   readonly answeredBy: (host: string) => string;
 }
 
-/** What the variables of the environment say, as curl, Go and Python read them. */
+/** The environment's proxy variables, in the meaning of curl, Go and Python. */
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Opens the way to a host: directly, or through the proxy of the setting or else of the environment (HTTPS_PROXY, HTTP_PROXY,
- * ALL_PROXY, NO_PROXY, in lower case first). This machine is always reached directly. All HTTP of the program leaves here.
- *
- * @param options.connect TLS to the host itself. The proxy's own certificate is checked by the system's authorities, or `caFile`.
- * @throws TokenctlError `configuration` for a proxy that cannot be used
+ * Opens connections to a host: directly, or through the proxy of the setting or else of the environment
+ * (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY, lowercase first). This machine is always reached directly.
+ * All of the program's HTTP traffic uses this.
+ * @param options.connect TLS to the host itself. The proxy's own certificate is checked with the system's
+ * authorities, or `caFile`.
+ * @throws TokenctlError `configuration` for an unusable proxy
  */
 export function openOutgoing(
   target: URL,
@@ -47,7 +47,7 @@ export function openOutgoing(
     ...(username !== '' && { token: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` }),
     requestTls: { ...options.connect },
     proxyTls: { timeout, ...(ca !== undefined && { ca }), ...(isIP(host) === 0 && { servername: host }) },
-    // A proxy that does not answer is given up like a host that does not.
+    // A proxy that does not respond times out like a host.
     clientFactory: (origin, more) => tunnels(new Pool(origin, { ...more, headersTimeout: timeout }), shown),
     factory: (origin, more) =>
       new Pool(
@@ -66,7 +66,7 @@ export function openOutgoing(
 
 const PROXY_TIMEOUT_MS = 10_000;
 
-/** What to say where SMTP or LDAP does not reach its server and HTTP has a proxy; undefined without one. */
+/** The hint if SMTP or LDAP does not reach its server while HTTP has a proxy; undefined without a proxy. */
 export function directHint(what: 'SMTP' | 'LDAP'): string | undefined {
   const names = ['https_proxy', 'http_proxy', 'all_proxy'];
   const isSet = names.some((name) => variableOf(name, process.env) !== null);
@@ -75,7 +75,7 @@ export function directHint(what: 'SMTP' | 'LDAP'): string | undefined {
     : undefined;
 }
 
-/** The failure of the proxy among the causes of an error; null if it is not the proxy that failed. */
+/** The proxy's failure among the causes of an error; null if the proxy did not fail. */
 export function proxyFailure(error: unknown): TokenctlError | null {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof ProxyFailure) return cause;
@@ -90,7 +90,7 @@ class ProxyFailure extends TokenctlError {
 
 const WHERE = '`proxy` of the context, or the environment variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY';
 
-/** A pool of connections to a proxy whose failures to open a tunnel are named as its own. */
+/** A pool of connections to a proxy. Failures to open a tunnel are attributed to the proxy. */
 function tunnels(pool: Pool, proxy: string): Pool {
   const connect = pool.connect.bind(pool) as (options: object) => Promise<Dispatcher.ConnectData>;
   const named = async (options: { readonly path: string }) => {
@@ -104,7 +104,7 @@ function tunnels(pool: Pool, proxy: string): Pool {
   return Object.assign(pool, { connect: named });
 }
 
-/** Options of a pool that sends plain requests to a proxy, with its failures to connect named as its own. */
+/** Options of a pool that sends plain requests to a proxy. Failures to connect are attributed to the proxy. */
 function forwarding(options: object, proxy: string): object {
   const { connect } = options as {
     connect?: (to: object, done: (error: Error | null, socket: unknown) => void) => void;
@@ -127,7 +127,7 @@ function failureOf(cause: unknown): string {
   return `could not be reached (${code})`;
 }
 
-/** Tells what a proxy answers to a plain request itself, as far as proxies mark it, from what its target answers. */
+/** Distinguishes a proxy's own responses to plain requests from the target's, as far as proxies mark them. */
 function ownAnswers(proxy: string): Dispatcher.DispatcherComposeInterceptor {
   return (dispatch) => (options, handler) => {
     const refused = (status: number) => refusal(proxy, status, new URL(String(options.origin)).host);
@@ -139,14 +139,14 @@ function ownAnswers(proxy: string): Dispatcher.DispatcherComposeInterceptor {
       },
       onResponseData: (...given) => handler.onResponseData?.(...given),
       onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
-      // undici keeps a 407, which only a proxy sends, to itself.
+      // undici does not pass on a 407, which only a proxy sends.
       onResponseError: (controller, error) =>
         handler.onResponseError?.(controller, / \(407\)$/.test(error.message) ? refused(407) : error),
     });
   };
 }
 
-/** squid names its error, tinyproxy itself; RFC 9209 gives others a header. */
+/** squid adds its error, tinyproxy its name; RFC 9209 defines a header for others. */
 function isProxys(headers: IncomingHttpHeaders): boolean {
   return (
     headers['x-squid-error'] !== undefined ||
@@ -183,7 +183,7 @@ function variableOf(name: string, variables: Variables) {
   return null;
 }
 
-/** curl and others take a proxy without a scheme for one over HTTP. */
+/** curl and others assume http for a proxy without a scheme. */
 function readProxy(text: string, name: string): SettingUrl {
   return readSettingUrl(text.includes('://') ? text : `http://${text}`, {
     name,
@@ -192,7 +192,7 @@ function readProxy(text: string, name: string): SettingUrl {
   });
 }
 
-/** Whether NO_PROXY names a host: `*`, a name with all below it, an address or a network, each perhaps with a port. */
+/** Whether NO_PROXY contains a host: `*`, a name with its subdomains, an address or a network, maybe with a port. */
 function isExempt({ hostname, port, protocol }: URL, list: string): boolean {
   const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
   const to = port || (protocol === 'https:' ? '443' : '80');

@@ -1,9 +1,6 @@
 import { createServer } from 'node:net';
 
-/**
- * Listens at an address for a moment, before a start that takes long.
- * @throws The error of the system, such as EADDRINUSE. Another process can take the port afterwards.
- */
+/** Listens on an address for a moment, before a slow start. Throws the system's error, such as EADDRINUSE. */
 export async function tryListening({ host, port }: { host: string; port: number }): Promise<void> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => {

@@ -4,27 +4,27 @@ import { KeysUnavailable } from '../signals/signal-refusal.ts';
 import { TransmitterKeys } from './transmitter-keys.ts';
 import type { PublishedKeys } from './verify-token.ts';
 
-/** Who signs, and where its keys are. */
+/** An issuer, and where its keys are. */
 export interface KeyIssuer {
   /** Its `iss`. */
   readonly url: string;
-  /** The address of its keys, or their file; as its discovery document says where not given. */
+  /** The URL or file of its keys. By default from its discovery document. */
   readonly jwks?: string | { readonly file: string } | undefined;
-  /** PEM of the authorities to trust. */
+  /** The trusted authorities in PEM. */
   readonly ca?: string | undefined;
 }
 
-/** How long a discovery document may take, in milliseconds. */
+/** The timeout of a discovery document, in milliseconds. */
 const TIMEOUT_MS = 5_000;
-/** The longest one that is read. */
+/** The maximum size of a discovery document, in bytes. */
 const MAX_BYTES = 64 * 1024;
-/** For how long what it says is used, and after which time it is asked again where it could not be read, in milliseconds. */
+/** How long a discovery document is cached, and when a failed read is retried, in milliseconds. */
 const MAX_AGE_MS = 3_600_000;
 const RETRY_MS = 2_000;
-/** How many tokens of one issuer wait for its keys at a time: one that answers slowly holds up no others. */
+/** How many tokens of one issuer may wait for its keys, so that a slow issuer does not hold up others. */
 const MAX_WAITING = 50;
 
-/** Where the keys are, or why that cannot be read, and when it was asked. */
+/** Where the keys are or why that is unknown, and the time of the query. */
 interface Discovered {
   readonly at: number;
   readonly address: Promise<string>;
@@ -32,8 +32,8 @@ interface Discovered {
 }
 
 /**
- * The keys of issuers, found by OpenID Connect Discovery 1.0: only at the address that the document of the issuer itself names, over a
- * protected connection, within limits of size and time. What they throw is as of {@link TransmitterKeys}.
+ * The keys of issuers, found by OpenID Connect Discovery 1.0: only at the URL in the issuer's own document,
+ * over a protected connection, with limits of size and time. Throws as {@link TransmitterKeys}.
  */
 export class IssuerKeys {
   readonly #keys = new TransmitterKeys();
@@ -83,7 +83,7 @@ async function discover(issuer: string, ca: string | undefined): Promise<string>
   });
   const document: unknown = response.ok ? await response.json().catch(() => null) : null;
   const { issuer: stated, jwks_uri: jwks } = Object(document) as Readonly<Record<string, unknown>>;
-  // Section 4.3: the document of another issuer is not this one's.
+  // Section 4.3: a document for another issuer is invalid.
   if (stated !== issuer) throw unavailable('cannot be found: its discovery document is not of this issuer');
   if (typeof jwks !== 'string' || !URL.canParse(jwks) || !isProtected(new URL(jwks)))
     throw unavailable('cannot be found: its discovery document names no https address for them');

@@ -14,39 +14,37 @@ import { exchange } from '../network/exchange.ts';
 import { KeysUnavailable } from '../signals/signal-refusal.ts';
 import type { PublishedKeys } from './verify-token.ts';
 
-/** How long a request for keys may take, in milliseconds. */
+/** The timeout of a request for keys, in milliseconds. */
 const TIMEOUT_MS = 5_000;
-/** Keys are read again after this time, in milliseconds, so that a withdrawn key stops being accepted. */
+/** Keys are re-read after this time, in milliseconds, so that a withdrawn key is no longer accepted. */
 const MAX_AGE_MS = 600_000;
-/** A token with an unknown key has the keys read again, but not more often than this, in milliseconds. */
+/** A token with an unknown key causes a re-read, but not more often than this, in milliseconds. */
 const COOLDOWN_MS = 30_000;
-/** After a failure, how long to wait before the next attempt, in milliseconds: every forged token would cause one. */
+/** The wait after a failure, in milliseconds: every forged token would cause a new attempt. */
 const RETRY_MS = 2_000;
-/** The longest set of keys that is read. */
+/** The maximum size of a key set, in bytes. */
 const MAX_BYTES = 256 * 1024;
-/** How many sets of keys are kept. */
 const MAX_SETS = 100;
 
 interface KeySet {
   readonly find: RemoteJWKSet;
   failed: { readonly at: number; readonly error: unknown } | null;
-  /** When they were read again for a signature that fits none of them. */
+  /** When they were last re-read for a signature that matches none of them. */
   again: number;
 }
 
 /**
- * The published keys of transmitters and providers (JWK Set, RFC 7517), read when they are needed and kept for ten minutes. A
- * token that names an unknown key, or whose signature fits none, has them read again, at most every 30 seconds, so that a rotated key
- * is found and forged tokens cause no flood of requests.
+ * The published keys of transmitters and providers (JWK Set, RFC 7517), read on demand and cached for ten
+ * minutes. A token with an unknown key, or whose signature matches none, causes a re-read at most every 30
+ * seconds. So a rotated key is found, and forged tokens cause no flood of requests.
  */
 export class TransmitterKeys {
   readonly #sets = new Map<string, KeySet>();
 
   /**
-   * The keys at an address or in a file, for `jwtVerify`. What that returns throws {@link KeysUnavailable} where they cannot be read, or
-   * not yet again for a key that is unknown, and jose's own errors where no key matches.
-   *
-   * @param ca PEM of the authorities to trust.
+   * The keys at a URL or in a file, for `jwtVerify`. The result throws {@link KeysUnavailable} if they are
+   * unreadable, or cannot be re-read yet for an unknown key, and jose's own errors if no key matches.
+   * @param ca The trusted authorities in PEM.
    */
   at(address: string | { readonly file: string }, ca?: string): PublishedKeys {
     if (typeof address !== 'string') return keysInFile(address.file);
@@ -60,7 +58,7 @@ export class TransmitterKeys {
         known.failed = null;
         return key;
       } catch (error) {
-        // The key may be a new one, which is read once the keys may be asked for again.
+        // The key may be a new one, which is found once a re-read is allowed again.
         if (isUnknownKey(error) && keptBack) throw unavailable(error);
         if (isAboutToken(error)) throw error;
         known.failed = { at: performance.now(), error };
@@ -94,7 +92,7 @@ export class TransmitterKeys {
   }
 }
 
-/** Reads a file of keys once, before tokens arrive. Throws `configuration`, which quotes nothing of it. */
+/** Reads a file of keys once, before tokens arrive. Throws `configuration`, which quotes nothing from it. */
 export async function requireKeysIn(path: string): Promise<void> {
   try {
     createLocalJWKSet(keysIn(await readFile(path, 'utf8')).keys);
@@ -106,7 +104,7 @@ export async function requireKeysIn(path: string): Promise<void> {
   }
 }
 
-/** Reads the file for each token, so that a new certificate counts at once. */
+/** Re-reads the file for each token, so that a new certificate takes effect at once. */
 function keysInFile(path: string): PublishedKeys {
   return async (header, token) => {
     const { isNamed, keys } = await readFile(path, 'utf8')
@@ -114,7 +112,7 @@ function keysInFile(path: string): PublishedKeys {
       .catch((error: unknown) => {
         throw unavailable(error);
       });
-    // A certificate does not say by which name the provider calls its key.
+    // A certificate does not contain the provider's name for its key.
     const { kid: _, ...unnamed } = header;
     return await createLocalJWKSet(keys)(isNamed ? header : unnamed, token);
   };

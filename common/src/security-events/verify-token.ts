@@ -16,46 +16,43 @@ import {
 import { KeysUnavailable, type RefusalCode, SignalRefusal } from '../signals/signal-refusal.ts';
 import { words } from '../text.ts';
 
-/**
- * The signature algorithms that are accepted: asymmetric ones of RFC 7518 and RFC 8037. With a symmetric one, whoever can
- * verify could also sign, and `none` is no signature.
- */
+/** The accepted algorithms, asymmetric ones of RFC 7518 and RFC 8037: with others, every verifier could also sign. */
 export const signatureAlgorithms = words(
   'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519',
 );
 
-/** How far the clock of a transmitter may differ from that of this machine, in seconds. */
+/** The tolerated difference between the clocks of a transmitter and this machine, in seconds. */
 const CLOCK_TOLERANCE_S = 60;
-/** How far ahead a token may be issued for its sender to be asked to send it again, in seconds. */
+/** How far in the future a token may be issued for its sender to be asked to resend it, in seconds. */
 const MAX_AHEAD_S = 600;
-/** How long a logout token or the token of a caller is accepted after it was issued, in seconds. */
+/** The maximum age of a logout token or a caller's token, in seconds. */
 const MAX_CALL_AGE_S = 600;
-/** How many keys a token without a `kid` is tried with. */
+/** How many keys are tried for a token without a `kid`. */
 const MAX_KEYS_TRIED = 10;
-/** No token of this length is a security event of one user. */
+/** No token of this length is a security event about one user. */
 const MAX_TOKEN_LENGTH = 64 * 1024;
 
-/** Finds the key of a token among those that its issuer publishes. */
+/** Finds a token's key among those that its issuer publishes. */
 export interface PublishedKeys extends JWTVerifyGetKey {
-  /** Reads them anew, because none fits a signature: true once that is done, false where it was done a moment ago. */
+  /** Re-reads the keys because none matches a signature. Returns false if they were re-read a moment ago. */
   readAgain?(): Promise<boolean>;
 }
 
-/** Whom a token has to be from and for. */
+/** The required issuer and audience of a token. */
 export interface Expected {
   readonly issuer: string;
-  /** One of these. */
+  /** Any one of these. */
   readonly audiences: readonly string[];
   readonly algorithms: readonly string[];
   readonly keys: PublishedKeys;
-  /** The time of this machine; by default, its clock. */
+  /** By default, this machine's clock. */
   readonly now?: Date;
 }
 
 /**
  * Verifies a security event token (RFC 8417): type, signature, algorithm, issuer, audience and age.
- * @param maxAge How old it may be, in seconds: transmitters redeliver what was not acknowledged.
- * @throws SignalRefusal for one that is invalid, {@link KeysUnavailable} where that cannot be told
+ * @param maxAge The maximum age in seconds: transmitters redeliver unacknowledged events.
+ * @throws SignalRefusal for an invalid token, {@link KeysUnavailable} if it cannot be verified at the moment
  */
 export async function verifySecurityEvent(
   token: string,
@@ -65,24 +62,24 @@ export async function verifySecurityEvent(
   return readSecurityEvent(claims);
 }
 
-/** Who logged out at a provider (OpenID Connect Back-Channel Logout 1.0). */
+/** A logout at a provider (OpenID Connect Back-Channel Logout 1.0). */
 export interface Logout {
   readonly issuer: string;
   readonly id: string;
   readonly issued: Date;
-  /** The user; null if only the session is named. */
+  /** The user; null if the token contains only the session. */
   readonly sub: string | null;
-  /** The session at the provider; null if all sessions of the user are meant. */
+  /** The session at the provider; null for all of the user's sessions. */
   readonly sid: string | null;
-  /** Whether access that outlives the session is to end as well: Keycloak's `revoke_offline_access` in the event. */
+  /** Whether access that outlives the session must also end: Keycloak's `revoke_offline_access` in the event. */
   readonly revokesOffline: boolean;
 }
 
 /**
- * Verifies a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6). Its type is `logout+jwt`, or is not stated by
- * older providers; a `nonce` would make it an ID token.
- *
- * @param withoutExpiry Accepts one without `exp`, as in the drafts: it is too old ten minutes after its `iat` anyway.
+ * Verifies a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6). Its type is `logout+jwt`, or
+ * missing with older providers; a `nonce` would make it an ID token.
+ * @param withoutExpiry Accepts a token without `exp`, as in the drafts: it is too old ten minutes after its
+ * `iat` anyway.
  * @throws SignalRefusal, KeysUnavailable
  */
 export async function verifyLogoutToken(
@@ -107,7 +104,6 @@ export async function verifyLogoutToken(
   return { issuer: iss, id, issued: new Date(iat * 1000), sub: text(sub), sid: text(sid), revokesOffline };
 }
 
-/** The caller of a global token revocation. */
 export interface RevocationCaller {
   readonly issuer: string;
   readonly id: string;
@@ -115,9 +111,8 @@ export interface RevocationCaller {
 }
 
 /**
- * Verifies the bearer token of a global token revocation: a JWT that the provider signed for this address. Its type is
- * `global-token-revocation+jwt`, or is not stated; a token of another type, such as an ID token, is for something else.
- *
+ * Verifies the bearer token of a global token revocation: a JWT that the provider signed for this URL. Its type is
+ * `global-token-revocation+jwt` or missing; a token of another type, such as an ID token, is for something else.
  * @throws SignalRefusal, KeysUnavailable
  */
 export async function verifyRevocationCaller(token: string, expected: Expected): Promise<RevocationCaller> {
@@ -131,17 +126,17 @@ export async function verifyRevocationCaller(token: string, expected: Expected):
   return { issuer: iss, id: eventId(jti), issued: new Date(iat * 1000) };
 }
 
-/** The longest identity token that is read. */
+/** The maximum length of an identity token. */
 export const MAX_IDENTITY_LENGTH = 16 * 1024;
-/** Members of a header by which a token would bring its own key, or say where to get it (RFC 7515, section 4.1). */
+/** Header members through which a token could supply its own key (RFC 7515, section 4.1). */
 const OWN_KEYS = ['jku', 'jwk', 'x5u', 'x5c'];
 
 /**
- * Verifies a JWT that says who runs, as a pipeline has it of its CI system: for one audience and no other, with `iat` and `exp`. It is no
- * token of another kind, nor the ID token of a person's login, which has a `nonce`. Its own keys are never used.
- *
- * @param maxAge How long after it was issued it is accepted, in seconds.
- * @returns Its claims, as they are.
+ * Verifies a JWT that identifies a run, such as a pipeline's from its CI system: for exactly one audience,
+ * with `iat` and `exp`. It must not be another kind of token, or the ID token of a person's login, which has
+ * a `nonce`. Keys in the token are never used.
+ * @param maxAge The maximum age in seconds.
+ * @returns Its unmodified claims.
  * @throws SignalRefusal, KeysUnavailable
  */
 export async function verifyIdentity(
@@ -199,7 +194,7 @@ async function verified(
   }
 }
 
-/** A signature that fits no key may be of one that replaced another under the same name: refused for good, the event would be lost. */
+/** A signature may come from a new key under the old name. Refusing the event for good would lose it. */
 async function verifyWithNewest(token: string, keys: PublishedKeys, options: JWTVerifyOptions) {
   try {
     return await verifyWithAny(token, keys, options);
@@ -216,7 +211,7 @@ async function verifyWithNewest(token: string, keys: PublishedKeys, options: JWT
   }
 }
 
-/** A token without a `kid` may be of any of the keys: while keys are replaced, there are two. */
+/** Any of the keys may have signed a token without a `kid`: during a key rotation, there are two. */
 async function verifyWithAny(token: string, keys: JWTVerifyGetKey, options: JWTVerifyOptions) {
   try {
     return await jwtVerify(token, keys, options);
@@ -235,7 +230,7 @@ async function verifyWithAny(token: string, keys: JWTVerifyGetKey, options: JWTV
   }
 }
 
-/** jose's claims by which a check failed, as the codes of RFC 8935. */
+/** RFC 8935 codes by the claim whose check failed in jose. */
 const CODE_BY_CLAIM: Readonly<Record<string, RefusalCode>> = {
   iss: 'invalid_issuer',
   aud: 'invalid_audience',
@@ -264,7 +259,7 @@ function refusalOf(error: unknown, now = new Date()): unknown {
   return error;
 }
 
-/** The issuer that a token names, before anything is verified: for finding the keys. Throws SignalRefusal. */
+/** The issuer in an unverified token, for finding the keys. Throws SignalRefusal. */
 export function unverifiedIssuer(token: string): string {
   const [, payload = ''] = token.split('.', 3);
   if (token.length > MAX_TOKEN_LENGTH) throw invalid('it is too long');

@@ -1,7 +1,7 @@
 import { type SignalAction, type SignalEvent, type SignalKind, signalActions } from './signal-event.ts';
 import type { SubjectIdentifier } from './subject-identifier.ts';
 
-/** The members of an event by which a configuration can narrow a mapping, and the values that the specification names. */
+/** The event members that can narrow a mapping in the configuration, with the specification's values. */
 export const conditionMembers = {
   /** CAEP 1.0, section 2. */
   initiating_entity: ['admin', 'user', 'policy', 'system'],
@@ -22,16 +22,15 @@ export const conditionMembers = {
 
 export type ConditionMember = keyof typeof conditionMembers;
 
-/** Values by member: each member that is named has to have one of its values. */
+/** Values by member. Each listed member must have one of its values. */
 type EventConditions = Readonly<Partial<Record<ConditionMember, readonly string[] | undefined>>>;
 
-/** An action that is done only where an event meets conditions. */
 export interface ConditionalAction {
   readonly action: SignalAction;
   readonly when: EventConditions;
 }
 
-/** The kinds whose events have a member; all where it is not named. */
+/** The kinds whose events have a member; empty for all kinds. */
 const KINDS_WITH: Readonly<Record<ConditionMember, readonly SignalKind[]>> = {
   initiating_entity: [],
   credential_type: ['credential-revoked', 'credential-changed', 'credential-compromise'],
@@ -42,25 +41,25 @@ const KINDS_WITH: Readonly<Record<ConditionMember, readonly SignalKind[]>> = {
   principal: ['risk-level-change'],
 };
 
-/** Whether events of a kind can have a member: the calls and logout tokens that are no events of a stream have none. */
+/** Whether events of a kind can have a member. Calls and logout tokens, which are not events of a stream, have none. */
 export function canHave(kind: SignalKind, member: ConditionMember): boolean {
   if (kind === 'global-token-revocation' || kind === 'backchannel-logout') return false;
   const kinds = KINDS_WITH[member];
   return kinds.length === 0 || kinds.includes(kind);
 }
 
-/** The event of a token that decides, and what follows from it. */
+/** The deciding event of a token, and what follows from it. */
 export interface DecidingEvent {
   readonly kind: SignalKind;
   readonly action: SignalAction;
   readonly subject: SubjectIdentifier;
-  /** Why the conditions of the mapping are not met, so that the action is `nothing`; null if they are. */
+  /** Why the mapping's conditions are not met, so that the action is `nothing`; null if they are met. */
   readonly unmet: string | null;
-  /** What the event does not say, so that a person has to decide; null if it says all. */
+  /** The missing information, so that a person has to decide; null if nothing is missing. */
   readonly doubt: string | null;
 }
 
-/** What to do for a token: the strongest of the actions for its events; null if none is about a user. */
+/** The action for a token: the strongest one of its events; null if none is about a user. */
 export function decidingEvent(
   events: readonly SignalEvent[],
   actions: Readonly<Record<SignalKind, SignalAction | ConditionalAction>>,

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { SignalRefusal } from './signal-refusal.ts';
 import { parseSubject, type SubjectIdentifier } from './subject-identifier.ts';
 
-/** What a controller can be told, and what the configuration maps to an action. */
+/** The kinds of signals that the configuration maps to actions. */
 export const signalKinds = [
   'session-revoked',
   'sessions-revoked',
@@ -35,15 +35,15 @@ export const signalKinds = [
 
 export type SignalKind = (typeof signalKinds)[number];
 
-/** What is done for the user whom a signal is about; from the mildest to the strongest. */
+/** The actions for the user of a signal, from the mildest to the strongest. */
 export const signalActions = ['nothing', 'end-sessions', 'revoke', 'lockdown', 'offboard'] as const;
 
 export type SignalAction = (typeof signalActions)[number];
 
 /**
- * What is done where the configuration says nothing. Tokens end when the provider says that a session, a credential or the
- * account is withdrawn; an account that is disabled or deleted is offboarded. An ordinary logout ends browser sessions only:
- * tokens are made to outlive it. A changed password, claim or device ends nothing.
+ * The default actions. Tokens end if the provider withdraws a session, a credential or the account; a
+ * disabled or deleted account is offboarded. An ordinary logout ends only browser sessions, because tokens
+ * are made to outlive them. A changed password, claim or device ends nothing.
  */
 export const defaultActions: Readonly<Record<SignalKind, SignalAction>> = {
   'session-revoked': 'revoke',
@@ -75,34 +75,33 @@ export const defaultActions: Readonly<Record<SignalKind, SignalAction>> = {
   'backchannel-logout': 'end-sessions',
 };
 
-/** One event of a security event token. */
 export interface SignalEvent {
   /** Null for an event type that tokenctl does not know. */
   readonly kind: SignalKind | 'verification' | 'stream-updated' | null;
-  /** The event type, as the token names it. */
+  /** The event type in the token. */
   readonly uri: string;
   /** Null for an event about the stream itself, and for one of an unknown type. */
   readonly subject: SubjectIdentifier | null;
-  /** What it says about itself in a word, such as `initiating_entity`. */
+  /** Its members with one-word values, such as `initiating_entity`. */
   readonly members?: Readonly<Record<string, string>>;
-  /** What is not certain about it, so that a person has to decide. */
+  /** What is unclear about it, so that a person has to decide. */
   readonly doubt?: string;
-  /** What the event says of the stream: its `state` or `status`. */
+  /** The `state` or `status` of the stream in the event. */
   readonly state?: string;
-  /** The stream that it is about, where it says so. */
+  /** The stream of the event, if it contains one. */
   readonly stream?: string;
 }
 
-/** A verified security event token (RFC 8417), read. */
+/** The content of a verified security event token (RFC 8417). */
 export interface SecurityEvent {
   readonly issuer: string;
-  /** `jti`: the transmitter gives each event one, and redelivers it with the same. */
+  /** `jti`: the transmitter assigns one to each event, and redelivers it with the same one. */
   readonly id: string;
   readonly issued: Date;
   readonly events: readonly SignalEvent[];
 }
 
-/** The namespace of the event types that OpenID specifications define. */
+/** The namespace of OpenID's event types. */
 const OPENID = 'https://schemas.openid.net/secevent/';
 const CAEP = `${OPENID}caep/event-type/`;
 const RISC = `${OPENID}risc/event-type/`;
@@ -119,7 +118,7 @@ const LOGINS = kindsIn(CAEP, ['session-established', 'session-presented']);
 const REQUESTED = [
   ...kindsIn(CAEP, ['session-revoked', 'token-claims-change', 'assurance-level-change', 'risk-level-change']),
   ...kindsIn(CAEP, ['device-compliance-change']),
-  // Two kinds, by what became of the credential.
+  // Two kinds, depending on the change of the credential.
   [`${CAEP}credential-change`, 'credential-changed'] as const,
   ...kindsIn(RISC, ['account-disabled', 'account-purged', 'account-enabled', 'credential-compromise']),
   ...kindsIn(RISC, ['account-credential-change-required', 'sessions-revoked', 'identifier-changed']),
@@ -127,31 +126,30 @@ const REQUESTED = [
   ...kindsIn(RISC, ['opt-in', 'opt-out-initiated', 'opt-out-cancelled', 'opt-out-effective']),
   ...kindsIn(OAUTH, ['token-revoked', 'tokens-revoked']),
 ];
-/** The event types that name a user. */
+/** The event types about a user. */
 const KIND_BY_URI: ReadonlyMap<string, SignalKind> = new Map([...REQUESTED, ...LOGINS]);
 
 const STREAM_EVENTS: ReadonlyMap<string, 'verification' | 'stream-updated'> = new Map([
   [`${STREAM}verification`, 'verification'],
-  // Of Google.
+  // Google's.
   [`${RISC}verification`, 'verification'],
   [`${STREAM}stream-updated`, 'stream-updated'],
 ]);
 
-/** The event types to ask a transmitter for. */
 export const requestedEvents: readonly string[] = REQUESTED.map(([uri]) => uri);
 
-/** Whether a specification of OpenID or the IETF defines this event type: one that is unknown here may withdraw something. */
+/** Whether an OpenID or IETF specification defines this event type: an unknown one may withdraw something. */
 export function isStandardEvent(uri: string): boolean {
   return /^(https?:\/\/schemas\.openid\.net\/|urn:ietf:params:)/i.test(uri);
 }
 
-/** More events in one token than any transmitter sends; Shared Signals 1.0, section 4.2.1, allows one. */
+/** More events than any transmitter sends in one token; Shared Signals 1.0, section 4.2.1, allows one. */
 const MAX_EVENTS = 10;
 const MAX_ID_LENGTH = 256;
 
 /**
- * Reads the claims of a verified security event token. Who it is about is in `sub_id` (Shared Signals 1.0)
- * or, in older drafts, in the `subject` of the event; where the two differ, a person has to decide.
+ * Reads the claims of a verified security event token. The subject is in `sub_id` (Shared Signals 1.0) or, in
+ * older drafts, in the event's `subject`; if they differ, a person has to decide.
  * @throws SignalRefusal `invalid_request`
  */
 export function readSecurityEvent(claims: Readonly<Record<string, unknown>>): SecurityEvent {
@@ -160,29 +158,28 @@ export function readSecurityEvent(claims: Readonly<Record<string, unknown>>): Se
   if (typeof iat !== 'number') throw invalid('the claim iat is missing');
   const entries = eventEntries(events);
   if (entries.some(([uri]) => uri.startsWith(OPENID))) {
-    // Shared Signals 1.0, section 4.1.2: a token with `sub` could be taken for one that logs someone in.
+    // Shared Signals 1.0, section 4.1.2: a token with `sub` could be mistaken for a login token.
     if (claims['sub'] !== undefined) throw invalid('the claim sub is not allowed, use sub_id');
-    // Section 4.1.7: nor one with `exp`.
+    // Section 4.1.7: `exp` is not allowed either.
     if (claims['exp'] !== undefined) throw invalid('the claim exp is not allowed');
   }
   const common = subjectId === undefined ? null : parseSubject(subjectId);
   const read = entries.map(([uri, body]) => readEvent(uri, { body, common }));
   const [first, ...others] = read.flatMap(({ subject }) => subject ?? []);
-  // RFC 8417, section 2.2: all events of a token are about one subject. Of two, one would be left out.
+  // RFC 8417, section 2.2: all events of a token have one subject. Of two subjects, one would be ignored.
   const isAboutStream = read.some(({ kind }) => kind === 'stream-updated');
   if (others.some((subject) => !isDeepStrictEqual(subject, first)) || (isAboutStream && first !== undefined))
     throw invalid('its events have different subjects');
   return { issuer: iss, id: eventId(jti), issued: new Date(iat * 1000), events: read };
 }
 
-/** The `jti`, by which a token is told from all others of its issuer. Throws SignalRefusal without one. */
+/** The `jti`, which is unique among the tokens of an issuer. Throws SignalRefusal if it is missing. */
 export function eventId(jti: unknown): string {
   if (typeof jti !== 'string' || jti === '') throw invalid('the claim jti is missing');
   if (jti.length > MAX_ID_LENGTH || !/^[\x20-\x7e]+$/.test(jti)) throw invalid('the claim jti is invalid');
   return jti;
 }
 
-/** The events of a token by their types. */
 export function eventEntries(events: unknown): readonly (readonly [uri: string, body: object])[] {
   if (typeof events !== 'object' || events === null || Array.isArray(events))
     throw invalid('the claim events is missing');
@@ -221,13 +218,13 @@ function readEvent(
   const subject = common ?? own;
   if (subject === null) throw invalid('it names no subject');
   const read = known === 'credential-changed' ? credentialChange(members) : { kind: known };
-  // Shared Signals 1.0, section 3.1.1: both may describe the same user, each in its own way.
+  // Shared Signals 1.0, section 3.1.1: both may describe the same user in different ways.
   const differ = own !== null && !isDeepStrictEqual(own, subject);
   const doubt = differ ? { doubt: 'sub_id and the subject of the event differ' } : {};
   return { ...read, uri, subject, members: shortTexts(members), ...doubt };
 }
 
-/** CAEP 1.0, section 3.3: `create`, `revoke`, `update` or `delete`. Of any other, it is not known that nothing was withdrawn. */
+/** CAEP 1.0, section 3.3: `create`, `revoke`, `update` or `delete`. Any other value may mean a withdrawal. */
 function credentialChange({
   change_type: type,
 }: Readonly<Record<string, unknown>>): Pick<SignalEvent, 'kind' | 'doubt'> {
@@ -236,7 +233,7 @@ function credentialChange({
   return { kind: 'credential-revoked', doubt: 'The event does not contain change_type' };
 }
 
-/** The members whose values are short texts, by which a configuration can narrow a mapping. */
+/** The members with short text values, which can narrow a mapping in the configuration. */
 function shortTexts(members: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(members).flatMap(([name, value]) =>

@@ -1,6 +1,6 @@
 /**
- * Why a security event is refused, by the error codes of RFC 8935, section 2.4, which RFC 8936 shares; `invalid_state` is of
- * OpenID Shared Signals 1.0.
+ * Why a security event is refused, as the error codes of RFC 8935, section 2.4, which RFC 8936 shares.
+ * `invalid_state` is from OpenID Shared Signals 1.0.
  */
 export type RefusalCode =
   | 'invalid_request'
@@ -11,7 +11,7 @@ export type RefusalCode =
   | 'access_denied'
   | 'invalid_state';
 
-/** A security event that is refused for good: sent again, it would be refused again. The message holds no secret. */
+/** A permanently refused security event: resent, it would be refused again. The message contains no secret. */
 export class SignalRefusal extends Error {
   override readonly name = 'SignalRefusal';
   readonly code: RefusalCode;
@@ -25,7 +25,7 @@ export class SignalRefusal extends Error {
   }
 }
 
-/** An event can be neither verified nor refused at the moment, as where the keys of its transmitter cannot be read. */
+/** An event can be neither verified nor refused at the moment, for example because keys are unreadable. */
 export class KeysUnavailable extends Error {
   override readonly name = 'KeysUnavailable';
 }

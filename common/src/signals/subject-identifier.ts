@@ -1,55 +1,50 @@
 import { isDeepStrictEqual } from 'node:util';
 import { SignalRefusal } from './signal-refusal.ts';
 
-/** A subject identifier that says who an event is about on its own (RFC 9493, section 3.2). */
+/** A subject identifier that is sufficient on its own (RFC 9493, section 3.2). */
 export type SimpleIdentifier =
   | { readonly format: 'account'; readonly uri: string }
   | { readonly format: 'email'; readonly email: string }
   | { readonly format: 'iss_sub'; readonly iss: string; readonly sub: string }
   | { readonly format: 'opaque'; readonly id: string };
 
-/** One user, or several identifiers of the same user (RFC 9493, section 3.2.8). */
+/** One identifier of a user, or several (RFC 9493, section 3.2.8). */
 type UserIdentifier =
   | SimpleIdentifier
   | { readonly format: 'aliases'; readonly identifiers: readonly SimpleIdentifier[] };
 
-/**
- * Whom an event is about: a user, or a user with what narrows the event down (the complex subjects of OpenID Shared Signals
- * 1.0).
- */
+/** The subject of an event: a user, optionally with members that narrow it (complex subjects of Shared Signals). */
 export type SubjectIdentifier =
   | UserIdentifier
   | {
       readonly format: 'complex';
-      /** Null if the event names no user, only a device, a group or the like, or one in a format that is not understood. */
+      /** Null if the event contains no user, only a device, a group or the like, or a user in an unknown format. */
       readonly user: UserIdentifier | null;
-      /** The other members: `device`, `session`, `tenant`, `group`, …; and the format that is not understood. */
+      /** The other members (`device`, `session`, `tenant`, `group`, …), and the unknown format. */
       readonly members: readonly string[];
-      /** Whose user it is, where there is such a member in a format that is understood. */
+      /** The user's tenant, if there is one in a known format. */
       readonly tenant?: SimpleIdentifier;
     };
 
-/** Longer values are of no user of a controller. */
+/** The maximum length of values. No user of a controller has longer ones. */
 const MAX_LENGTH = 512;
-/** How many identifiers a list of aliases may have. */
+/** The maximum number of identifiers in a list of aliases. */
 const MAX_ALIASES = 20;
-/** How many members of a complex subject are kept. */
 const MAX_MEMBERS = 20;
 
-/** The usual members of a complex subject, by which one without a format is recognized (older drafts of Shared Signals). */
+/** The usual members of a complex subject, which identify one without a format (older drafts of Shared Signals). */
 const COMPLEX_MEMBERS = ['user', 'device', 'session', 'application', 'tenant', 'org_unit', 'group'] as const;
 
 /**
- * The members of a complex subject by which an event is about a part of what the user has: one session, or those on one device or in
- * one application (CAEP 1.0, section 3.1: all members together say which sessions are meant).
+ * The members of a complex subject that limit an event to a part of the user's access: one session, or those
+ * on one device or in one application (CAEP 1.0, section 3.1: all members together select the sessions).
  */
 export const narrowingMembers: readonly string[] = ['session', 'device', 'application'];
 
 /**
- * Reads a subject identifier: `sub_id` of RFC 9493, or the `subject` of an event in the older drafts, which name the format
- * in `subject_type` and with hyphens, and complex subjects without one. A subject in another format, such as a phone number, is one
- * without a user: the event is valid nonetheless (RFC 8935, section 2.2).
- *
+ * Reads a subject identifier: `sub_id` of RFC 9493, or an event's `subject` in the older drafts, which have
+ * the format in `subject_type`, with hyphens, and complex subjects without one. A subject in another format,
+ * such as a phone number, has no user: the event is still valid (RFC 8935, section 2.2).
  * @throws SignalRefusal `invalid_request` for a malformed identifier
  */
 export function parseSubject(value: unknown): SubjectIdentifier {
@@ -61,7 +56,7 @@ export function parseSubject(value: unknown): SubjectIdentifier {
 
 /**
  * The subject of a Global Token Revocation: `sub_id`, or `subject` as in the first drafts, which Okta and
- * Auth0 send. Throws SignalRefusal for one that names no user, and where the two differ.
+ * Auth0 send. Throws SignalRefusal if it contains no user, and if the two differ.
  */
 export function revocationSubject(body: unknown): SubjectIdentifier {
   const { sub_id: id, subject: old } = typeof body === 'object' && body !== null ? (body as Members) : {};
@@ -72,14 +67,14 @@ export function revocationSubject(body: unknown): SubjectIdentifier {
   return subject;
 }
 
-/** Null for a format that is not understood. */
+/** Null for an unknown format. */
 function parseUser(members: Members, format: string): UserIdentifier | null {
   if (format !== 'aliases') return parseSimple(members, format);
   const { identifiers } = members;
   if (!Array.isArray(identifiers) || identifiers.length === 0 || identifiers.length > MAX_ALIASES) {
     throw malformed(`aliases require 1 to ${MAX_ALIASES} identifiers`);
   }
-  // RFC 9493, section 3.2.8: each identifies the same user, so that those that are understood are enough.
+  // RFC 9493, section 3.2.8: each identifies the same user, so the known ones are enough.
   const understood = identifiers.flatMap((each: unknown) => {
     const alias = membersOf(each);
     return parseSimple(alias, formatOf(alias)) ?? [];
@@ -87,7 +82,7 @@ function parseUser(members: Members, format: string): UserIdentifier | null {
   return understood.length === 0 ? null : { format, identifiers: understood };
 }
 
-/** The identifiers that name the user, each on its own; none if the subject names no user. */
+/** The identifiers of the user, each sufficient on its own; empty if the subject contains no user. */
 export function identifiersOf(subject: SubjectIdentifier): readonly SimpleIdentifier[] {
   if (subject.format === 'aliases') return subject.identifiers;
   if (subject.format === 'complex') return subject.user === null ? [] : identifiersOf(subject.user);
@@ -95,8 +90,8 @@ export function identifiersOf(subject: SubjectIdentifier): readonly SimpleIdenti
 }
 
 /**
- * Whether two email addresses are the same but for the case of ASCII letters. Other characters have to be equal: for a database
- * or `toLowerCase`, U+212A is a k, and someone could register a look-alike of another user's address.
+ * Whether two email addresses are equal, ignoring the case of ASCII letters. Other characters must be identical: for
+ * a database or `toLowerCase`, U+212A is a k, and someone could register a look-alike of another user's address.
  */
 export function isSameAddress(one: string, other: string): boolean {
   return asciiLowerCase(one) === asciiLowerCase(other);
@@ -130,7 +125,7 @@ export function subjectText(subject: SubjectIdentifier): string {
   }
 }
 
-/** The address of an `acct:` URI (RFC 7565): `alice@example.org`. Throws SignalRefusal where it has none. */
+/** The address in an `acct:` URI (RFC 7565): `alice@example.org`. Throws SignalRefusal if there is none. */
 export function accountAddress(uri: string): string {
   const [, user, host] = /^acct:([^@\s]+)@([^@\s/?#]+)$/i.exec(uri) ?? [];
   if (user === undefined || host === undefined)
@@ -151,7 +146,7 @@ function membersOf(value: unknown): Members {
 
 function formatOf(members: Members): string {
   const named = members['format'] ?? members['subject_type'];
-  // The drafts before RFC 9493 wrote `iss-sub` and `id-token-claims`.
+  // The drafts before RFC 9493 used `iss-sub` and `id-token-claims`.
   if (typeof named === 'string') return named.replaceAll('-', '_');
   if (COMPLEX_MEMBERS.some((name) => Object.hasOwn(members, name))) return 'complex';
   throw malformed('it has no format');
@@ -192,7 +187,7 @@ function parseComplex(members: Members): SubjectIdentifier {
   return { format: 'complex', user, members: user === null ? [...others, 'user'] : others, ...rest };
 }
 
-/** One that cannot be read is not ours, and the event is valid nonetheless. */
+/** An unreadable tenant is not ours, but the event is still valid. */
 function readTenant(value: unknown): SimpleIdentifier | null {
   try {
     const members = membersOf(value);
@@ -203,7 +198,7 @@ function readTenant(value: unknown): SimpleIdentifier | null {
   }
 }
 
-/** What a configuration calls the tenant of a subject; null for one that is not understood. */
+/** The name of a subject's tenant in the configuration; null for an unknown format. */
 export function tenantName(subject: SubjectIdentifier & { readonly format: 'complex' }): string | null {
   const { tenant } = subject;
   if (tenant === undefined) return null;
