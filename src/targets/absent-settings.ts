@@ -3,7 +3,7 @@ import type { AuthenticationSettings } from '../operations/ports/target-parts.ts
 
 type Name = keyof AuthenticationSettings;
 
-/** What to do at a platform gateway instead. */
+/** Where to find the setting at a platform gateway. */
 const ALTERNATIVES: Partial<Record<Name, string>> = {
   OAUTH2_PROVIDER:
     'Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS in the settings file of the platform gateway, and restart it. Existing tokens keep their expiry.',
@@ -16,10 +16,7 @@ const ALTERNATIVES: Partial<Record<Name, string>> = {
   DISABLE_LOCAL_AUTH: "Disable the platform gateway's authenticator for local accounts instead.",
 };
 
-/**
- * Refuses a change of settings that a target does not have, which read as null. Null in a change means no
- * change. Throws `unsupported` with a hint where to set it instead.
- */
+/** Refuses changes of settings that read as null, with a hint where to set them. A change to null means none. */
 export function refuseAbsent(
   change: Partial<AuthenticationSettings>,
   settings: { readonly [Key in Name]?: unknown },

@@ -5,8 +5,8 @@ import type { Applications, AuthenticationSettings, Settings } from '../operatio
 import { refuseAbsent } from './absent-settings.ts';
 
 /**
- * Wraps a target so that it reads but changes nothing: a revocation leaves every token unchanged, no session ends, and
- * settings read as they would after the change. It has the parts that the target has.
+ * Wraps a target so that it reads but changes nothing: a revocation leaves every token unchanged, no session
+ * ends, and settings read as they would after the change. It has the same parts as the target.
  */
 export function dryRun(target: Target): Target {
   const { refreshTokens, authorizationCodes, sessions, transactions, passwords, roles } = target;
@@ -39,7 +39,7 @@ function unchangedApplications({ list, find, replaceSecret }: Applications): App
   return { list, find, delete: () => Promise.resolve(false), replaceSecret: replaceSecret && replace };
 }
 
-/** There is no secret to give. */
+/** There is no secret to return. */
 function refuse(what: string): Promise<never> {
   return Promise.reject(new TokenctlError('unsupported', `A dry run does not ${what}`));
 }

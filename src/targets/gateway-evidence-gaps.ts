@@ -1,8 +1,8 @@
 import type { Evidence, JobRecord, RoleRecord } from '../operations/ports/evidence.ts';
 
-/** What an investigation of a gateway does not find out, over its API or in its database. */
+/** What an investigation of a gateway cannot find, over its API or in its database. */
 export abstract class GatewayEvidenceGaps {
-  /** A gateway has the newer tables of roles only. */
+  /** A gateway has only the new role tables. */
   roles(): Promise<ReadonlyMap<number, RoleRecord>> {
     return Promise.resolve(new Map());
   }
@@ -19,12 +19,12 @@ export abstract class GatewayEvidenceGaps {
     return Promise.resolve(null);
   }
 
-  /** What a gateway has for a setting that no one set is not known. */
+  /** A gateway's defaults for unset settings are unknown. */
   settingDefaults(): ReturnType<Evidence['settingDefaults']> {
     return Promise.resolve(new Map());
   }
 
   async *jobs(): AsyncGenerator<JobRecord, void> {
-    // A gateway runs none.
+    // A gateway runs no jobs.
   }
 }

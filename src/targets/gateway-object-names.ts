@@ -1,21 +1,18 @@
 import type { StreamEntry } from '../domain/investigation/deed.ts';
 
-/** The kinds whose names matter: who joins a chain, and what people call an object. */
+/** The kinds whose names matter: actors in a chain, and objects that people know by name. */
 const NAMED: ReadonlySet<string> = new Set(['user', 'o_auth2_application', 'organization', 'team']);
 
 /** How many entries are named at a time. */
 const BATCH = 200;
 
-/** Reads the names that objects have now; null for a kind that cannot be listed. */
+/** Reads the current names of objects; null for a kind that cannot be listed. */
 type ReadNames = (
   kind: string,
   ids: readonly number[],
 ) => Promise<ReadonlyMap<number, { readonly name: string | null }> | null>;
 
-/**
- * Names the objects of a gateway's entries: its entry about a change has the id only. A user who was deleted since is named by that
- * id, so that it can be followed.
- */
+/** Names the objects of a gateway's entries, whose changes contain only the id. A deleted user's name is the id. */
 export class GatewayObjectNames {
   readonly #read: ReadNames;
   readonly #known = new Map<string, string | null>();
@@ -24,7 +21,7 @@ export class GatewayObjectNames {
     this.#read = read;
   }
 
-  /** The same entries, in their order, some at a time. */
+  /** The same entries in the same order, in batches. */
   async *named(
     entries: AsyncIterable<StreamEntry> | Iterable<StreamEntry>,
   ): AsyncGenerator<StreamEntry, void> {

@@ -10,17 +10,14 @@ import type { HttpResponse } from './connection.ts';
 import { firstItem } from './listing.ts';
 import { isJson, notAControllerError, parseJson } from './responses.ts';
 
-/** Each token takes one request: enough of them to keep the connections busy while the audit log is written. */
+/** Each token takes one request. This size keeps the connections busy while the audit log is written. */
 const BATCH_SIZE = 250;
 
 const ping = z.object({ version: z.string().nullish(), install_uuid: z.string().min(1).nullish() });
 const me = z.object({ results: z.tuple([z.unknown()]) });
 const options = z.object({ actions: z.record(z.string(), z.unknown()) });
 
-/**
- * Finds out which version responds, who the caller is there, and what the account may do. Throws
- * `target_misbehaved` if neither a controller nor a gateway responds.
- */
+/** Detects version, caller and rights. Throws `target_misbehaved` if neither controller nor gateway responds. */
 export async function describeApi(api: Api, context: string): Promise<TargetDescription> {
   const { dialect, components } = api;
   const get = async (path: string, what: string) => {
@@ -28,7 +25,7 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
     if (response.status === 404) throw notAControllerError(api, what);
     return { body: parseJson(response, api, what), headers: response.headers };
   };
-  // Early gateways state no version.
+  // Early gateways do not state their version.
   const pinged = await get('ping/', 'its version');
   const stated = ping.safeParse(pinged.body).data;
   const isProduct = isFromProduct(pinged.headers);
@@ -61,7 +58,7 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
       // Other workers of a controller take up to five seconds [seen on 24.6.1]; other services have none.
       settingsHold: dialect.name === 'controller' && isProduct ? 'within_seconds' : 'at_once',
       deactivateUsers: changes && acceptsActive,
-      // A gateway has another list of roles. A service without one says so when it is asked.
+      // A gateway has a different list of roles. A service without one says so when asked.
       ...(changes && isSuperuser && dialect.name === 'controller' && { roles: true as const }),
       changes,
       batchSize: BATCH_SIZE,
@@ -73,10 +70,10 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
 const organizations = z.object({ results: z.array(z.object({ name: z.string() })) });
 
 /**
- * What the caller sees. A controller 24.6 lists all tokens for superusers and system auditors only. An organization
- * administrator also gets the tokens of the applications of its organizations, but no personal tokens of its members,
- * and all users only if ORG_ADMINS_CAN_SEE_ALL_USERS is on, which it may not read. A gateway may list more tokens for a
- * normal user, depending on its version, so nothing more is promised there.
+ * What the caller sees. A controller 24.6 lists all tokens only for superusers and system auditors. An
+ * organization administrator also gets the tokens of its applications, but no personal tokens of its members,
+ * and all users only if ORG_ADMINS_CAN_SEE_ALL_USERS is on, which the administrator may not read. A gateway
+ * may list more tokens for a normal user, depending on its version, so nothing more is promised there.
  */
 async function readVisibility(api: Api, caller: User): Promise<Visibility> {
   if (caller.isSuperuser || caller.isSystemAuditor === true) return { kind: 'all' };
@@ -103,13 +100,13 @@ async function readVisibility(api: Api, caller: User): Promise<Visibility> {
   };
 }
 
-/** Whose API it is, by what an answer says. Behind a gateway there is a controller. */
+/** Which product's API it is, according to a response. Behind a gateway there is a controller. */
 function dialectOf({ dialect, components }: Api, { headers }: Pick<HttpResponse, 'headers'>) {
   const isService = dialect.name === 'controller' && components === undefined && isFromService(headers);
   return isService ? 'service' : dialect.name;
 }
 
-/** The names of the organizations that a user administers. The service may lack the list. */
+/** The names of the organizations that a user administers; empty if the service does not have this list. */
 async function readOrganizations(api: Api, userId: number): Promise<readonly string[]> {
   const path = `users/${userId}/admin_of_organizations/?page_size=200`;
   const response = await api.send({ method: 'GET', path });
@@ -118,10 +115,7 @@ async function readOrganizations(api: Api, userId: number): Promise<readonly str
   return data?.results.map(({ name }) => name) ?? [];
 }
 
-/**
- * The caller, with the Date header of the response (RFC 9110 §6.6.1) if there is one, and whose API it is.
- * Throws `target_misbehaved` if the response contains no user.
- */
+/** The caller, the Date header (RFC 9110 §6.6.1), and the product. Throws `target_misbehaved` without a user. */
 export async function readCaller(api: Api): Promise<{
   readonly user: User;
   readonly date: string | undefined;
@@ -141,8 +135,9 @@ export function readMe(body: unknown, { readUser }: Pick<Dialect, 'readUser'>): 
 }
 
 /**
- * Whether the credential may change anything. A controller does not reveal the scope of a token, but its OPTIONS response omits
- * actions that the scope does not allow. If that cannot be read, changes count as allowed: the attempt will show.
+ * Whether the credential may change anything. A controller does not reveal a token's scope, but its OPTIONS
+ * response omits actions that the scope does not allow. If that cannot be read, changes count as allowed, and
+ * the attempt shows whether they are.
  */
 async function mayChange(api: Api): Promise<boolean> {
   if (api.credential.kind === 'password') return true;
@@ -153,8 +148,8 @@ async function mayChange(api: Api): Promise<boolean> {
 }
 
 /**
- * Whether users can be deactivated over this API: a controller 24.6 and a gateway ignore `is_active`, tokenctl's
- * service accepts it and lists it in its OPTIONS response.
+ * Whether users can be deactivated over this API. A controller 24.6 and a gateway ignore `is_active`;
+ * tokenctl's service accepts it and lists it in its OPTIONS response.
  */
 async function acceptsUserActive(api: Api): Promise<boolean> {
   const response = await api.send({ method: 'OPTIONS', path: 'users/' });
@@ -168,12 +163,12 @@ function readActions(body: unknown): Readonly<Record<string, unknown>> | null {
 }
 
 /**
- * Activates or deactivates a user; superusers may, but not for their own account. So a superuser is always left: the caller, whom
- * tokenctl's service locks with the user, and refuses if the caller was deactivated meanwhile. The response for a user does not show
- * `is_active`, so a filter checks it before and after.
- *
+ * Activates or deactivates a user. Superusers may do this, but not for their own account, so one superuser always
+ * remains: the caller. tokenctl's service locks the caller together with the user, and refuses if the caller was
+ * deactivated meanwhile. The response for a user does not show `is_active`, so a filter checks it before and after.
  * @returns Whether anything changed.
- * @throws TokenctlError `not_found` for a user that does not exist, `unsupported` if the API ignores the change, and as requests do.
+ * @throws TokenctlError `not_found` for a user that does not exist, `unsupported` if the API ignores the change, and
+ * as requests do.
  */
 export async function setUserActive(api: Api, userId: number, active: boolean): Promise<boolean> {
   if ((await isUserActive(api, userId)) === active) return false;

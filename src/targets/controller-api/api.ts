@@ -15,17 +15,13 @@ export type Query = readonly (readonly [name: string, value: string])[];
 /** Reads an item from a response body; null for an invalid one. */
 export type Reader<Item> = (body: unknown) => Item | null;
 
-/**
- * Where the APIs of a controller and a platform gateway differ. They share everything else: the paths of tokens, users and
- * applications below the root, filters and pages.
- */
+/** The differences between the APIs of a controller and a platform gateway. They share everything else. */
 export interface Dialect {
   readonly name: 'controller' | 'gateway';
-  /** Whether the response for a token contains its last use. */
   readonly showsLastUse: boolean;
-  /** Reads a user from the response body alone. */
+  /** Reads a user from only the response body. */
   readonly readUser: Reader<User>;
-  /** Creates a reader that also knows the identity provider of each user. */
+  /** Creates a reader that also knows each user's identity provider. */
   createUserReader(api: Api): Promise<Reader<User>>;
   readonly activity: ActivityDialect;
   readonly settings: SettingsDialect;
@@ -36,16 +32,16 @@ export interface ActivityEntry extends Activity {
   readonly tokenIds: readonly number[];
 }
 
-/** Where the activity stream is, and how to query it. */
+/** The path of the activity stream, and how to query it. */
 export interface ActivityDialect {
   readonly path: string;
-  /** The queries that together return at least the entries that a selector names. */
+  /** The queries that together return at least the selected entries. */
   queries(selector: ActivitySelector): Query[];
   latestOf(userId: number): Query;
   readonly read: Reader<ActivityEntry>;
 }
 
-/** Where the authentication settings are, and how to write them. */
+/** The path of the authentication settings, and how to write them. */
 export interface SettingsDialect {
   readonly path: string;
   /** The method that changes some settings and keeps the others. */
@@ -59,15 +55,14 @@ export interface SettingsDialect {
   toBody(change: Partial<AuthenticationSettings>, present: object): object;
 }
 
-/** What is known of a component once it is recognized. */
 interface ApiOptions {
   readonly connection: Connection;
   readonly dialect: Dialect;
-  /** The path of the component behind a gateway, such as `/api/controller`; empty for the component that responds itself. */
+  /** The component's path behind a gateway, such as `/api/controller`; empty for a component that responds directly. */
   readonly prefix: string;
-  /** The path of its API: `/api/v2/`. */
+  /** The root path of its API, such as `/api/v2/`. */
   readonly root: string;
-  /** Which components the platform has; undefined if no gateway responds. */
+  /** The components of the platform; undefined if no gateway responds. */
   readonly components?: TargetDescription['components'];
   /** The gateway in front of this component. */
   readonly gateway?: Api;
@@ -77,7 +72,7 @@ interface ApiOptions {
 export class Api {
   readonly dialect: Dialect;
   readonly components: TargetDescription['components'];
-  /** The gateway in front of it, which accepts the gateway's own tokens as well; undefined without a gateway. */
+  /** The gateway in front of it, which also accepts the gateway's own tokens; undefined if there is none. */
   readonly gateway: Api | undefined;
   readonly #connection: Connection;
   readonly #prefix: string;
@@ -92,12 +87,11 @@ export class Api {
     this.#root = root;
   }
 
-  /** The address of the component, without credentials. */
+  /** Without credentials. */
   get address(): string {
     return this.#connection.address + this.#prefix;
   }
 
-  /** As {@link Connection.answeredBy}. */
   answeredBy(): string {
     return this.#connection.answeredBy(this.address);
   }
@@ -114,12 +108,11 @@ export class Api {
     return this.#connection.transport;
   }
 
-  /** Sends a request, as {@link Connection.send}. */
   send(request: HttpRequest): Promise<HttpResponse> {
     return this.#connection.send({ ...request, path: this.#root + request.path });
   }
 
-  /** Reads JSON; `what` as of {@link parseJson}, whose errors it throws. */
+  /** Reads JSON. `what` is as in {@link parseJson}, whose errors it throws. */
   async getJson(path: string, what: string, patience?: Patience): Promise<unknown> {
     return parseJson(await this.send({ method: 'GET', path, ...patience }), this, what);
   }

@@ -63,13 +63,13 @@ export async function listApplications(
     const isAskedFor = ({ name }: Application) => names === undefined || names.includes(name);
     return await Array.fromAsync(listed.map(onlyAskedFor({ from: api, what: LISTING.what, isAskedFor })));
   } catch (error) {
-    // A service without applications has no such list.
+    // A service without applications does not have this list.
     if (error instanceof TokenctlError && error.code === 'not_found') return [];
     throw error;
   }
 }
 
-/** One application with its details; null without one, or where the caller may not see it. */
+/** One application with its details; null if it does not exist or the caller may not see it. */
 export async function readApplication(api: Api, applicationId: number): Promise<ApplicationDetails | null> {
   const what = `application ${applicationId}`;
   const response = await api.send({ method: 'GET', path: `applications/${applicationId}/` });
@@ -81,7 +81,7 @@ export async function readApplication(api: Api, applicationId: number): Promise<
   });
 }
 
-/** Deletes an application, with its tokens [seen on 24.6.1]. Returns whether it was there. */
+/** Deletes an application with its tokens [seen on 24.6.1]. Returns whether it existed. */
 export async function deleteApplication(api: Api, applicationId: number): Promise<boolean> {
   const response = await api.send({ method: 'DELETE', path: `applications/${applicationId}/` });
   if (response.status === 404) return false;

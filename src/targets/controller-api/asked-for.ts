@@ -5,14 +5,13 @@ import type { UserSelector } from '../../operations/ports/target-parts.ts';
 import type { Responder } from './responses.ts';
 
 /**
- * Passes on a page of a list of the server, and ends with an error at an item that was not asked for. A proxy
- * that drops the query of requests, or a server that ignores a filter, answers with everything: a revocation
- * for one user would be one for all.
+ * Passes on a page of a list from the server, and throws at an item that was not requested. A proxy that drops the
+ * query, or a server that ignores a filter, returns everything: then a revocation for one user would affect everyone.
  * @throws TokenctlError `target_misbehaved`.
  */
 export function onlyAskedFor<Item extends { readonly id: number }>(list: {
   readonly from: Responder;
-  /** `the list of tokens` */
+  /** For example, `the list of tokens`. */
   readonly what: string;
   readonly isAskedFor: (item: Item) => boolean;
 }): (page: readonly Item[]) => readonly Item[] {
@@ -34,8 +33,8 @@ export function onlyAskedFor<Item extends { readonly id: number }>(list: {
 }
 
 /**
- * Whether a token matches what a selector asks of the server, as far as the token shows it: when it was last used is not in the
- * JSON of a controller. Times are as exact as milliseconds, so their limits are included.
+ * Whether a token matches the part of a selector that the server filters by, as far as the token shows it: a
+ * controller's JSON does not contain the last use. Times have milliseconds, so the limits are inclusive.
  */
 export function isAskedForToken(selector: Selector): (token: Token) => boolean {
   const asked = comparisonsOf(selector);
@@ -57,14 +56,13 @@ function mayMeet(token: Token, comparison: Comparison): boolean {
     case 'lastUsed':
       return true;
     case 'used':
-      // Unused since then, it was created before.
+      // A token that has not been used since was created before.
       return { '<': token.created <= comparison.to }[comparison.is];
     default:
       return meets(token, comparison) || token[comparison.column].getTime() === comparison.to.getTime();
   }
 }
 
-/** Whether a user is one of those that a selector asks for. */
 export function isAskedForUser(
   selector: UserSelector,
 ): (user: { readonly id: number; readonly username: string }) => boolean {
@@ -73,7 +71,7 @@ export function isAskedForUser(
   return ({ id, username }) => (ids?.has(id) ?? true) && (names?.has(username) ?? true);
 }
 
-/** Ids select where they are known, else names. A name that the token does not show is an id in words. */
+/** Ids select if they are known, otherwise names. A name that the token does not contain is an id in words. */
 function owner(
   kind: 'user' | 'application',
   ids: readonly number[] | undefined,

@@ -9,10 +9,10 @@ import type { ApiEvidenceOptions } from './evidence.ts';
 import { responseError } from './responses.ts';
 import { readDefaults } from './setting-defaults.ts';
 
-/** What paths of acts begin with: the root of a controller that answers itself. */
+/** The prefix of the paths of acts: the root of a controller that responds directly. */
 const ROOT = '/api/v2/';
 
-/** Opens the REST API of a controller to clean; nothing is sent yet. Throws `configuration`. */
+/** Opens a controller's REST API for a cleanup. Sends nothing yet. Throws `configuration`. */
 export function openApiCleaner(options: ApiEvidenceOptions): Cleaner & { close(): Promise<void> } {
   const { open, close } = openApi(options, options.component);
   const send = async (request: HttpRequest, what: string): Promise<'done' | 'unchanged'> => {
@@ -28,7 +28,6 @@ export function openApiCleaner(options: ApiEvidenceOptions): Cleaner & { close()
   };
 }
 
-/** What an act is carried out with. */
 interface Means {
   readonly values: CleaningValues;
   readonly send: (request: HttpRequest, what: string) => Promise<'done' | 'unchanged'>;
@@ -71,7 +70,7 @@ async function apply(act: CleaningAct, means: Means): Promise<'done' | 'unchange
   }
 }
 
-/** As a controller 24.6.1 takes it [seen]. */
+/** In the form that a controller 24.6.1 accepts [seen]. */
 function assignmentBody({ assignment }: Extract<CleaningAct, { readonly act: 'assign' }>): object {
   const { definition, holder, about } = assignment;
   const object = about === null ? {} : { object_id: String(about) };
@@ -85,7 +84,7 @@ async function restore(act: Extract<CleaningAct, { readonly act: 'restore' }>, m
     act.fields.length === 0
       ? 'unchanged'
       : await send({ method: 'PATCH', path: act.path, json: write }, 'to restore fields');
-  // A controller 24.6.1 deletes the key of a template whose webhook is turned off [seen].
+  // A controller 24.6.1 deletes the key of a template when its webhook is turned off [seen].
   if (act.newWebhookKey !== null && write['webhook_service']) {
     await send({ method: 'POST', path: act.newWebhookKey, json: {} }, 'a new webhook key');
   }
@@ -106,7 +105,7 @@ async function defaultsOf(
   return Object.fromEntries(fields.map(({ field }) => [field, found.get(field)]));
 }
 
-/** How a controller says that a name is taken [seen for users and applications]. */
+/** A controller's message that a name is taken [seen for users and applications]. */
 const TAKEN = /already exists/;
 
 function outcomeOf(
@@ -116,7 +115,7 @@ function outcomeOf(
   const { status } = response;
   if (status >= 200 && status <= 299) return 'done';
   if (status === 404) return 'unchanged';
-  // A job that has ended cannot be canceled.
+  // A finished job cannot be canceled.
   if (status === 405 && request.path.endsWith('/cancel/')) return 'unchanged';
   const refused = `${api.answeredBy()} refused ${what}`;
   if (status === 409) throw refusedAct(`${refused}: it is in use`, 'in_use');

@@ -18,39 +18,36 @@ import {
 } from './network-errors.ts';
 import { ServerClock } from './server-clock.ts';
 
-/** How tokenctl authenticates to a controller. */
 export type Credential =
   | { readonly kind: 'token'; readonly token: Secret }
   | { readonly kind: 'password'; readonly username: string; readonly password: Secret };
 
 export interface ConnectionOptions {
-  /** The controller's base URL. */
   readonly address: string;
   readonly credential: Credential;
   /** False accepts any certificate. */
   readonly verifyTls: boolean;
   /** A PEM file with the certificate authorities to trust instead of the default ones. */
   readonly caFile?: string | undefined;
-  /** The proxy to use; the one of the environment by default. */
+  /** By default, the proxy from the environment. */
   readonly proxy?: ProxySetting | undefined;
-  /** How long to wait for a response, in milliseconds. */
+  /** The response timeout, in milliseconds. */
   readonly timeoutMs?: number;
 }
 
-/** One request, by its path below the address. */
+/** A request. Its path is relative to the address. */
 export interface HttpRequest {
   readonly method: 'GET' | 'OPTIONS' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly json?: object;
-  /** An Authorization header to send instead of the credential's, to find out whether it is accepted. */
+  /** An Authorization header to send instead of the credential's, to check whether it is accepted. */
   readonly authorization?: string;
-  /** The media type to ask for instead of JSON. */
+  /** The media type to request instead of JSON. */
   readonly accept?: string;
-  /** How long to wait for the response, in milliseconds, instead of what the connection waits; it is then not sent again. */
+  /** The response timeout in milliseconds, instead of the connection's. The request is then not retried. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** One response with its complete body. */
 export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -58,26 +55,25 @@ export interface HttpResponse {
 }
 
 const CONNECTIONS = 10;
-/** Requests in flight on one connection: with ten, a slow round trip costs a tenth. */
+/** Requests in flight on one connection. With ten, a slow round trip costs a tenth. */
 const PIPELINING = 10;
-/** How many requests can be in flight at the same time. */
 export const MAX_REQUESTS_IN_FLIGHT = CONNECTIONS * PIPELINING;
 const CONNECT_TIMEOUT_MS = 10_000;
 const RESPONSE_TIMEOUT_MS = 60_000;
 /**
- * As long as a server has not responded at all. The first request is for the root of the API, which costs a controller
- * nothing: whoever is silent then is not working on it, and the other contexts of a command wait for this one's end.
+ * The timeout until a server has responded for the first time. The first request is for the root of the API, which
+ * costs a controller nothing: a silent server is not working on it, and a command's other contexts wait for this one.
  */
 const FIRST_RESPONSE_TIMEOUT_MS = 15_000;
-/** The largest body that is accepted, in bytes: a page of 200 tokens is a few hundred thousand. */
+/** The maximum size of a body, in bytes. A page of 200 tokens has a few hundred thousand. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
-/** How long a body may take at most, in milliseconds, and a second more for each so many bytes of it. */
+/** The maximum duration of a body, in milliseconds, plus one second for each MIN_BYTES_PER_SECOND bytes. */
 const BODY_GRACE_MS = 30_000;
 const MIN_BYTES_PER_SECOND = 1024;
-/** How many responses with a status below 200 are accepted before the response itself. */
+/** How many responses with a status below 200 are accepted before the final one. */
 const MAX_INTERIM_RESPONSES = 10;
 
-/** A pool of connections to one controller that sends the credential with every request. */
+/** A pool of connections to one controller, which sends the credential with every request. */
 export class Connection {
   readonly #url: ControllerUrl;
   readonly #credential: Credential;
@@ -86,7 +82,7 @@ export class Connection {
   readonly #way: Outgoing;
   readonly #bodyGraceMs: number;
   readonly #timeoutMs: number;
-  /** The clock of the server, as its responses state it. */
+  /** The server's clock, according to its responses. */
   readonly clock = new ServerClock();
   #hasResponded = false;
   #requestsInFlight = 0;
@@ -119,22 +115,22 @@ export class Connection {
     this.#way = openOutgoing(new URL(this.#url.origin), way, options.proxy);
   }
 
-  /** The number of requests that have no response yet. */
+  /** The number of unanswered requests. */
   get requestsInFlight(): number {
     return this.#requestsInFlight;
   }
 
-  /** The controller's address without credentials. */
+  /** Without credentials. */
   get address(): string {
     return this.#url.origin + this.#url.basePath;
   }
 
-  /** The proxy that is used, without its credentials; null without one. */
+  /** The proxy in use, without its credentials; null if there is none. */
   get proxy(): string | null {
     return this.#way.proxy;
   }
 
-  /** What messages call whoever answered at an address of the controller. */
+  /** The name, for messages, of the server that responded at an address of the controller. */
   answeredBy(address: string = this.address): string {
     return this.#way.answeredBy(address);
   }
@@ -149,9 +145,9 @@ export class Connection {
   }
 
   /**
-   * Sends a request, and retries all but POST after a transient failure: tokenctl's PATCH requests state values, so that the
-   * second one changes nothing (RFC 9110 §9.2.2). It follows no redirect, so that the credential reaches no other host.
-   *
+   * Sends a request, and retries all but POST after a transient failure. tokenctl's PATCH requests set
+   * absolute values, so that a repeated one changes nothing (RFC 9110 §9.2.2). It follows no redirect, so
+   * that no other host receives the credential.
    * @returns The response, whatever its status.
    * @throws TokenctlError `target_unreachable`, `target_misbehaved`.
    */
@@ -176,7 +172,7 @@ export class Connection {
     return this.#way.dispatcher.destroy();
   }
 
-  /** How long the first response may take, in milliseconds; undefined after it, and for a request that could change something. */
+  /** The timeout of the first response, in milliseconds; undefined for later ones and for changes. */
   #firstTimeoutMs(idempotent: boolean): number | undefined {
     return this.#hasResponded || !idempotent
       ? undefined
@@ -212,16 +208,15 @@ export class Connection {
   }
 }
 
-/** What a response ends with, and how long its body may take. */
 interface ResponseOptions {
   readonly resolve: (response: HttpResponse) => void;
   readonly reject: (error: unknown) => void;
-  /** Called when the head of the response arrives. */
+  /** Called when the response's headers arrive. */
   readonly onHead: (headers: IncomingHttpHeaders) => void;
   readonly bodyGraceMs: number;
 }
 
-/** Collects one response, and aborts one that comes too slowly: the pool's timeout only limits the time between bytes. */
+/** Collects one response, and aborts one that is too slow: the pool's timeout limits only the time between bytes. */
 class ResponseHandler implements Dispatcher.DispatchHandler {
   readonly #options: ResponseOptions;
   readonly #chunks: Buffer[] = [];
@@ -268,7 +263,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#options.reject(error);
   }
 
-  /** Gives up on the body after some time, or waits longer if enough of it has arrived. */
+  /** Aborts the body after some time, or waits longer if enough of it has arrived. */
   #expectBody(controller: Dispatcher.DispatchController, started: number, waitMs: number): void {
     this.#deadline = setTimeout(() => {
       const allowed = this.#options.bodyGraceMs + (this.#length / MIN_BYTES_PER_SECOND) * 1000;

@@ -54,29 +54,25 @@ import {
 /** A part of a platform that stores tokens. */
 type Component = 'gateway' | 'controller';
 
-/** Which controller or gateway, and how to reach it. */
 export interface ControllerApiOptions extends ConnectionOptions {
   /** The context's name, for descriptions and the audit log. */
   readonly context: string;
-  /** Which component of a platform. By default the gateway if one responds, otherwise the controller. */
+  /** By default the gateway if one responds, otherwise the controller. */
   readonly component?: Component | undefined;
-  /** The configured context for the database of the same controller, to name it in remedies. */
+  /** The configured context for the same controller's database, for use in hints. */
   readonly databaseContext?: string | undefined;
 }
 
 export interface ControllerApiTarget extends Target {
-  /**
-   * The components of the platform that store tokens; none if no gateway responds. Sends at most one request, which needs no
-   * valid credential.
-   */
+  /** The components that store tokens; empty without a gateway. At most one request; no valid credential needed. */
   components(): Promise<readonly Component[]>;
-  /** The number of requests that have no response yet. */
+  /** The number of unanswered requests. */
   requestsInFlight(): number;
 }
 
 /**
  * Opens a target over the REST API of a controller (`/api/v2/`), of a platform gateway (`/api/gateway/v1/`)
- * or of the controller behind a gateway (`/api/controller/v2/`). The first request finds out which of them
+ * or of the controller behind a gateway (`/api/controller/v2/`). The first request detects which of them
  * responds; nothing is sent before.
  * @throws TokenctlError `configuration` for an invalid address or credential or an unreadable CA file.
  */
@@ -130,8 +126,8 @@ class ControllerApi implements ControllerApiTarget {
   }
 
   /**
-   * One token is found once: the search takes seconds, and the credential stays the same. Where others of its user are used all the time,
-   * it is among those that each search finds.
+   * A single token is searched only once: the search takes seconds, and the credential stays the same. If the
+   * user's other tokens are in constant use, every search finds it among several.
    */
   async ownTokenIds(): Promise<readonly number[]> {
     const before = this.#ownTokenIds;
@@ -174,8 +170,8 @@ class ControllerApi implements ControllerApiTarget {
   };
 
   /**
-   * No client secret can be replaced: a controller 24.6.1 answers such a change with 200 and keeps the old secret, which goes
-   * on working; a gateway's API lists the secret as read-only as well [seen].
+   * No client secret can be replaced: a controller 24.6.1 answers such a change with 200 and keeps the old
+   * secret, which stays valid; a gateway's API also lists the secret as read-only [seen].
    */
   readonly applications: Applications = {
     list: async (names) => await listApplications(await this.#api(), names),
@@ -207,7 +203,7 @@ class ControllerApi implements ControllerApiTarget {
     return this.#connection.close();
   }
 
-  /** The API that responds, recognized once, and again after a failure. */
+  /** The API that responds, detected once, and again after a failure. */
   #api(): Promise<Api> {
     this.#recognized ??= recognizeApi(this.#connection, this.#component).catch((error: unknown) => {
       this.#recognized = null;
@@ -216,7 +212,7 @@ class ControllerApi implements ControllerApiTarget {
     return this.#recognized;
   }
 
-  /** A remark waits for the settings once: a proxy that swallows the request would delay each step of a revocation. */
+  /** Remarks query the settings only once: a proxy that swallows the request would delay each step of a revocation. */
   async #readSettings(patience?: Patience): Promise<AuthenticationSettings> {
     if (patience !== undefined && this.#settingsMissed !== undefined) throw this.#settingsMissed;
     try {
@@ -240,9 +236,9 @@ const apiRoot = z.object({
 });
 
 /**
- * Finds out what responds: a standalone controller, or the gateway of a platform, which forwards requests to
- * its controller. `/api/` shows it: either a controller's own version, or the list of a platform's APIs.
- * @param component Which one to use. By default the gateway if one responds, otherwise the controller.
+ * Detects what responds: a standalone controller, or the gateway of a platform, which forwards requests to
+ * its controller. `/api/` shows either a controller's own version or the list of a platform's APIs.
+ * @param component By default the gateway if one responds, otherwise the controller.
  * @throws TokenctlError `unsupported` if there is no such component, `target_misbehaved` if neither responds,
  * and as requests do.
  */
@@ -263,7 +259,7 @@ async function recognizeApi(connection: Connection, component?: Component): Prom
   return new Api({ connection, dialect: controllerDialect, prefix: '', root: '/api/v2/' });
 }
 
-/** A connection whose first request finds out what responds; nothing is sent before. Throws `configuration`. */
+/** A connection whose first request detects what responds. Sends nothing before. Throws `configuration`. */
 export function openApi(options: ConnectionOptions, component?: Component) {
   const connection = new Connection(options);
   let recognized: Promise<Api> | undefined;

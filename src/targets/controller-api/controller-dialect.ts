@@ -42,7 +42,7 @@ function readUser(body: unknown): User | null {
 }
 
 const TOKEN_TYPE = 'o_auth2_access_token';
-/** How many tokens one query of the activity stream names: each adds a text search and a filter. */
+/** How many tokens one query of the activity stream contains: each adds a text search and a filter. */
 const TOKENS_PER_QUERY = 40;
 
 const actor = z.object({ id, username: z.string() });
@@ -105,13 +105,13 @@ function inGroups(ids: readonly number[]): number[][] {
   );
 }
 
-/** The controller removes the links of a deleted token: only the text of `changes` still contains its id. */
+/** The controller removes the links of a deleted token. Only the text of `changes` still contains its id. */
 function tokenFilter(ids: readonly number[]): Query {
   return [
     ['object1', TOKEN_TYPE],
     ['or__o_auth2_access_token__id__in', ids.join(',')],
     ...ids.flatMap((id) => [
-      // The controller writes a space after the colon, other programs may not.
+      // The controller writes a space after the colon; other programs may not.
       ['or__changes__contains', `"id": ${id}`] as const,
       ['or__changes__contains', `"id":${id}`] as const,
     ]),
@@ -127,10 +127,13 @@ function tokenIdInChanges(body: { object1: string; changes: Readonly<Record<stri
   return body.object1 === TOKEN_TYPE && typeof changed === 'number' ? [changed] : [];
 }
 
-/** A lifetime. The controller stores a partial object as it is, and reads a missing key as 0. */
+/** A lifetime in seconds. The controller stores a partial object unchanged, and reads a missing key as 0. */
 const seconds = z.number().int().nonnegative().default(0);
 
-/** Some versions lack some of these; after 24.6.1, ALLOW_OAUTH2_FOR_EXTERNAL_USERS is missing [seen on devel of 2024-10]. */
+/**
+ * Some versions lack some of these settings. After 24.6.1, ALLOW_OAUTH2_FOR_EXTERNAL_USERS is missing [seen
+ * on devel of 2024-10].
+ */
 const settingsSection = z.object({
   AUTH_BASIC_ENABLED: z.boolean(),
   ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean().nullable().default(null),

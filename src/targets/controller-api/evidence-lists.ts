@@ -15,10 +15,10 @@ import { STREAM } from './evidence-records.ts';
 import { firstItem, type Listing, listItems } from './listing.ts';
 import { listFilter, queryString } from './queries.ts';
 
-/** How much later than its user the entry of a creation may be written, in milliseconds. */
+/** How long after a user's creation its entry may be written, in milliseconds. */
 const ENTRY_MARGIN_MS = 3_600_000;
 
-/** The bounds of a period, as filters of a field. */
+/** The limits of a period as filters of a field. */
 export function within(field: string, { since, until }: Window): Query {
   return [
     [`${field}__gte`, since.toISOString()],
@@ -26,19 +26,19 @@ export function within(field: string, { since, until }: Window): Query {
   ];
 }
 
-/** What this version or this account does not have. */
+/** Whether this version does not have something, or this account may not read it. */
 export function isMissing(error: unknown): boolean {
   return (
     error instanceof TokenctlError && ['not_found', 'permission_refused', 'unsupported'].includes(error.code)
   );
 }
 
-/** An answer that is none of a controller, as the page that some give instead of a list. */
+/** Whether a response is not from a controller, such as the page that some return instead of a list. */
 export function isMisbehaving(error: unknown): boolean {
   return error instanceof TokenctlError && error.code === 'target_misbehaved';
 }
 
-/** What is read; null for what this version or this account does not have. For an unknown address, a controller returns a page [seen]. */
+/** Null for something missing or unreadable. For an unknown path, a controller returns a page [seen]. */
 export async function orMissing<T>(read: () => Promise<T>): Promise<T | null> {
   try {
     return await read();
@@ -58,7 +58,7 @@ export async function listById<Item extends { readonly id: number }>(
   return new Map(found.map((each) => [each.id, each]));
 }
 
-/** When the oldest and the newest entry of a stream were made; null for none. */
+/** The times of a stream's oldest and newest entry; null if there is none. */
 export async function endsOf(
   api: Api,
   { path, what, read }: Listing<{ readonly id: number; readonly at: Date }>,
@@ -117,7 +117,7 @@ function actorOf(found: Actor | null | undefined): Actor | null {
   return found ?? null;
 }
 
-/** Lists what users made, or changed last, in a period, kind by kind; kinds whose list cannot be read, or filtered so, are named. */
+/** Lists, by kind, what users created or last changed in a period. Names kinds that cannot be read or filtered. */
 export async function listMadeBy(
   api: Api,
   { by, ...window }: Parameters<Evidence['madeBy']>[0],
@@ -139,7 +139,7 @@ export async function listMadeBy(
       const distinct = new Map(found.map((each) => [each.id, each]));
       objects.push(...[...distinct.values()].filter(({ isManaged }) => !isManaged));
     } catch (error) {
-      // A list in another form, or a page in its place, is not read either.
+      // A list in another format, or a page in its place, counts as unreadable.
       if (!isMissing(error) && !(error instanceof TokenctlError && error.code === 'target_misbehaved'))
         throw error;
       unread.push(kind);
@@ -148,7 +148,7 @@ export async function listMadeBy(
   return { objects, unread };
 }
 
-/** A list of users, with what an investigation reads of each. */
+/** A list of users, with the fields that an investigation reads. */
 export const MADE_USERS: Listing<Omit<MadeUser, 'isRecorded'>> = {
   path: 'users/',
   what: 'the list of users',
@@ -164,12 +164,12 @@ const madeUser = z
     isSuperuser,
   }));
 
-/** When the account with the lowest number was made; null where the list cannot be read. */
+/** When the account with the lowest id was created; null if the list is unreadable. */
 export async function oldestUserOf(api: Api): Promise<Date | null> {
   return await orMissing(async () => (await endsOf(api, MADE_USERS)).oldest);
 }
 
-/** Lists the users who were made in a period, and whether an entry of the activity stream says so. */
+/** Lists the users created in a period, and whether the activity stream has an entry about it. */
 export async function listUsersMade(api: Api, window: Window): Promise<readonly MadeUser[] | null> {
   const { since, until } = window;
   try {
@@ -189,7 +189,7 @@ export async function listUsersMade(api: Api, window: Window): Promise<readonly 
   }
 }
 
-/** By the column that the list shows as `created`; all users where it is no filter. */
+/** Filters by the column shown as `created`; returns all users if there is no such filter. */
 async function madeUsers(api: Api, window: Window): Promise<readonly Omit<MadeUser, 'isRecorded'>[]> {
   try {
     return await Array.fromAsync(listItems(api, [within('date_joined', window)], MADE_USERS));
@@ -199,10 +199,7 @@ async function madeUsers(api: Api, window: Window): Promise<readonly Omit<MadeUs
   }
 }
 
-/**
- * Counts which entries since an instant are missing, between the first and the last one that there is. The API does not show which
- * number was given out last.
- */
+/** Counts the missing entries since an instant, up to the last existing one: the API shows no last number. */
 export async function countMissingEntries(api: Api, since: Date): Promise<MissingNumbers | null> {
   const ask = async (query: Query) => {
     const path = `${STREAM.path}?${queryString([...query, ['page_size', '1']])}`;

@@ -50,7 +50,7 @@ const actorSummary = z.object({ id: z.number().int().nullable(), username: z.str
 const settingSummary = z.tuple([z.object({ name: z.string(), category: z.string().nullish() })]);
 const roleSummary = z.tuple([z.object({ role_field: z.string() })]).rest(z.unknown());
 
-/** A deleted user is shown with its name and without its id. */
+/** A deleted user is shown with its name but no id. */
 function actorIn(summary: unknown): StreamEntry['actor'] {
   return actorSummary.safeParse(summary).data ?? null;
 }
@@ -109,7 +109,7 @@ const job = z
     summary_fields: summaries,
   })
   .transform((body): JobRecord => {
-    // The list of all jobs names the schedule here only.
+    // In the list of all jobs, only this field names the schedule.
     const {
       schedule,
       created_by: creator,
@@ -139,7 +139,6 @@ const job = z
     };
   });
 
-/** All jobs, of every kind. */
 export const JOBS: Listing<JobRecord> = {
   path: 'unified_jobs/',
   what: 'the list of jobs',
@@ -161,14 +160,14 @@ const role = z
     };
   });
 
-/** All roles of the older kind. */
+/** All roles of the old kind. */
 export const ROLES: Listing<RoleRecord> = {
   path: 'roles/',
   what: 'the list of roles',
   read: (body) => role.safeParse(body).data ?? null,
 };
 
-/** The API shows roles by their title (`Job Template Admin`, `System Administrator`), the activity stream by their field. */
+/** The API shows roles by title (`Job Template Admin`, `System Administrator`), the activity stream by field. */
 function roleFieldOf(title: string, isSystem: boolean): string {
   const field = title
     .toLowerCase()
@@ -210,7 +209,7 @@ const assignment = z
         : { kind: kindOfModel(type.replace(/^.*\./, '')), id: about, name: of.content_object?.name ?? null },
   }));
 
-/** The roles that users, or teams, have by the newer tables of roles. */
+/** The roles of users or teams in the new role tables. */
 export function assignments(kind: RoleAssignment['kind']): Listing<RoleAssignment> {
   return {
     path: `${kind}s/`,
@@ -228,7 +227,7 @@ const definition = z
     return { ...body, createdBy: actorIn(of['created_by']), modifiedBy: actorIn(of['modified_by']) };
   });
 
-/** The roles that are defined. */
+/** The defined roles of the new kind. */
 export const DEFINITIONS: Listing<RoleDefinition> = {
   path: 'role_definitions/',
   what: 'the list of role definitions',
@@ -242,7 +241,7 @@ const accessOf = z.object({
   summary_fields: z.object({ direct_access: access, indirect_access: access }),
 });
 
-/** The users with access to an object, with the roles that give it; without roles of the system, which give access to all. */
+/** The users with access to an object and the roles that give it, except system roles. */
 export function accessList(path: string): Listing<{ readonly id: number; readonly holders: RoleHolder[] }> {
   return {
     path: `${path}access_list/`,
@@ -253,7 +252,7 @@ export function accessList(path: string): Listing<{ readonly id: number; readonl
       const { direct_access: direct, indirect_access: indirect } = read.summary_fields;
       const names = [...direct, ...indirect].map(({ role }) => role.name);
       const own = names.filter((name) => !/System (Administrator|Auditor)$/.test(name));
-      // `Project Admin` is `project_admin_role`.
+      // For example, `project_admin_role` for `Project Admin`.
       const roles = own.map((name) => `${name.toLowerCase().replaceAll(' ', '_')}_role`);
       return { id: read.id, holders: roles.map((role) => ({ holder: read.username, role })) };
     },

@@ -52,24 +52,23 @@ import { listItems, newestItems, orOthers } from './listing.ts';
 import { listFilter, queryString } from './queries.ts';
 import { readDefaults } from './setting-defaults.ts';
 
-/** Which controller, and how to reach it. */
 export interface ApiEvidenceOptions extends ConnectionOptions {
   readonly component?: 'gateway' | 'controller' | undefined;
 }
 
-/** How many jobs have their hosts counted: each takes a request. */
+/** For how many jobs hosts are counted. Each takes a request. */
 const MAX_HOSTS_READ = 100;
-/** A name that a stored JSON text has as it is. */
+/** A name that has the same form in stored JSON text. */
 const PLAIN_NAME = /^[\w.@+-]+$/;
-/** How many objects without a list are read: each takes a request. */
+/** How many objects without a list are read. Each takes a request. */
 const MAX_SINGLE = 200;
 /** How many entries without an actor are read: ten pages. */
 const MAX_WITHOUT_ACTOR = 2000;
 
-/** The setting that decides whether a controller records activity. */
+/** The setting that turns the activity stream of a controller on. */
 const STREAM_SWITCH = 'ACTIVITY_STREAM_ENABLED';
 
-/** Opens the REST API of a controller to investigate: GET only, and nothing yet. Throws `configuration`. */
+/** Opens a controller's REST API for an investigation. Uses GET only, sends nothing yet. Throws `configuration`. */
 export function openApiEvidence(options: ApiEvidenceOptions): Evidence & { close(): Promise<void> } {
   const { open, close } = openApi(options, options.component);
   return new ApiEvidence(open, close);
@@ -90,7 +89,7 @@ class ApiEvidence implements Evidence {
     );
   }
 
-  /** The API shows a deleted actor with the last name that it had, and without an id: entries are told apart by that. */
+  /** The API shows a deleted actor with its last name and no id. These entries are matched by name. */
   async *deedsOfDeleted({ users, ...window }: Window & { readonly users: readonly Actor[] }) {
     const names = new Set(users.map(({ username }) => username));
     const ids = new Set(users.flatMap(({ id }) => id ?? []));
@@ -112,7 +111,7 @@ class ApiEvidence implements Evidence {
     }
   }
 
-  /** The entries of the deletion of users, from the beginning of a period until now. */
+  /** The entries about deleted users, from the start of a period until now. */
   async #deletedUsers({ since }: Window): Promise<readonly StreamEntry[]> {
     const query: Query = [
       ['timestamp__gte', since.toISOString()],
@@ -160,7 +159,7 @@ class ApiEvidence implements Evidence {
     return await orMissing(async () => await listById(await this.#open(), ids, currentObjects(path)));
   }
 
-  /** Objects without a list, each by its id; null for more than are asked for one by one. */
+  /** Objects without a list, by id; null if there are more than are read one by one. */
   async #single(path: string, ids: readonly number[]): Promise<ReadonlyMap<number, CurrentObject> | null> {
     if (ids.length > MAX_SINGLE) return null;
     const found = new Map<number, CurrentObject>();
@@ -218,7 +217,7 @@ class ApiEvidence implements Evidence {
       const distinct = new Map(definitions.map((each) => [each.id, each]));
       return { assignments: found, definitions: [...distinct.values()], unattributed };
     } catch (error) {
-      // Where there is no such list, a controller answers with a page.
+      // If there is no such list, a controller returns a page.
       if (isMissing(error) || isMisbehaving(error)) return null;
       throw error;
     }
@@ -236,7 +235,7 @@ class ApiEvidence implements Evidence {
     return await countMissingEntries(await this.#open(), since);
   }
 
-  /** Whether the list has jobs of all kinds was not seen: what it leaves out would count as missing. */
+  /** It is unknown whether the list has jobs of all kinds: any that it omits would count as missing. */
   missingJobs = () => Promise.resolve(null);
 
   async hasRole(roleId: number, holder: { readonly kind: string; readonly id: number }) {
@@ -261,7 +260,7 @@ class ApiEvidence implements Evidence {
     return count === null ? null : count > 0;
   }
 
-  /** By the users with access to it, and by the newer roles: a controller 24.6.1 lists these apart, and of a team only its name. */
+  /** Combines the users with access and the new roles, which a controller 24.6.1 lists separately. */
   async roleHolders({ kind, id }: Parameters<Evidence['roleHolders']>[0]): Promise<RoleHolder[] | null> {
     const path = objectPath(kind, id)?.replace('/api/v2/', '');
     if (path === undefined) return null;
@@ -318,7 +317,7 @@ class ApiEvidence implements Evidence {
     return { enabled, ...ends, oldestUser: await oldestUserOf(api), switched };
   }
 
-  /** When the stream was switched first in a period. A controller 24.6.1 records that at times only. */
+  /** When the stream was first turned on or off in a period. A controller 24.6.1 records this only sometimes. */
   async #switched(window: Window): Promise<Date | null> {
     for await (const { setting, at } of this.#stream([[...periodOf(window), ['object1', 'setting']]])) {
       if (setting === STREAM_SWITCH) return at;
@@ -326,7 +325,7 @@ class ApiEvidence implements Evidence {
     return null;
   }
 
-  /** Null where the settings cannot be read, for whatever reason: only a remark needs them. */
+  /** Null if the settings are unreadable for any reason: only a remark needs them. */
   async #enabled(): Promise<boolean | null> {
     try {
       const enabled = (await this.settings([STREAM_SWITCH], PATIENCE))?.get(STREAM_SWITCH);

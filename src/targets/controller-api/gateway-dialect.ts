@@ -16,7 +16,7 @@ import {
 import { listFilter } from './queries.ts';
 import { parseJson } from './responses.ts';
 
-/** The kind of identity provider of each authenticator, by the authenticator's id; null for local accounts. */
+/** The kind of identity provider of each authenticator, by id; null for local accounts. */
 type ProviderKinds = ReadonlyMap<number, string | null>;
 
 const PROVIDER_KINDS: Readonly<Record<string, string>> = {
@@ -26,7 +26,7 @@ const PROVIDER_KINDS: Readonly<Record<string, string>> = {
 };
 const OTHER_PROVIDER = 'social';
 
-/** The keys are the ids of authenticators. */
+/** The keys are ids of authenticators. */
 const authenticatorLinks = z
   .record(z.string(), z.unknown())
   .transform((links) => Object.keys(links).map(Number));
@@ -46,7 +46,7 @@ const user = z.object({
   authenticators: z.array(z.number()).catch([]).default([]),
 });
 
-/** One page, which is more authenticators than any gateway has. */
+/** One page holds more authenticators than any gateway has. */
 const authenticatorPage = z.object({ results: z.array(z.object({ id, type: z.string() })) });
 
 async function createUserReader(api: Api): Promise<Reader<User>> {
@@ -72,7 +72,7 @@ function readUser(body: unknown, kinds: ProviderKinds = new Map()): User | null 
   };
 }
 
-/** A caller that may not list authenticators (403, or 404 with any body) sees every linked user as external. */
+/** If the caller may not list authenticators (403, or 404 with any body), every linked user counts as external. */
 async function readProviderKinds(api: Api): Promise<ProviderKinds> {
   const response = await api.send({ method: 'GET', path: 'authenticators/?page_size=200' });
   if (response.status === 403 || response.status === 404) return new Map();
@@ -136,10 +136,7 @@ const activityEntry = z
     };
   });
 
-/**
- * An entry keeps the type and id of its object, even after the object was deleted. Its changes are converted to the
- * controller's form.
- */
+/** An entry keeps its object's type and id, even after a deletion. Changes are in the controller's form. */
 const activity: ActivityDialect = {
   path: 'activitystream/',
   queries: ({ actorIds, tokenIds, since, until }) => {
@@ -159,9 +156,7 @@ const activity: ActivityDialect = {
   read: (body) => activityEntry.safeParse(body).data ?? null,
 };
 
-/**
- * Settings that no gateway has. Its `gateway_access_token_expiration` is the lifetime of tokens between components.
- */
+/** Settings that no gateway has. Its `gateway_access_token_expiration` is for tokens between components. */
 const ABSENT = {
   DISABLE_LOCAL_AUTH: null,
   OAUTH2_PROVIDER: null,
@@ -169,13 +164,13 @@ const ABSENT = {
   ALLOW_METRICS_FOR_ANONYMOUS_USERS: null,
 };
 
-/** The settings of all sections; the name of a setting is the same in each. */
+/** The settings of all sections. A setting has the same name in each section. */
 const allSettings = z
   .object({
     gateway_basic_auth_enabled: z.boolean(),
     ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
     SESSION_COOKIE_AGE: z.number().int(),
-    // Only recent gateways limit sessions. The second name is the earlier one.
+    // Only recent gateways limit sessions. The second name is older.
     MAX_EXTRA_SESSIONS_PER_USER: z.number().int().optional(),
     SESSIONS_PER_USER: z.number().int().optional(),
     LOGIN_REDIRECT_OVERRIDE: z.string().nullish(),

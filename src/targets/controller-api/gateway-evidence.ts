@@ -65,7 +65,7 @@ const streamEntry = z
     }),
   );
 
-/** The activity stream of a gateway, as it is stored. */
+/** A gateway's activity stream as stored. */
 const STREAM: Listing<GatewayEntry> = {
   path: 'activitystream/',
   what: 'the activity stream',
@@ -82,7 +82,7 @@ const listed = z
     modifiedBy: of.modified_by ?? null,
   }));
 
-/** A list whose objects say who made them and who changed them last. */
+/** A list whose objects show who created and last changed them. */
 function listOf(kind: string): Listing<ListedObject> {
   const path = `${kindOf(kind)?.path}/`;
   return {
@@ -96,9 +96,8 @@ function listOf(kind: string): Listing<ListedObject> {
 }
 
 /**
- * Opens the REST API of a platform gateway to investigate; nothing is sent yet. It sends GET requests only. With a token of the scope
- * write, each of them adds an entry to the activity stream, as any request does there.
- *
+ * Opens a platform gateway's REST API for an investigation. Sends nothing yet, and later only GET requests.
+ * With a token of scope write, each of them adds an entry to the activity stream, as any request does there.
  * @throws TokenctlError `configuration` for an invalid address or credential.
  */
 export function openGatewayApiEvidence(options: ApiEvidenceOptions): Evidence & { close(): Promise<void> } {
@@ -123,7 +122,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     return this.#stream(actors.map((actor) => [...periodOf(window), ...actor]));
   }
 
-  /** A gateway forgets the actor of a deleted user. What such a user made says who made it; most changes do not. */
+  /** A gateway forgets the actor of a deleted user. Only objects created by such a user still show the creator. */
   async *deedsOfDeleted({ users, ...window }: Window & { readonly users: readonly Actor[] }) {
     const byId = await this.#deletedUsers(users);
     if (byId.size === 0) return;
@@ -136,7 +135,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     }
   }
 
-  /** The ids and last names of deleted users: by id, or by a name that one had when it was deleted. */
+  /** The ids and last names of deleted users, matched by id or by their name at deletion. */
   async #deletedUsers(users: readonly Actor[]): Promise<ReadonlyMap<number, Actor>> {
     const ids = new Set(users.flatMap((each) => each.id ?? []));
     const names = new Set(users.flatMap((each) => (each.id === null ? [each.username] : [])));
@@ -169,7 +168,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     );
     const some = notBy.length === 0 ? about : about.map((query) => [...query, ...notMadeBy(notBy)]);
     const others = new Set(notBy);
-    // Not every gateway is known to have this filter.
+    // Not every gateway may have this filter.
     for await (const entry of orOthers(this.#stream(some), () => this.#stream(about))) {
       if (!others.has(entry.actor?.id ?? 0)) yield entry;
     }
@@ -199,7 +198,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     });
   }
 
-  /** The lists are read whole: filters of these lists by who made an item are not known. */
+  /** Reads whole lists, because no filters by creator are known for them. */
   async assignedRoles({ by, since, until }: Window & { readonly by: readonly number[] }) {
     const isIn = (at: Date) => at >= since && at < until;
     const isBy = (actor: Actor | null) => actor?.id != null && by.includes(actor.id);
@@ -220,10 +219,10 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     });
   }
 
-  /** Whether a list of the users with access is there was not seen. */
+  /** It is unknown whether there is a list of users with access. */
   roleHolders = () => Promise.resolve(null);
 
-  /** Each list is read whole: filters of these lists by who made an item are not known. */
+  /** Reads each whole list, because no filters by creator are known for them. */
   async madeBy({ by, since, until }: Parameters<Evidence['madeBy']>[0]): Promise<ListedObjects> {
     const api = await this.#open();
     const isOf = (actor: Actor | null, at: Date) =>
@@ -255,7 +254,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     });
   }
 
-  /** Between the first and the last entry that there are: the API does not show which number was given out last. */
+  /** Between the first and the last existing entry: the API does not show the last assigned number. */
   async missingEntries(since: Date): Promise<MissingNumbers | null> {
     return await orMissing(async () => {
       const api = await this.#open();
@@ -272,7 +271,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     });
   }
 
-  /** A gateway runs none. */
+  /** A gateway runs no jobs. */
   missingJobs(): Promise<MissingNumbers> {
     return Promise.resolve({ first: 1, last: 0, missing: 0, isEndKnown: true });
   }
@@ -318,7 +317,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     }
   }
 
-  /** The names of settings by the ids of their rows: only the entries about their creation, at the first start, have both. */
+  /** The names of settings by row id. Only the entries about their creation, at the first start, have both. */
   #names(): Promise<ReadonlyMap<number, string>> {
     this.#settingNames ??= this.#readNames();
     return this.#settingNames;

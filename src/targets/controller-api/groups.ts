@@ -52,10 +52,10 @@ const assignment = z
   }));
 
 /**
- * The members and administrators of an organization or team through their own roles, ascending by id. A controller lists the users of
- * its roles, a gateway the assignments, newer controllers both: of those that were given at `role_user_assignments` only these [seen].
- *
- * @throws TokenctlError `unsupported` where the target lists neither, and as requests do.
+ * The members and administrators of an organization or team through its own roles, ascending by id. A
+ * controller lists the users of its roles, a gateway the assignments, newer controllers both. Roles granted
+ * at `role_user_assignments` appear only there [seen].
+ * @throws TokenctlError `unsupported` if the target lists neither, and as requests do.
  */
 export async function readUsersOfGroup(
   api: Api,
@@ -81,7 +81,7 @@ export async function readUsersOfGroup(
   return Array.from(found, ([number, username]) => ({ id: number, username })).sort((a, b) => a.id - b.id);
 }
 
-/** The ids of the roles of administrators and members. */
+/** The ids of the administrator and member roles. */
 async function rolesOf(api: Api, { kind, id: about }: Pick<Group, 'kind' | 'id'>) {
   const { data } = detail.safeParse(await api.getJson(`${kind}s/${about}/`, `${kind} ${about}`));
   if (data === undefined) throw new TokenctlError('unsupported', `${kind} ${about} shows no roles`);
@@ -89,7 +89,7 @@ async function rolesOf(api: Api, { kind, id: about }: Pick<Group, 'kind' | 'id'>
   return [admins.id, members.id];
 }
 
-/** Those with a role by definition. Older controllers have no such list, and no such roles. */
+/** The users with a defined role. Older controllers have neither this list nor such roles. */
 async function assigned(api: Api, { kind, id: about }: Pick<Group, 'kind' | 'id'>, isRequired: boolean) {
   const path = 'role_user_assignments/';
   if (!isRequired && (await api.send({ method: 'GET', path: `${path}?page_size=1` })).status === 404)
@@ -100,7 +100,7 @@ async function assigned(api: Api, { kind, id: about }: Pick<Group, 'kind' | 'id'
     read: (body: unknown) => assignment.safeParse(body).data ?? null,
   };
   const all = await Array.fromAsync(listItems(api, [[['object_id', String(about)]]], listing));
-  // Other kinds of objects have the same ids.
+  // Objects of other kinds may have the same ids.
   const names = MEMBERSHIP_ROLES[kind];
   return all
     .filter(

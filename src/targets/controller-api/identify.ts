@@ -27,19 +27,19 @@ interface Accepted {
   readonly index: number;
   readonly token: string;
   readonly fingerprint: string;
-  /** The Date header of the response, which is a use unless the target is quiet. */
+  /** The Date header of the response. The request counts as a use unless the target is quiet. */
   readonly date: string | undefined;
-  /** The owner; null where the target does not show it without a use. */
+  /** The owner; null if the target shows it only after a use. */
   readonly owner: UserReference | null;
 }
 
 /**
- * Identifies the owners of token values by sending each as a bearer token, one after the other. A controller
- * 24.6.1 answers a request for a missing object with 401, or with 404 and the owner's name, and a request
- * that fails leaves the last use alone. So a token whose owner has no other is identified without a use. For
- * the others, the last uses of the owner's tokens are read first; then a request is sent that sets the last
- * use, and the one token that was not used in the seconds before and is used now is the one that was sent. If
- * several were used in these seconds, or the target records uses less often, all that it may be are returned.
+ * Identifies the owners of token values by sending each as a bearer token, one by one. A controller 24.6.1
+ * answers a request for a missing object with 401, or with 404 and the owner's name, and a failed request
+ * does not change the last use. So an owner's only token is identified without a use. For the others, it
+ * reads the last uses of the owner's tokens and then sends a request that sets the last use. The value is the
+ * one token that was unused in the seconds before and is used now. If several were used in these seconds, or
+ * the target records uses less often, all possible tokens are returned.
  * @throws TokenctlError as requests do, and whatever `beforeUse` throws.
  */
 export async function* identifyBySending(
@@ -53,7 +53,8 @@ export async function* identifyBySending(
   if (sent.length === 0) return;
   const { quiet, started } = await useRecording(api);
   const listed = options.liveOnly === true ? new Map() : await listedLastUses(api);
-  // Afterwards, a value that is a token of the same user was just used as well, and the two cannot be told apart.
+  // Read before any value is sent: otherwise a value of the same user would appear as just used too, and the
+  // two could not be distinguished.
   const own = options.liveOnly === true ? [] : await ownTokenIds(api);
   if (!quiet) await options.beforeUse?.({ values: sent.length, tokens: [] });
   const accepted: Accepted[] = [];
@@ -85,7 +86,7 @@ export async function* identifyBySending(
 
 const ping = z.object({ version: z.string().optional() });
 
-/** Whether the target is known to record no use for requests that fail, and what time it is there. */
+/** Whether the target is known to record no use for failed requests, and the target's time. */
 async function useRecording(api: Api): Promise<{ readonly quiet: boolean; readonly started: Date }> {
   const response = await api.send({ method: 'GET', path: 'ping/' });
   const { version = '' } =
@@ -99,7 +100,7 @@ async function useRecording(api: Api): Promise<{ readonly quiet: boolean; readon
   return { quiet, started: new Date(Number.isNaN(started) ? 0 : started) };
 }
 
-/** Null for a value that is not accepted, or that belongs to the gateway in front of the component. */
+/** Null for a value that is refused, or that belongs to the gateway in front of the component. */
 async function acceptedAt(api: Api, token: string): Promise<{ readonly date: string | undefined } | null> {
   if (await isGatewayToken(api, token)) return null;
   const authorization = `Bearer ${token}`;
@@ -107,7 +108,7 @@ async function acceptedAt(api: Api, token: string): Promise<{ readonly date: str
   return isUnauthenticated(response) ? null : { date: response.headers.date };
 }
 
-/** The name on a page of the browsable API, beside the link to `me/`. */
+/** The name on a page of the browsable API, next to the link to `me/`. */
 const SHOWN_OWNER = /Logged in as <\/span>([^<>]+)<\/a>/;
 const ENTITIES: Readonly<Record<string, string>> = {
   amp: '&',
@@ -118,7 +119,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '#39': "'",
 };
 
-/** The owner of a token as the error page of a controller's browsable API shows it; null where there is no such page. */
+/** The owner of a token according to the error page of a controller's browsable API; null if there is no such page. */
 async function shownOwner(api: Api, token: string): Promise<UserReference | null> {
   if (api.dialect.name !== 'controller') return null;
   const authorization = `Bearer ${token}`;
@@ -133,7 +134,7 @@ async function shownOwner(api: Api, token: string): Promise<UserReference | null
   return null;
 }
 
-/** The user whose credential is used. */
+/** The user of the credential in use. */
 interface Caller {
   readonly id: number;
   /** Whether the list of tokens is complete for other users. */
@@ -141,18 +142,18 @@ interface Caller {
 }
 
 interface SearchFacts {
-  /** Whether requests that fail are no uses. */
+  /** Whether failed requests do not count as uses. */
   readonly quiet: boolean;
   /** The server's time before the first value was sent. */
   readonly started: Date;
-  /** The last uses as a list showed them before. */
+  /** The last uses that a list showed before. */
   readonly listed: LastUses;
   readonly known: ReadonlyMap<string, KnownToken>;
   /** The tokens that may be the caller's credential. */
   readonly own: readonly number[];
 }
 
-/** Finds out which token a value is, of those that its owner has. */
+/** Finds which of an owner's tokens a value is. */
 class TokenSearch {
   readonly #api: Api;
   readonly #facts: SearchFacts;
@@ -178,7 +179,7 @@ class TokenSearch {
     return new TokenSearch(api, { ...facts, caller });
   }
 
-  /** Reads the tokens of the owners that are known, and their last uses. */
+  /** Reads the tokens of the known owners, and their last uses. */
   async readCandidates(accepted: readonly Accepted[]): Promise<void> {
     const now = new Date(Date.parse(accepted.at(-1)?.date ?? '') || Date.now());
     for (const { owner } of accepted) {
@@ -191,12 +192,12 @@ class TokenSearch {
     }
   }
 
-  /** Whether a last use is certainly none of this search. */
+  /** Whether a last use certainly happened before this search. */
   #isBeforeStart(at: Date | null): boolean {
     return this.#facts.quiet || at === null || at.getTime() < this.#facts.started.getTime() - 1000;
   }
 
-  /** The owner's tokens that a value may be; null where they are not known. */
+  /** The owner's tokens that a value may be; null if they are unknown. */
   #possible({ owner, fingerprint }: Accepted): readonly Token[] | null {
     const tokens = owner === null ? undefined : this.#tokens.get(owner.id);
     if (tokens === undefined) return null;
@@ -206,7 +207,7 @@ class TokenSearch {
     return tokens.filter(({ id }) => !others.has(id));
   }
 
-  /** The id of a token that was identified before, or is the only one that it can be; null for others. */
+  /** The id of a token that was identified before, or is the only possible one; else null. */
   single(each: Accepted): number | null {
     const possible = this.#possible(each);
     const known = this.#facts.known.get(each.fingerprint);
@@ -216,7 +217,7 @@ class TokenSearch {
     return possible?.length === 1 ? (possible[0]?.id ?? null) : null;
   }
 
-  /** The tokens that these values may be, with their last uses before. */
+  /** The tokens that these values may be, with their previous last uses. */
   candidates(accepted: readonly Accepted[]): IntendedUse['tokens'] {
     const found = new Map<number, IntendedUse['tokens'][number]>();
     for (const each of accepted) {
@@ -229,7 +230,7 @@ class TokenSearch {
     return [...found.values()];
   }
 
-  /** What is known of a value without a use: all tokens that it may be. */
+  /** The result for a value without using it: all possible tokens. */
   narrowDown(each: Accepted): Identified {
     const { fingerprint, owner, token } = each;
     const { credential } = this.#api;
@@ -242,7 +243,7 @@ class TokenSearch {
     return ids.length === 1 ? found : { ...found, needsUse: true };
   }
 
-  /** Null for a value that is no token: a server that answers 404 to any value for a missing object does not accept it. */
+  /** Null for a value that is not a token: a server that answers 404 to any value does not accept it. */
   async identify(each: Accepted): Promise<Identified | null> {
     const { fingerprint, owner } = each;
     const single = this.single(each);
@@ -258,20 +259,20 @@ class TokenSearch {
 
   #found({ index, fingerprint }: Accepted, found: Pick<Identified, 'ids' | 'user' | 'usedAt'>): Identified {
     const [id] = found.ids;
-    // Each request of this search is a use of the caller's own token.
+    // Each request of this search uses the caller's own token.
     const isKnown = found.ids.length === 1 && id !== undefined && !this.#own.includes(id);
     const lastUsed = isKnown ? this.#lastUses.get(id) : undefined;
     return { index, kind: 'access_token', live: true, fingerprint, lastUsed, ...found };
   }
 
-  /** When a token that was identified without another request may have been used: not at all if its last use is from before. */
+  /** When a token that was identified without another request may have been used. Null if its last use is older. */
   #usedAt({ date }: Accepted, single: number | null): Date | null {
     const lastUsed = single === null ? undefined : this.#lastUses.get(single);
     const listed = single !== null && this.#facts.listed.has(single);
     return this.#facts.quiet || (lastUsed !== undefined && !listed) ? null : dateOf(date);
   }
 
-  /** Sends a token so that its last use is set, and compares the last uses before and after. */
+  /** Sends a token to set its last use, and compares the last uses before and after. */
   async #use({ token, owner }: Accepted) {
     const api = this.#api;
     const { showsLastUse } = api.dialect;
@@ -292,7 +293,7 @@ class TokenSearch {
     return { ids: found.ids, user: { id: userId, username }, usedAt: dateOf(found.date) };
   }
 
-  /** Null where no last use changed: the target records uses less often than it is known to. */
+  /** Null if no last use changed: the target records uses less often than expected. */
   async #byShownUse(token: string, userId: number) {
     const found = await findByShownUse(this.#api, { token, userId, own: this.#own });
     return found.ids.length === 0 ? null : found;
@@ -316,14 +317,14 @@ function dateOf(header: string | undefined): Date {
   return Number.isNaN(at) ? new Date() : new Date(at);
 }
 
-/** The tokens that were used in the seconds before a value is sent. */
+/** The tokens that were used in the seconds before a value was sent. */
 interface UsedBefore {
-  /** The Date header that these seconds end with. */
+  /** The Date header at the end of these seconds. */
   readonly date: string | undefined;
   readonly ids: ReadonlySet<number>;
 }
 
-/** Which tokens, of the owner if that is known, were used in the seconds before; null where uses cannot be compared. */
+/** The tokens used in the seconds before, of only the owner if known; null if uses cannot be compared. */
 async function usedInLastSeconds(api: Api, token: string, owner: UserReference | null) {
   const authorization = `Bearer ${token}`;
   const response = await api.send({ method: 'GET', path: 'tokens/0/', authorization });
@@ -335,14 +336,13 @@ async function usedInLastSeconds(api: Api, token: string, owner: UserReference |
 
 interface Sent {
   readonly userId: number;
-  /** The Date header of the response. */
   readonly date: string | undefined;
   readonly token: string;
-  /** Null where uses cannot be compared. */
+  /** Null if uses cannot be compared. */
   readonly used: UsedBefore | null;
 }
 
-/** The one token of a user whose use is new (null unless there is exactly one, even at a second try), and the last use. */
+/** The only token of a user with a new use (null unless exactly one, even on a second attempt), and the last use. */
 async function onlyNewlyUsed(api: Api, { userId, token, used, date }: Sent) {
   if (used === null) return { only: null, date };
   const first = await newlyUsed(api, userId, used);

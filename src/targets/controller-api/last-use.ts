@@ -8,22 +8,22 @@ import { listFilter, queryString } from './queries.ts';
 import { isUnauthenticated, responseError } from './responses.ts';
 import { TOKEN_LISTING } from './tokens.ts';
 
-/** The last use of tokens by id, rounded down to seconds; null for never. Tokens whose last use is unknown are missing. */
+/** The last use of tokens by id, rounded down to seconds; null for never. Unknown ones are missing. */
 export type LastUses = ReadonlyMap<number, Date | null>;
 
-/** How many tokens' last uses are read where each takes about 28 requests. */
+/** The maximum number of tokens if reading each last use takes about 28 requests. */
 const MAX_READ = 200;
-/** How many tokens are read where the list shows the last use: 100 pages. */
+/** The maximum number of tokens if the list shows the last use: 100 pages. */
 const MAX_LISTED = 20_000;
-/** No controller had OAuth2 tokens before, in seconds. */
+/** In seconds. No controller had OAuth2 tokens before. */
 const FIRST_USE_S = Date.UTC(2018, 0, 1) / 1000;
 const SECOND_MS = 1000;
 
 /**
- * Reads when tokens were last used, without using them. A controller does not show it, but filters by it: the
- * time is narrowed down to a second by halving the period.
- * @param until A time of the server after all uses that matter.
- * @returns None for more than 200 tokens, and where the target has no such filter.
+ * Reads when tokens were last used, without using them. A controller does not show it, but can filter by it:
+ * a binary search finds the second.
+ * @param until A server time after all relevant uses.
+ * @returns Empty for more than 200 tokens, or if the target has no such filter.
  * @throws TokenctlError as requests do.
  */
 export async function readLastUses(
@@ -67,7 +67,7 @@ export async function readLastUses(
   }
 }
 
-/** Which of a few tokens match a filter: one page. */
+/** Which of a few tokens match a filter, in one page. */
 async function matchingIds(
   api: Api,
   { ids, filter }: { ids: readonly number[]; filter: Query[number] },
@@ -76,10 +76,7 @@ async function matchingIds(
   return await tokenIds(api, [...named, filter]);
 }
 
-/**
- * Reads the last uses of all tokens from the list, where it shows them, as a gateway's does. None if there are more than
- * 20,000 tokens.
- */
+/** Reads all last uses from a list that shows them, as a gateway's does. Empty for more than 20,000 tokens. */
 export async function listedLastUses(api: Api): Promise<LastUses> {
   const found = new Map<number, Date | null>();
   if (!api.dialect.showsLastUse || (await hasMoreTokens(api, MAX_LISTED))) return found;
@@ -96,20 +93,17 @@ async function hasMoreTokens(api: Api, limit: number): Promise<boolean> {
   return typeof count !== 'number' || count > limit;
 }
 
-/** How far back uses are compared, in milliseconds: the Date header is rounded down, and servers' clocks differ a little. */
+/** How far back uses are compared, in milliseconds: Date is rounded down, and servers' clocks differ slightly. */
 const COMPARED_MS = 1000;
-/** How long to wait until earlier uses are out of a second comparison. */
+/** How long to wait until earlier uses no longer count in a second comparison, in milliseconds. */
 const OUT_OF_COMPARISON_MS = 2 * COMPARED_MS + 100;
 
-/** Waits until the uses so far are out of the next comparison. */
+/** Waits until earlier uses no longer count in the next comparison. */
 export async function waitOutUses(): Promise<void> {
   await setTimeout(OUT_OF_COMPARISON_MS);
 }
 
-/**
- * The tokens of a query that were used since some milliseconds (by default a second) before a Date header; null where the
- * target has no such filter.
- */
+/** The tokens used within some milliseconds before a Date header; null if the target has no such filter. */
 export async function usedSince(
   api: Api,
   { date, query, within = COMPARED_MS }: { date: string | undefined; query: Query; within?: number },
@@ -142,24 +136,19 @@ async function tokenIds(api: Api, query: Query): Promise<number[]> {
   return ids;
 }
 
-/** Whether the target rejected a filter. */
 function isUnsupported(error: unknown): boolean {
   return error instanceof TokenctlError && error.code === 'unsupported';
 }
 
-/**
- * How long ago the last use of a token that was just sent can be, in milliseconds: a server may record uses only once
- * a minute, and its Date header is rounded down to seconds.
- */
+/** The maximum age of the use of a token just sent, in milliseconds: a server may record uses once a minute. */
 const RECENT_USE_MS = 70_000;
 
 /**
- * The tokens that may be the caller's credential. The controller does not say which one it is: it is one of the caller's
- * tokens that has not expired and was just used, because this request is a use. If there are several, the one that is used
- * by two requests a few seconds apart is the credential. A server that records uses less often shows no such token: then
- * all of them are returned, since keeping one token too many is better than revoking the caller's own.
- *
- * @returns Their ids; none for a caller with a password, or with a token of the gateway in front of the component.
+ * The tokens that may be the caller's credential. The controller does not show which one it is: it is an unexpired
+ * token of the caller that was just used, because this request is a use. If there are several, it is the one used by
+ * two requests a few seconds apart. A server that records uses less often shows no such token. Then all are returned,
+ * since keeping one token too many is better than revoking the caller's own.
+ * @returns Their ids; empty for a caller with a password, or with a token of the gateway in front of the component.
  */
 export async function ownTokenIds(api: Api): Promise<readonly number[]> {
   const { credential } = api;
@@ -175,17 +164,18 @@ export async function ownTokenIds(api: Api): Promise<readonly number[]> {
   return both.length > 0 ? both : recent;
 }
 
-/** Which of a user's tokens a request with the caller's credential shows as used. */
+/** Which of a user's tokens appear as used after a request with the caller's credential. */
 async function usedByCaller(api: Api, userId: number): Promise<readonly number[]> {
   const { date } = await readCaller(api);
-  // The use of a request is stored when it ends: only the next one shows it.
+  // A use is stored when its request ends, so only the next request shows it.
   await readCaller(api);
   return (await usedSince(api, { date, query: [['user', String(userId)]] })) ?? [];
 }
 
 /**
- * Whether a token belongs to the gateway in front of a component. The gateway accepts it for requests to the component, but the
- * component does not store it, and the user's other tokens there reveal nothing about it. Sending it counts as a use.
+ * Whether a token belongs to the gateway in front of a component. The gateway accepts it for requests to the
+ * component, but the component does not store it, and the user's other tokens there reveal nothing about it.
+ * Sending it counts as a use.
  */
 export async function isGatewayToken({ gateway }: Api, token: string): Promise<boolean> {
   if (gateway === undefined) return false;
@@ -196,8 +186,8 @@ export async function isGatewayToken({ gateway }: Api, token: string): Promise<b
 }
 
 /**
- * The live tokens of a user that were used within the last minute, by the Date header of a response; a token that was sent with
- * that request is among them. All tokens of the user where the last use cannot be queried.
+ * The live tokens of a user that were used within the last minute, by the Date header of a response. A token
+ * sent with that request is among them. Returns all of the user's tokens if the last use cannot be queried.
  */
 export async function recentlyUsedTokenIds(
   api: Api,

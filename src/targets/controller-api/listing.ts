@@ -9,13 +9,13 @@ import type { HttpResponse } from './connection.ts';
 import { queryString } from './queries.ts';
 import { parseJson, type Responder } from './responses.ts';
 
-/** The largest page size of a controller and of a gateway. */
+/** The maximum page size of a controller and a gateway. */
 const PAGE_SIZE = 200;
-/** The longest list that is read: twenty times the largest one that was tried. */
+/** The maximum number of items in a list: twenty times the largest list that was tried. */
 const MAX_ITEMS = 20_000_000;
 
 export interface Listing<Item extends { readonly id: number }> {
-  /** `tokens/` */
+  /** For example, `tokens/`. */
   readonly path: string;
   /** For messages: `the list of tokens`. */
   readonly what: string;
@@ -23,12 +23,11 @@ export interface Listing<Item extends { readonly id: number }> {
 }
 
 /**
- * Streams the items of several queries, one query after the other; each query ascending by id. Each page asks for the
- * items after the last id of the previous page: with numbered pages, items that are deleted meanwhile would hide others.
- * What is added meanwhile is not read: on a gateway each request with a token of the scope write adds an entry to the
- * activity stream, so that reading it until nothing is left would never end. No more is read than was announced at the
- * start, so that a server that sends pages for ever does not fill the memory.
- *
+ * Streams the items of several queries, one by one; each query ascending by id. Each page requests the items
+ * after the last id of the previous page: with numbered pages, items that are deleted meanwhile would hide
+ * others. Items added meanwhile are not read: on a gateway, each request with a token of scope write adds an
+ * entry to the activity stream, so reading would never end. It reads no more than announced at the start, so
+ * that a server with endless pages does not fill the memory.
  * @throws TokenctlError as requests do; `unsupported` if a filter is rejected.
  */
 export function listItems<Item extends { readonly id: number }>(
@@ -65,11 +64,11 @@ function listPages<Item extends { readonly id: number }>(api: Api, query: Query,
 interface Page<Item> {
   readonly items: readonly Item[];
   readonly isLast: boolean;
-  /** As of {@link countIn}. */
+  /** See {@link countIn}. */
   readonly count: number | null;
 }
 
-/** A page of items with a greater id than `after`. Its JSON, many times as large, is garbage afterwards. */
+/** A page of items with ids greater than `after`. Its much larger JSON can be garbage-collected afterwards. */
 async function getItems<Item extends { readonly id: number }>(
   api: Api,
   query: Query,
@@ -88,7 +87,7 @@ async function getItems<Item extends { readonly id: number }>(
   return { items, isLast, count: countIn(body) };
 }
 
-/** Selects the page after an id. Only the first page has a count and says whether it is the last, so that short lists take one request. */
+/** Selects the page after an id. Only the first page has a count, so short lists take one request. */
 function rangeAfter(after: number, end: ListEnd | null): Query {
   return [
     ['id__gt', String(after)],
@@ -99,15 +98,15 @@ function rangeAfter(after: number, end: ListEnd | null): Query {
   ];
 }
 
-/** How many items a page announces for the whole list; null if it does not say. */
+/** The number of items that a page announces for the whole list; null if there is none. */
 function countIn(page: unknown): number | null {
   const count = typeof page === 'object' && page !== null && 'count' in page ? page.count : null;
   return Number.isSafeInteger(count) ? Number(count) : null;
 }
 
 /**
- * Asks again how many items there are, after a list that was shorter than announced: others may have deleted
- * some meanwhile. Those that were added after its end do not count.
+ * Re-reads the number of items after a list that was shorter than announced: some may have been deleted
+ * meanwhile. Items added after its end do not count.
  * @throws TokenctlError `target_misbehaved` if more are announced than were listed.
  */
 async function requireNoMore<Item extends { readonly id: number }>(
@@ -133,7 +132,7 @@ async function requireNoMore<Item extends { readonly id: number }>(
   );
 }
 
-/** The newest items of a query, descending by id: at most this many and a page; whether these are all. */
+/** The newest items of a query, descending by id: at most this many plus one page. Also whether these are all. */
 export async function newestItems<Item extends { readonly id: number }>(
   api: Api,
   query: Query,
@@ -159,7 +158,7 @@ export async function newestItems<Item extends { readonly id: number }>(
   return { items, isWhole: false };
 }
 
-/** Requests a page. An error of the network says which page it was. */
+/** Requests a page. A network error names the page. */
 async function getPage(
   api: Api,
   query: Query,
@@ -176,16 +175,15 @@ async function getPage(
   return parseJson(response, api, what);
 }
 
-/** Where a list of several pages ends, as announced after its first page. */
+/** The end of a list with several pages, as announced after its first page. */
 interface ListEnd {
-  /** Its largest id. */
+  /** The largest id. */
   readonly last: number;
   readonly count: number;
-  /** How many items a page has. */
   readonly pageSize: number;
 }
 
-/** The end that a query has now, with the count of its first page. Null if nothing is left of it. */
+/** The current end of a query, with the count of its first page. Null if no items remain. */
 async function readEnd<Item extends { readonly id: number }>(
   api: Api,
   query: Query,
@@ -212,10 +210,7 @@ async function readEnd<Item extends { readonly id: number }>(
   return { last, count, pageSize };
 }
 
-/**
- * Refuses more items or pages than were announced. Some more are accepted: items may be changed meanwhile so that a filter
- * selects them.
- */
+/** Refuses more items than announced. Some more are accepted: changed items may start to match a filter. */
 function requireAnnounced(
   { address }: Responder,
   list: { readonly end: ListEnd; readonly items: number; readonly pages: number; readonly what: string },
@@ -270,9 +265,8 @@ const ACTIVITY = 'the activity stream';
 const CONCURRENCY = 10;
 
 /**
- * Streams the activity stream, ascending by id, which is the order of writing. A selector that is too long for one query is
- * queried in parts, one after the other.
- *
+ * Streams the activity stream, ascending by id, which is the order of writing. A selector that is too long for one
+ * query is split into several, one after the other.
  * @throws TokenctlError `unsupported` if there is no activity stream or a filter is rejected, `permission_refused`.
  */
 export async function* listActivity(api: Api, selector: ActivitySelector): AsyncIterable<Activity> {
@@ -289,7 +283,7 @@ export async function* listActivity(api: Api, selector: ActivitySelector): Async
   }
 }
 
-/** The time of the last change that each of these users made: one request per user, a few at a time. */
+/** The time of each user's last change. Takes one request per user, a few at a time. */
 export async function lastChanges(api: Api, userIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
   const found = new Map<number, Date>();
   const pending = new Set(userIds).values();
@@ -303,13 +297,10 @@ export async function lastChanges(api: Api, userIds: readonly number[]): Promise
   return found;
 }
 
-/** How many pages are read to find a change among the uses that a gateway records. */
+/** How many pages are searched for a change among the uses that a gateway records. */
 const MAX_PAGES_OF_USES = 25;
 
-/**
- * The last change of a user. The uses of tokens that a gateway records are none; among so many of them that the change before was not
- * found, the time of the oldest that was read.
- */
+/** A user's last change, ignoring recorded token uses; if there are too many, the oldest entry that was read. */
 async function lastChange(api: Api, userId: number): Promise<Date | null> {
   const { path, latestOf, read } = api.dialect.activity;
   let before: Query = [];
@@ -341,7 +332,7 @@ function missingStreamError(error: unknown, { address }: Api): unknown {
   return new TokenctlError('unsupported', `${address} has no activity stream`, { cause: error });
 }
 
-/** Items by a filter; others where the target refuses the filter. */
+/** Items by a filter, or the others if the target rejects the filter. */
 export async function* orOthers<Item>(
   items: AsyncIterable<Item>,
   others: () => AsyncIterable<Item>,

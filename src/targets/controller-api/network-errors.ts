@@ -3,12 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { errorCode } from '@tokenctl/common/network/exchange.ts';
 
-/** A response that is larger than any response of a controller. */
+/** A response larger than any response of a controller. */
 export class OversizedResponse extends Error {
   override readonly name = 'OversizedResponse';
 }
 
-/** A response whose body comes too slowly. */
 export class SlowResponse extends Error {
   override readonly name = 'SlowResponse';
 
@@ -17,18 +16,18 @@ export class SlowResponse extends Error {
   }
 }
 
-/** A response that consists of interim responses (RFC 9110 §15.2). */
+/** A response with too many interim responses (RFC 9110 §15.2). */
 export class InterimResponses extends Error {
   override readonly name = 'InterimResponses';
 }
 
 const MAX_ATTEMPTS = 6;
-/** The first delay; each further one is twice as long. */
+/** The first delay. Each further one is twice as long. */
 const FIRST_DELAY_MS = 200;
 /** A controller that asks for a longer delay in Retry-After gets no further attempt. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** A server, or the proxy in front of it, that is overloaded or briefly unavailable. */
+/** A server, or the proxy in front of it, is overloaded or briefly unavailable. */
 const TRANSIENT_STATUS = new Set([429, 502, 503, 504]);
 /** Broken connections, after which the same request may succeed. */
 const TRANSIENT_CODES = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
@@ -39,10 +38,10 @@ export function isTransient({ status }: { status: number }): boolean {
 }
 
 /**
- * Retries an idempotent request (RFC 9110 §9.2.2) while its failure is transient: broken connections, and 429, 502,
- * 503 and 504. It waits as long as Retry-After asks (RFC 9110 §10.2.3), or twice as long each time.
- *
- * @param options.hasResponded Whether the server has responded before: it then refuses connections because it restarts.
+ * Retries an idempotent request (RFC 9110 §9.2.2) while its failure is transient: broken connections, and
+ * 429, 502, 503 and 504. It waits as long as Retry-After says (RFC 9110 §10.2.3), or twice as long each time.
+ * @param options.hasResponded Whether the server has responded before: then it refuses connections because it
+ * restarts.
  * @returns The last response, whatever its status.
  * @throws The last network error.
  */
@@ -66,10 +65,7 @@ export async function withRetries<
   }
 }
 
-/**
- * How long to wait after an attempt, in milliseconds; null where Retry-After asks for more than a minute. Jitter of up to half
- * the delay keeps requests that failed together from coming back together.
- */
+/** The wait after an attempt, in milliseconds, with up to half as jitter; null if Retry-After exceeds a minute. */
 export function retryDelay(attempt: number, retryAfter?: string, now: number = Date.now()): number | null {
   const requested = retryAfter === undefined ? Number.NaN : parseRetryAfter(retryAfter, now);
   if (requested > MAX_RETRY_AFTER_MS) return null;
@@ -84,7 +80,7 @@ function parseRetryAfter(retryAfter: string, now: number): number {
 
 /**
  * Explains why a controller could not be reached. The message contains the address, never the credential.
- * @param proxy What requests go through, which may be the cause.
+ * @param proxy The proxy of the requests, which may be the cause.
  */
 export function networkError(cause: unknown, origin: string, proxy: string | null = null): TokenctlError {
   if (cause instanceof TokenctlError) return cause;
@@ -114,10 +110,10 @@ export function networkError(cause: unknown, origin: string, proxy: string | nul
   );
 }
 
-/** In the message `{host}` stands for name and port, `{name}` for the name, `{code}` for the system's error code. */
+/** Placeholders in the message: `{host}` for name and port, `{name}` for the name, `{code}` for the error code. */
 type Explanation = readonly [message: string, hint: string];
 
-/** By the codes of the system, of undici, and of Node.js and OpenSSL for TLS; the first that fits. */
+/** By the error codes of the system, of undici, and of Node.js and OpenSSL for TLS. The first match counts. */
 const EXPLANATIONS: readonly (readonly [codes: RegExp, ...Explanation])[] = [
   [
     /^(ENOTFOUND|EAI_AGAIN)$/,

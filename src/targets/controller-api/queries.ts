@@ -3,12 +3,12 @@ import { type Comparison, comparisonsOf, exactName, type Selector } from '../../
 import type { UserSelector } from '../../operations/ports/target-parts.ts';
 import type { Query } from './api.ts';
 
-/** The longest list of values in one query, in characters: proxies reject URLs above 4 to 8 KiB. */
+/** The maximum length of a list of values in one query, in characters: proxies reject URLs above 4 to 8 KiB. */
 const MAX_LIST_LENGTH = 3000;
 
 /**
- * The queries that together return the tokens of a selector, each token once, with those that its negations leave out. There is more than one only where a list of
- * ids, users or applications is too long for one URL.
+ * The queries that together return the tokens of a selector, each token once, including those that its
+ * negations exclude. There are several only if a list of ids, users or applications is too long for one URL.
  */
 export function tokenQueries(selector: Selector): Query[] {
   if (selector.none === true) return [];
@@ -64,7 +64,7 @@ function descriptionFilter(patterns: readonly string[]): Query[number] {
   return ['description__regex', `^(${source.join('|')})$`];
 }
 
-/** The filters for what a token belongs to: by ids where they are known, by names otherwise. */
+/** The filters for a token's user or application: by ids if they are known, otherwise by names. */
 function idOrName(
   what: 'user' | 'application',
   by: { ids: readonly number[] | undefined; field: string; names: readonly string[] | undefined },
@@ -91,8 +91,9 @@ export function applicationQueries(names: readonly string[] | undefined): Query[
 }
 
 /**
- * The filters for a field with one of these values: `field=value`, or `field__in=a,b` in as many queries as the length
- * requires. One empty filter if there is no list. `__in` splits at commas, so a value with a comma gets its own query.
+ * The filters for a field with one of these values: `field=value`, or `field__in=a,b` in as many queries as
+ * the length requires. One empty filter if there is no list. `__in` splits at commas, so a value with a comma
+ * gets its own query.
  */
 export function listFilter(field: string, values: readonly string[] | undefined): Query[] {
   if (values === undefined) return [[]];
@@ -120,7 +121,7 @@ function groupByLength(values: readonly string[]): string[][] {
   return groups;
 }
 
-/** Encodes a query, but leaves commas as they are. */
+/** Encodes a query, but not its commas. */
 export function queryString(query: Query): string {
   return query
     .map(([name, value]) => `${name}=${encodeURIComponent(value).replaceAll('%2C', ',')}`)

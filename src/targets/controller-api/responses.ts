@@ -2,11 +2,11 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { isFromService } from '@tokenctl/common/product.ts';
 import type { Connection, Credential, HttpResponse } from './connection.ts';
 
-/** Who responded, and the credential that was sent there: a connection or an API. */
+/** The server that responded, and the credential that was sent to it: a connection or an API. */
 export interface Responder {
   readonly address: string;
   readonly credential: Credential;
-  /** As {@link Connection.answeredBy}. */
+  /** See {@link Connection.answeredBy}. */
   answeredBy(): string;
 }
 
@@ -14,10 +14,7 @@ export function isJson({ headers }: HttpResponse): boolean {
   return /^application\/([\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '');
 }
 
-/**
- * The parsed body of a successful JSON response to a request for `what`: `the list of tokens`. Throws as
- * {@link responseError}, or `target_misbehaved`.
- */
+/** The parsed JSON of a response to a request for `what`. Throws {@link responseError}, or `target_misbehaved`. */
 export function parseJson(response: HttpResponse, from: Responder, what: string): unknown {
   if (response.status < 200 || response.status > 299) throw responseError(response, from, what);
   if (!isJson(response)) throw notAControllerError(from, what);
@@ -31,7 +28,7 @@ export function parseJson(response: HttpResponse, from: Responder, what: string)
   }
 }
 
-/** Explains an unsuccessful response. The body is never repeated, because it can contain anything. */
+/** Explains an unsuccessful response. Never includes the body, because it can contain anything. */
 export function responseError(response: HttpResponse, from: Responder, what: string): TokenctlError {
   const answerer = from.answeredBy();
   const { status } = response;
@@ -67,14 +64,17 @@ export function responseError(response: HttpResponse, from: Responder, what: str
 }
 
 /**
- * Whether the credential was not accepted. A gateway that requires no particular kind of credential answers 403 (Django REST
- * framework has no `WWW-Authenticate` header to send then).
+ * Whether the credential was refused. A gateway that requires no particular kind of credential answers 403
+ * (Django REST framework then has no `WWW-Authenticate` header to send).
  */
 export function isUnauthenticated({ status, body }: HttpResponse): boolean {
   return status === 401 || (status === 403 && body.includes('Authentication credentials were not provided'));
 }
 
-/** The vendor's documentation of 2.7, "Mandatory platform gateway authentication"; nothing in the answer tells this from a wrong one. */
+/**
+ * From the vendor's documentation of 2.7, "Mandatory platform gateway authentication". The response itself
+ * does not differ from one for a wrong credential.
+ */
 const SINCE_2_7 =
   "According to the platform's documentation, controllers accept requests only from the gateway from platform version 2.7 on. Use the gateway's address and one of its tokens.";
 

@@ -1,26 +1,26 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ClockDifference } from '../../domain/clock-difference.ts';
 
-/** HTTP states whole seconds, rounded down (RFC 9110 §5.6.7), in milliseconds. */
+/** In milliseconds. HTTP dates have whole seconds, rounded down (RFC 9110 §5.6.7). */
 const SECOND_MS = 1000;
 
 /**
- * Compares the clock of a server with this machine's, by the Date header of its responses (RFC 9110 §6.6.1). A response is made
- * between the moments in which its request is sent and its head arrives, in the second that it states: every response narrows
- * the difference. It is the clock of the web server, or of a proxy in front of it that sets the header.
+ * Compares a server's clock with this machine's, by the Date header of its responses (RFC 9110 §6.6.1). A response is
+ * made between sending its request and receiving its headers, within the second that it states, so every response
+ * narrows the difference. The clock is that of the web server, or of a proxy in front of it that sets the header.
  */
 export class ServerClock {
   #least = Number.NEGATIVE_INFINITY;
   #most = Number.POSITIVE_INFINITY;
 
-  /** Takes a response into account, sent and received at these milliseconds of this machine's clock. */
+  /** Processes a response. `sent` and `received` are milliseconds of this machine's clock. */
   note({ date, age }: IncomingHttpHeaders, sent: number, received: number): void {
     const stated = Date.parse(date ?? '');
-    // A response of a cache has the date of another one.
+    // A cached response has the date of an earlier one.
     if (Number.isNaN(stated) || (age !== undefined && age !== '0')) return;
     const [least, most] = [stated - received, stated + SECOND_MS - sent];
     if (least > this.#most || most < this.#least) {
-      // A clock was set, or another server answers: the latest response counts.
+      // The clock was set, or another server responded: the latest response counts.
       [this.#least, this.#most] = [least, most];
       return;
     }
@@ -28,7 +28,7 @@ export class ServerClock {
     this.#most = Math.min(this.#most, most);
   }
 
-  /** The difference as far as it is known; undefined if no response stated a date. */
+  /** The known range of the difference; undefined if no response had a date. */
   get difference(): ClockDifference | undefined {
     if (!Number.isFinite(this.#least)) return undefined;
     return {

@@ -7,13 +7,10 @@ const described = z.looseObject({
   actions: z.looseObject({ PUT: z.record(z.string(), z.looseObject({ default: z.unknown().optional() })) }),
 });
 
-/** The name of some settings in an address. */
+/** The category of settings in a path. */
 const CATEGORY = /^[a-z][a-z0-9-]{0,60}$/;
 
-/**
- * The defaults of the settings that belong together (`authentication`), as a controller 24.6.1 describes them [seen]; empty where it
- * does not.
- */
+/** The defaults of a settings category (`authentication`), as a controller 24.6.1 describes them [seen]; else empty. */
 export async function readDefaults(api: Api, category: string | null): Promise<ReadonlyMap<string, unknown>> {
   if (category === null || !CATEGORY.test(category)) return new Map();
   try {

@@ -3,22 +3,19 @@ import type { AuthenticationSettings, Patience } from '../../operations/ports/ta
 import type { Api } from './api.ts';
 import { parseJson } from './responses.ts';
 
-/** Reads the authentication settings; superusers and auditors may. Throws `target_misbehaved` for none. */
+/** Reads the authentication settings, which superusers and auditors may. Throws `target_misbehaved` without any. */
 export async function readSettings(api: Api, patience?: Patience): Promise<AuthenticationSettings> {
   const { path } = api.dialect.settings;
   return settingsIn(await api.getJson(path, 'its authentication settings', patience), api);
 }
 
-/**
- * Changes the given settings and keeps the others; superusers may. Throws `unsupported` for a setting or a
- * value that does not exist there.
- */
+/** Changes only the given settings, which superusers may. Throws `unsupported` for an unknown setting or value. */
 export async function writeSettings(
   api: Api,
   change: Partial<AuthenticationSettings>,
 ): Promise<AuthenticationSettings> {
   const { method, path, toBody } = api.dialect.settings;
-  // Its name differs between gateways.
+  // The setting's name differs between gateways.
   const isNamedBy = (change.MAX_EXTRA_SESSIONS_PER_USER ?? null) !== null;
   const body = toBody(change, isNamedBy ? await presentSettings(api) : {});
   const response = await api.send({ method, path, json: body });
@@ -31,7 +28,7 @@ export async function writeSettings(
   return settingsIn(parseJson(response, api, 'a change to its authentication settings'), api);
 }
 
-/** The settings that the target has, in its own names. */
+/** The settings of the target, under its own names. */
 async function presentSettings(api: Api): Promise<object> {
   const body = await api.getJson(api.dialect.settings.path, 'its authentication settings');
   return typeof body === 'object' && body !== null ? body : {};

@@ -3,21 +3,21 @@ import { listItems } from './listing.ts';
 import { isUnauthenticated } from './responses.ts';
 import { TOKEN_LISTING } from './tokens.ts';
 
-/** How often a token is used to tell it from the others of its owner. */
+/** The maximum number of uses to distinguish a token from its owner's others. */
 const MAX_USES = 5;
-/** How many uses in a row have to leave the same single token. */
+/** How many consecutive uses must leave the same single token. */
 const MIN_USES = 2;
 
 /** The last uses of a user's tokens by id, in milliseconds; null for never. */
 type Uses = ReadonlyMap<number, number | null>;
 
 /**
- * Finds out which of its owner's tokens a value is, where the list of tokens shows the last use of each: as a gateway's does, to the
- * microsecond, and with each request [seen]. The token is the one whose last use changes every time that the value is sent. Others
- * change now and then, because they are in use; the caller's own changes with each request.
- *
- * @param own The tokens that may be the caller's own: not the value, which the caller compared before.
- * @returns All that it may be: one if it was found, none if no last use changed; and the Date header of the last use.
+ * Finds which of its owner's tokens a value is, if the list of tokens shows each last use. A gateway's does, to the
+ * microsecond and with each request [seen]. The token is the one whose last use changes every time the value is sent.
+ * Others change now and then because they are in use; the caller's own changes with each request.
+ * @param own The tokens that may be the caller's own, which the value is not: the caller compared it before.
+ * @returns All possible tokens: one if it was found, none if no last use changed; and the Date header of the last
+ * use.
  */
 export async function findByShownUse(
   api: Api,
@@ -40,7 +40,7 @@ export async function findByShownUse(
   return { ids: withoutOwn(possible ?? [], own), date };
 }
 
-/** A value that may only be one of the caller's own tokens is one of these. */
+/** Without the caller's own tokens, unless no other is possible. */
 function withoutOwn(ids: readonly number[], own: readonly number[]): readonly number[] {
   const others = ids.filter((id) => !own.includes(id));
   return others.length > 0 ? others : ids;

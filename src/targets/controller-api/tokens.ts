@@ -17,7 +17,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 export const TOKEN_LISTING: Listing<Token> = { path: 'tokens/', what: 'the list of tokens', read: readToken };
 
-/** A token of the controller's JSON; null if invalid. Without a schema: there may be a million tokens. */
+/** Reads a token from the controller's JSON; null if invalid. Uses no schema, because there may be a million tokens. */
 function readToken(body: unknown): Token | null {
   if (!isFields(body)) return null;
   const { id, scope, description } = body;
@@ -66,17 +66,16 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null;
 }
 
-/** How the refusal of a token names the provider [seen on controllers and gateways]. */
+/** The provider's name in the refusal of a token [seen on controllers and gateways]. */
 const PROVIDER = /external authentication provider \(([^()"]{1,512})\)/;
 
 const createdToken = z.object({ token: z.string().min(1) });
 
 /**
- * Creates a personal access token for the caller. A lifetime is sent as an end by this clock, as far as its difference to that of the
- * server is known.
- *
- * @throws TokenctlError as requests do; `unsupported` for another user or a lifetime; `permission_refused` with the provider in its details if the
- * caller is an external user and such users may not have tokens.
+ * Creates a personal access token for the caller. A lifetime is sent as an end time, corrected by the known
+ * difference to the server's clock.
+ * @throws TokenctlError as requests do; `unsupported` for another user or a lifetime; `permission_refused`
+ * with the provider in its details if the caller is an external user and such users may not have tokens.
  */
 export async function createPersonalToken(
   api: Api,
@@ -85,7 +84,7 @@ export async function createPersonalToken(
   const { scope, description, user, lifetime } = request;
   const caller = user === undefined && lifetime === undefined ? null : await readCaller(api);
   const dialect = caller?.dialect ?? api.dialect.name;
-  // tokenctl's own service takes an earlier end than that of its settings.
+  // tokenctl's own service accepts an earlier end than its settings define.
   const asked = dialect === 'service' ? { user } : { user, lifetime };
   requireRestCreates(asked, { username: caller?.user.username ?? '', dialect });
   const end = lifetime !== undefined && { expires: new Date(now().getTime() + lifetime * 1000) };
@@ -112,26 +111,26 @@ export async function createPersonalToken(
   return { token: { ...token, fingerprint }, value: new Secret(value) };
 }
 
-/** How many deletions are sent at first. Each quick response allows one more. */
+/** The initial limit of deletions in flight. Each quick response raises it by one. */
 const FIRST_LIMIT = 20;
 const MIN_LIMIT = 4;
-/** Above this response time, in milliseconds, fewer deletions are sent at a time. */
+/** Slower responses lower the limit. In milliseconds. */
 const SLOW_MS = 500;
 /** How long an interruption waits for the deletions in flight, in milliseconds. */
 const GRACE_MS = 900;
 
-/** The deletions of one batch that wait for a place. */
+/** A batch's deletions that wait for a slot. */
 type WaitingBatch = (() => void)[];
 
 /**
- * Limits the deletions in flight, over all batches of one target. The limit follows the response time, so that what is in
- * flight is answered within {@link SLOW_MS} or so: an interruption waits for no more than that. Batches that began earlier go
- * first: they end one after the other, and while one is recorded, the others keep the connections busy.
+ * Limits the deletions in flight over all batches of one target. The limit follows the response time, so that
+ * requests in flight are answered within about {@link SLOW_MS}, which is how long an interruption waits. Earlier
+ * batches go first: they end one by one, and while one is recorded, the others keep the connections busy.
  */
 export class DeletionLimit {
   #limit = FIRST_LIMIT;
   #inFlight = 0;
-  /** Responses that are still to arrive before the limit may fall again. */
+  /** How many responses must arrive before the limit may fall again. */
   #untilNextFall = 0;
   readonly #batches = new Set<WaitingBatch>();
 
@@ -146,13 +145,13 @@ export class DeletionLimit {
     this.#batches.delete(batch);
   }
 
-  /** Waits for a place. Give it back with {@link leave}. */
+  /** Waits for a slot. Release it with {@link leave}. */
   async enter(batch: WaitingBatch): Promise<void> {
     if (this.#inFlight < this.#limit) this.#inFlight += 1;
     else await new Promise<void>((resolve) => batch.push(resolve));
   }
 
-  /** Gives a place back. @param responseMs The response time; undefined if nothing was sent. */
+  /** Releases a slot. @param responseMs The response time; undefined if nothing was sent. */
   leave(responseMs?: number): void {
     this.#inFlight -= 1;
     if (responseMs !== undefined) this.#adapt(responseMs);
@@ -179,11 +178,11 @@ export class DeletionLimit {
 }
 
 /**
- * Deletes access tokens, many at a time, and yields the outcome of each. A missing token (404) is unchanged:
- * a retry after a broken connection gets that response when the first attempt succeeded.
- * @param options `signal`: once it is aborted no further request is sent, and those in flight are awaited for
- * {@link GRACE_MS}; a token without a response by then failed with an unknown result, and one that was not
- * begun has no outcome.
+ * Deletes access tokens, many at a time, and yields each outcome. A missing token (404) counts as unchanged:
+ * a retry after a broken connection gets this response if the first attempt succeeded.
+ * @param options `signal`: once aborted, no further request is sent, and those in flight are awaited for
+ * {@link GRACE_MS}. A token without a response by then failed with an unknown result, and a token that was
+ * not started has no outcome.
  * @throws TokenctlError if no further token can be tried (`credentials_refused`, `target_unreachable`), after
  * all requests in flight have ended.
  */
@@ -227,7 +226,7 @@ export async function* deleteTokens(
   if (failure !== null) throw failure;
 }
 
-/** Ends the waiting for responses some time after a signal. One listener and one timer serve all requests of a batch. */
+/** Ends the wait for responses some time after a signal. One listener and one timer serve all requests of a batch. */
 function graceAfter(signal: AbortSignal | undefined) {
   const { promise, resolve } = Promise.withResolvers<void>();
   let timer: NodeJS.Timeout | undefined;
@@ -252,7 +251,7 @@ function graceAfter(signal: AbortSignal | undefined) {
 async function deleteToken(api: Api, tokenId: number): Promise<Outcome> {
   const response = await api.send({ method: 'DELETE', path: `tokens/${tokenId}/` });
   if (response.status >= 200 && response.status <= 299) return { tokenId, result: 'revoked' };
-  // Only the controller's own 404 says that the token is missing; that of a proxy says nothing about it.
+  // Only the controller's own 404 means that the token is missing; a proxy's says nothing about it.
   if (response.status === 404 && isJson(response)) return { tokenId, result: 'unchanged' };
   if (isUnauthenticated(response) || isTransient(response)) {
     throw responseError(response, api, 'the revocation');
@@ -290,7 +289,7 @@ class OutcomeQueue {
       this.#hasEnded = true;
       this.#wake();
     });
-    // `all` awaits it at the end; without this handler an earlier failure would be an unhandled rejection.
+    // `all` awaits it at the end. Without this handler, an earlier failure would be an unhandled rejection.
     this.#workers.catch(() => undefined);
   }
 

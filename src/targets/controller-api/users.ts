@@ -18,9 +18,9 @@ import { listFilter, userQueries } from './queries.ts';
 import { isJson, isUnauthenticated, parseJson, responseError } from './responses.ts';
 
 /**
- * Sets the password of a user. A controller 24.6.1 answers the same for an external account, whose password
- * it leaves as it is [seen]: only {@link acceptsPassword} tells.
- * @throws TokenctlError `unsupported` where the target rejects the password, and as requests do.
+ * Sets a user's password. A controller 24.6.1 gives the same response for an external account, whose password
+ * it does not change [seen]. Only {@link acceptsPassword} shows the difference.
+ * @throws TokenctlError `unsupported` if the target rejects the password, and as requests do.
  */
 export async function setPassword(api: Api, userId: number, password: Secret): Promise<void> {
   const response = await api.send({
@@ -31,7 +31,7 @@ export async function setPassword(api: Api, userId: number, password: Secret): P
   parseJson(response, api, `a new password of user ${userId}`);
 }
 
-/** Whether a request with this name and password is not refused for them. Throws what else it meets. */
+/** Whether the target accepts this name and password. Throws other errors of the request. */
 export async function acceptsPassword(
   api: Api,
   { id: userId, username }: UserReference,
@@ -72,7 +72,7 @@ const role = z
     key: roleKey({ type: of.resource_type ?? '', about: of.resource_id ?? '', title: name }),
   }));
 
-/** A role by what it is about and its title, the same for the older and the newer tables of roles where both have it. */
+/** Identifies a role by its object and title. Equal for the old and the new role tables if both have the role. */
 function roleKey(of: { readonly type: string; readonly about: number | string; readonly title: string }) {
   const title = of.title.toLowerCase().replace(/ |( compat$)/g, '');
   return `${of.type.replaceAll('_', '')}:${of.about}:${title}`;
@@ -90,7 +90,7 @@ const assignment = z
   })
   .transform(({ id: number, content_type: type, object_id: about, summary_fields: of }) => {
     const { id: definition, name, managed } = of.role_definition;
-    // `JobTemplate Execute`, `Organization Audit`, `Organization NotificationTemplate Admin`; the older ones have other titles.
+    // `JobTemplate Execute`, `Organization Audit`, `Organization NotificationTemplate Admin`; old ones differ.
     const title = name
       .replace(/^\w+ /, '')
       .replace(/(Notification|Workflow)(Job)?Template/, '$1')
@@ -104,7 +104,7 @@ const assignment = z
     };
   });
 
-/** The roles of a user by the newer tables of roles; none where a controller has no such list. */
+/** The roles of a user in the new role tables; empty if a controller has no such list. */
 async function listAssignments(
   api: Api,
   userId: number,
@@ -121,16 +121,16 @@ async function listAssignments(
   return await Array.fromAsync(listItems(api, [[['user__id', String(userId)], ...restrict]], listing));
 }
 
-/** `job_template` as people write it. */
+/** For example, `job template` for `job_template`. */
 function kindText(kind = 'object'): string {
   return kind.replaceAll('_', ' ');
 }
 
 /**
- * The roles that a user holds directly, the flags first. Membership in teams and organizations is a role of theirs. A controller
- * 24.6.1 lists roles that were given at `role_user_assignments` there only, and older roles in both lists [seen].
- *
- * @throws TokenctlError `unsupported` where there is no such list, `not_found` for an unknown user, and as requests do.
+ * The roles that a user holds directly, flags first. Membership in teams and organizations counts as a role of
+ * theirs. A controller 24.6.1 lists roles granted at `role_user_assignments` only there, and old roles in both lists
+ * [seen].
+ * @throws TokenctlError `unsupported` if there is no such list, `not_found` for an unknown user, and as requests do.
  */
 export async function listRoles(api: Api, userId: number): Promise<readonly HeldRole[]> {
   const { data } = flags.safeParse(await api.getJson(`users/${userId}/`, `user ${userId}`));
@@ -159,7 +159,7 @@ export async function listRoles(api: Api, userId: number): Promise<readonly Held
   }
 }
 
-/** Gives a user a role or flag, or takes it. What is so already stays so. */
+/** Grants a role or flag to a user, or removes it. Does nothing if that changes nothing. */
 export async function setRole(
   api: Api,
   change: { readonly userId: number; readonly role: HeldRole['role']; readonly held: boolean },
@@ -226,10 +226,7 @@ const ORGANIZATIONS: Listing<z.output<typeof organization>> = {
   read: (body) => organization.safeParse(body).data ?? null,
 };
 
-/**
- * The email addresses of users, and to which of some organizations they belong. Each organization takes one
- * request for every two hundred members.
- */
+/** The email addresses of users, and their organizations among these: one request per two hundred members. */
 export async function readContacts(
   api: Api,
   { names, organizations }: { names: readonly string[]; organizations: readonly string[] },
@@ -251,7 +248,7 @@ export async function readContacts(
   }));
 }
 
-/** The accounts of users: `auth` of a controller, and by authenticator of a gateway [seen on both]. */
+/** The accounts of users: a controller's `auth`, or a gateway's by authenticator [seen on both]. */
 const identities = z
   .object({
     id,
@@ -284,24 +281,21 @@ const IDENTITIES: Listing<UserIdentities> = {
   read: (body) => identities.safeParse(body).data ?? null,
 };
 
-/**
- * Streams how identity providers know the users. A gateway's API names its authenticators by their ids, the
- * local one among them.
- */
+/** Streams the users' accounts at identity providers. A gateway shows its authenticators by id. */
 export async function* listIdentities(api: Api): AsyncGenerator<UserIdentities> {
   yield* listItems(api, userQueries({}), IDENTITIES);
 }
 
 /**
- * The users of an email address or an account. All users are read for an account, until one shows an account of
- * the same provider by which a filter can be tried: no recording has it. Null if no user shows an account,
- * which a caller who may not see them cannot tell from there being none.
+ * The users with an email address or an account. For an account, users are read until one has an account of
+ * the same provider to test a filter with, because no recording contains this filter. Null if no user shows
+ * an account; a caller who may not see accounts cannot distinguish this from there being none.
  * @throws TokenctlError as requests do.
  */
 export async function identifiedUsers(api: Api, by: UserIdentity): Promise<readonly number[] | null> {
   if ('email' in by) {
     const found = await Array.fromAsync(listItems(api, [[['email__iexact', by.email]]], USERS));
-    // A target that ignores the filter would return everyone, and `iexact` also folds look-alikes.
+    // A target that ignores the filter would return everyone, and `iexact` also matches look-alikes.
     const same = found.filter(({ email }) => isSameAddress(email ?? '', by.email));
     return same.map(({ id: userId }) => userId);
   }
@@ -322,10 +316,9 @@ export async function identifiedUsers(api: Api, by: UserIdentity): Promise<reado
 }
 
 /**
- * The users of an account by a filter. It is believed only if it returns the user of an account that is known and no one for an
- * account that no one has: a server or proxy that ignores it returns everyone, and one that misreads it no one.
- *
- * @returns Null where the filter does not work.
+ * The users of an account by a filter; null if the filter does not work. It is trusted only if it returns the
+ * right user for a known account and no one for a nonexistent one: a server or proxy that ignores it returns
+ * everyone, and one that misreads it no one.
  */
 async function filteredUsers(
   api: Api,
@@ -355,7 +348,7 @@ async function filteredUsers(
   }
 }
 
-/** The ids of the members of an organization; none where the target has no such list. */
+/** The ids of an organization's members; empty if the target has no such list. */
 async function membersOf(api: Api, organizationId: number): Promise<ReadonlySet<number>> {
   const path = `organizations/${organizationId}/users/`;
   const members = new Set<number>();

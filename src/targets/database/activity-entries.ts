@@ -1,7 +1,7 @@
 import { joined, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { type Layout, TABLES } from './tables.ts';
 
-/** The `action_node` of entries in a controller's activity stream, where a controller writes the name of its node. */
+/** The `action_node` of entries in a controller's activity stream. A controller itself writes its node's name there. */
 const ACTION_NODE = literal('tokenctl');
 
 /** The object types of entries: a controller's name, and a gateway's content type. */
@@ -15,24 +15,24 @@ const OBJECT_TYPES = {
 
 type ObjectType = keyof typeof OBJECT_TYPES;
 
-/** SQL for the id of the user in whose name a gateway's management commands write; null if it is missing. */
+/** SQL for the id of the user that a gateway's management commands write as; null if it is missing. */
 export const SYSTEM_USER = sql`(SELECT u.id FROM aap_gateway_api_user u WHERE u.username = '_system')`;
 
-/** Entries of the activity stream as management commands write them. All SQL consists of constants and parameters. */
+/** Entries of the activity stream as management commands write them. All SQL is constants and parameters. */
 interface Entries {
   readonly operation: 'create' | 'update' | 'delete';
   readonly objectType: ObjectType;
   /** SQL for the changes in the layout's form: text for a controller, jsonb for a gateway. */
   readonly changes: Sql;
-  /** SQL for the id of the object; a controller has it in the changes only. */
+  /** SQL for the object's id. A controller has it only in the changes. */
   readonly id: Sql;
-  /** SQL for the setting that changed, as jsonb; only for a controller. */
+  /** SQL for the changed setting, as jsonb. Only for a controller. */
   readonly setting?: Sql;
-  /** The FROM clause that selects one row per entry, with everything after it. */
+  /** The FROM clause, with everything after it, that selects one row per entry. */
   readonly from: Sql;
 }
 
-/** SQL that adds entries to the activity stream, one for each row. */
+/** SQL that adds entries to the activity stream, one per row. */
 export function insertEntries(layout: Layout, entries: Entries): Sql {
   const { objectType, changes, id, setting = sql`'{}'`, from } = entries;
   const operation = literal(entries.operation);
@@ -47,7 +47,7 @@ export function insertEntries(layout: Layout, entries: Entries): Sql {
       ${setting} ${from}`;
 }
 
-/** SQL for the id of a gateway's content type. Without it no entry can be written, and the statement fails. */
+/** SQL for the id of a gateway's content type. If it does not exist, the statement fails. */
 export function contentTypeId(objectType: ObjectType): Sql {
   const { app, model } = OBJECT_TYPES[objectType];
   return sql`(SELECT c.id FROM django_content_type c
@@ -61,19 +61,19 @@ export function gatewayChanges(kind: 'added_fields' | 'removed_fields' | 'change
     ${joined(others.map((other) => sql`${literal(other)}, '{}'::jsonb`))})`;
 }
 
-/** A controller's changes of an access token `t` with its application's name in `t.application`: JSON with Python's spaces. */
+/** A controller's changes for an access token `t` with its application's name: JSON with Python's spaces. */
 const CONTROLLER_TOKEN = sql`'{"description": ' || to_json(t.description::text)
     || ', "application": ' || coalesce(to_json(t.application::text)::text, 'null')
     || ', "scope": ' || to_json(t.scope::text) || ', "id": ' || t.id || ', "token": "************"}'`;
 
-/** A gateway's fields of an access token `t`. It stores values as strings, and masks tokens like this. */
+/** A gateway's fields of an access token `t`. Like a gateway, it has values as strings and masks tokens. */
 const GATEWAY_TOKEN = sql`jsonb_build_object('id', t.id::text, 'user', t.user_id::text,
     'application', t.application_id::text, 'scope', t.scope, 'description', t.description,
     'created', t.created, 'modified', t.modified, 'expires', t.expires,
     'source_refresh_token', t.source_refresh_token_id::text, 'token', '$encrypted$',
     'id_token', t.id_token_id::text, 'created_by', t.created_by_id::text, 'modified_by', t.modified_by_id::text)`;
 
-/** A gateway leaves the last use out of the entry of a new token. */
+/** A gateway omits the last use from the entry of a new token. */
 const DELETED_TOKEN = sql`${GATEWAY_TOKEN} || jsonb_build_object('last_used', t.last_used)`;
 
 const GATEWAY_REFRESH_TOKEN = sql`jsonb_build_object('id', t.id::text, 'user', t.user_id::text,
@@ -81,7 +81,7 @@ const GATEWAY_REFRESH_TOKEN = sql`jsonb_build_object('id', t.id::text, 'user', t
     'created', t.created, 'modified', t.modified, 'token', '$encrypted$',
     'created_by', t.created_by_id::text, 'modified_by', t.modified_by_id::text)`;
 
-/** SQL for what a gateway also records of a new token. */
+/** SQL for what a gateway also records about a new token. */
 const NEW_TOKEN = sql`, NULL::bigint AS id_token_id, ${SYSTEM_USER} AS created_by_id, ${SYSTEM_USER} AS modified_by_id`;
 
 /** SQL that records the creation of the personal access token in the CTE `token`. */
@@ -97,8 +97,8 @@ export function insertTokenCreated(layout: Layout): Sql {
 }
 
 /**
- * SQL that records the deletion of the access tokens in the CTE `selected`, before they are deleted. A gateway records all fields:
- * they are read from the table, so that `selected` does not need them.
+ * SQL that records the deletion of the access tokens in the CTE `selected`, before they are deleted. A
+ * gateway records all fields: they are read from the table, so `selected` does not need them.
  */
 export function insertTokensDeleted(layout: Layout): Sql {
   const isGateway = layout === 'gateway';
@@ -114,9 +114,9 @@ export function insertTokensDeleted(layout: Layout): Sql {
 }
 
 /**
- * SQL for another CTE of a statement, which records the revocation of refresh tokens. Empty except for a
- * gateway: a controller does not record it. A gateway records neither that the access token is gone.
- * @param from Selects rows with the `id` of a refresh token.
+ * SQL for another CTE that records the revocation of refresh tokens, by their `id` in the rows of `from`.
+ * Empty except for a gateway: a controller does not record it. A gateway does not record the removal of the
+ * access token either.
  */
 export function refreshTokensRevokedCte(layout: Layout, from: Sql): Sql {
   if (layout !== 'gateway') return sql``;
@@ -132,7 +132,7 @@ export function refreshTokensRevokedCte(layout: Layout, from: Sql): Sql {
     )`;
 }
 
-/** As {@link refreshTokensRevokedCte} for the deletion of the refresh tokens in the CTE `selected`. */
+/** Like {@link refreshTokensRevokedCte}, for the deletion of the refresh tokens in the CTE `selected`. */
 export function refreshTokensDeletedCte(layout: Layout): Sql {
   if (layout !== 'gateway') return sql``;
   return sql`, refresh_entries AS (

@@ -40,10 +40,7 @@ export async function* listActivity(
   }
 }
 
-/**
- * A gateway's changes in the controller's form: the fields of a created or deleted object, or the old and new value of each
- * changed field; and the object's id.
- */
+/** A gateway's changes in the controller's form: fields, or the old and new value of each; and the object's id. */
 function flattenChanges(text: string | null, objectId: string | null): Readonly<Record<string, unknown>> {
   const changes = parseObject(text) ?? {};
   const id = Number(objectId ?? Number.NaN);
@@ -66,7 +63,7 @@ function parseObject(value: unknown): Readonly<Record<string, unknown>> | undefi
   }
 }
 
-/** The time of the last change that each of these users made; users without one are omitted. */
+/** The time of each user's last change. Users without one are omitted. */
 export async function lastChanges(
   connection: Connection,
   userIds: readonly number[],
@@ -86,16 +83,12 @@ interface ActivitySql {
   readonly actorId: Sql;
   readonly object: Sql;
   readonly objectId: Sql;
-  /** Whether an entry refers to one of these access tokens. */
   readonly refersTo: (tokenIds: readonly number[]) => Sql;
-  /** Whether an entry is a change that a user made, and no use of a token that a gateway records. */
+  /** Whether an entry is a user's change, not the use of a token that a gateway records. */
   readonly isChange: Sql;
 }
 
-/**
- * After the deletion of a token, a controller's entries contain its id only in `changes`. The quotes in the pattern keep it from
- * matching a description, where quotes are escaped.
- */
+/** A deleted token's id remains only in `changes`. Quotes in descriptions are escaped, so the pattern is exact. */
 const CONTROLLER: ActivitySql = {
   at: sql`s.timestamp`,
   actorId: sql`s.actor_id`,
@@ -111,7 +104,7 @@ const CONTROLLER: ActivitySql = {
   isChange: sql`true`,
 };
 
-/** A gateway's entries contain the type and id of the object, even after its deletion. */
+/** A gateway's entries contain the object's type and id, even after its deletion. */
 const GATEWAY: ActivitySql = {
   at: sql`s.created`,
   actorId: sql`s.created_by_id`,

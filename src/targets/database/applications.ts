@@ -43,7 +43,7 @@ interface DetailsRow extends ApplicationRow, Omit<ApplicationDetails, 'redirectU
   readonly uris: string;
 }
 
-/** One application with its details; null without one of this id. */
+/** One application with its details; null if the id does not exist. */
 export async function readApplication(
   connection: Connection,
   id: number,
@@ -68,7 +68,7 @@ export async function readApplication(
   }
 }
 
-/** How many id tokens refer to an application; null where there is no table of them, or the role may not read it. */
+/** The number of id tokens of an application; null if there is no table of them or the role may not read it. */
 async function countIdTokens({ recognized, database }: Connection, id: number): Promise<number | null> {
   if (!recognized.hasIdTokens) return null;
   const right = await sql`SELECT has_column_privilege(${ID_TOKENS.text}, 'application_id', 'SELECT')
@@ -79,14 +79,14 @@ async function countIdTokens({ recognized, database }: Connection, id: number): 
   return row?.count ?? 0;
 }
 
-/** What deletes all but tokens that refers to an application. No foreign key of a controller or a gateway does. */
+/** Statements that delete all references to an application except tokens. No foreign key cascades. */
 function deletionsOfReferring(layout: Layout, id: number): readonly Sql[] {
   const codes = sql`DELETE FROM oauth2_provider_grant WHERE application_id = ${id}`;
   if (layout === 'gateway') return [codes];
   return [codes, sql`DELETE FROM main_activitystream_o_auth2_application WHERE oauth2application_id = ${id}`];
 }
 
-/** What a controller's entry about a deleted application holds [seen on 24.6.1], without the organization's name. */
+/** A controller's entry about a deleted application [seen on 24.6.1], without the organization's name. */
 const CONTROLLER_DELETED = sql`'{"name": ' || to_json(a.name::text) || ', "description": ' || to_json(a.description::text)
     || ', "client_type": ' || to_json(a.client_type::text) || ', "redirect_uris": ' || to_json(a.redirect_uris::text)
     || ', "authorization_grant_type": ' || to_json(a.authorization_grant_type::text)
@@ -102,9 +102,9 @@ const GATEWAY_DELETED = gatewayChanges(
 
 /**
  * Deletes an application with its tokens in one transaction, and records it in the activity stream without an
- * actor. The row is locked first, so that no token can be issued to it meanwhile.
- * @returns Whether it was there.
- * @throws TokenctlError `busy` where another transaction holds one of its tokens.
+ * actor. The row is locked first, so that no token can be issued for it meanwhile.
+ * @returns Whether it existed.
+ * @throws TokenctlError `busy` if another transaction locks one of its tokens.
  */
 export function deleteApplication(connection: Connection, id: number): Promise<boolean> {
   const { layout } = connection;
@@ -139,17 +139,17 @@ export function deleteApplication(connection: Connection, id: number): Promise<b
   });
 }
 
-/** As long as the secrets that a controller and a gateway make: some 762 bits. */
+/** As long as the secrets of a controller and a gateway: about 762 bits. */
 const SECRET_LENGTH = 128;
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-/** A gateway's iterations (Django 4.2), which each stored hash names. */
+/** A gateway's iterations (Django 4.2), which each stored hash includes. */
 const ITERATIONS = 600_000;
 const SALT_LENGTH = 22;
 
 /**
  * Gives an application a new client secret, stored as its own program does: encrypted in a controller, hashed
- * in a gateway and in the service. It reads the row again before it commits.
+ * in a gateway and in the service. Re-reads the row before the commit.
  * @throws TokenctlError as `AccessChanges.replaceClientSecret`.
  */
 export function replaceClientSecret(
@@ -176,7 +176,7 @@ export function replaceClientSecret(
   });
 }
 
-/** The entry about a new secret, with the link that a controller's entries have. */
+/** The entry about a new secret. A controller's entries also have a link. */
 function secretChanged(layout: Layout, application: number): Sql {
   const isGateway = layout === 'gateway';
   const id = sql`${application}::bigint`;
@@ -229,25 +229,25 @@ function otherForm(): TokenctlError {
   );
 }
 
-/** What precedes the Fernet token, in base64 once more, in a controller's columns [seen on 24.6.1]. */
+/** The prefix of the Fernet token, which is base64-encoded once more, in a controller's columns [seen on 24.6.1]. */
 const ENCRYPTED = '$encrypted$UTF8$AESCBC$';
 const SIGNATURE_LENGTH = 32;
 const HEADER_LENGTH = 9;
 const IV_LENGTH = 16;
 
-/** The keys of the Fernet specification, with AES-256 in place of AES-128. */
+/** The keys of the Fernet specification, with AES-256 instead of AES-128. */
 interface Keys {
   readonly signing: Buffer;
   readonly encryption: Buffer;
 }
 
-/** A controller derives them from its SECRET_KEY and the name of the field, which is `value` for a client secret. */
+/** A controller derives the keys from its SECRET_KEY and the field's name, which is `value` for a client secret. */
 function keysFrom(controllerKey: Secret): Keys {
   const digest = createHash('sha512').update(controllerKey.reveal()).update('value').digest();
   return { signing: digest.subarray(0, 32), encryption: digest.subarray(32) };
 }
 
-/** Requires the key of the present secret's encryption: another would lock the application out. */
+/** Requires the key that encrypted the current secret: another key would lock the application out. */
 function requireKey(stored: string, { signing, encryption }: Keys): void {
   const token = Buffer.from(
     Buffer.from(stored.slice(ENCRYPTED.length), 'base64').toString('latin1'),

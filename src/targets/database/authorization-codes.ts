@@ -34,10 +34,7 @@ export async function* listAuthorizationCodes(
   }
 }
 
-/**
- * Deletes authorization codes, live or not. Nothing is written to the activity stream: neither a controller nor a
- * gateway records codes there.
- */
+/** Deletes authorization codes, live or not. Neither a controller nor a gateway records codes in its stream. */
 export function deleteAuthorizationCodes(
   connection: Connection,
   options: { readonly ids: readonly number[]; readonly lockRetryMs: number },

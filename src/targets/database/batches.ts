@@ -8,15 +8,15 @@ interface BatchWork<Item, Done> {
   readonly connection: Connection;
   readonly purpose: RightsPurpose;
   readonly items: readonly Item[];
-  /** How many rows one transaction processes. */
+  /** The number of rows per transaction. */
   readonly batchSize: number;
   /** How long to retry rows that other transactions lock, in milliseconds. */
   readonly lockRetryMs: number;
-  /** Processes a batch in one transaction, and returns what it did with which row. */
+  /** Processes a batch in one transaction, and returns the result for each row. */
   readonly process: (database: Queryable, items: readonly Item[]) => Promise<ReadonlyMap<Item, Done>>;
-  /** Those of the unprocessed rows that exist, and so are locked. */
+  /** The unprocessed rows that exist, and so are locked. */
   readonly findRemaining: (database: Queryable, items: readonly Item[]) => Promise<readonly Item[]>;
-  /** When aborted, the answer to the batch in flight is awaited for half a second. */
+  /** Once aborted, the batch in flight is awaited for half a second. */
   readonly signal?: AbortSignal | undefined;
   /** What to yield for a row that does not exist. */
   readonly missing?: (item: Item) => Done;
@@ -39,10 +39,10 @@ const MAX_PAUSE_MS = 1500;
 
 /**
  * Processes rows in short transactions. Rows that other transactions lock are skipped and retried at the end,
- * with growing pauses and ever smaller batches, so that one row that cannot be processed does not hold up
- * others. When the time for retries is over, they are returned as unprocessed.
- * @returns What was not processed, after yielding what was done, batch by batch. It throws nothing:
- * everything yielded before a failure is done.
+ * with growing pauses and ever smaller batches, so that one bad row does not hold up others. When the time
+ * for retries has passed, they are returned as unprocessed.
+ * @returns The unprocessed rows, after yielding the results batch by batch. It throws nothing: everything
+ * yielded before a failure is done.
  */
 export async function* processInBatches<Item, Done>(
   work: BatchWork<Item, Done>,
@@ -96,7 +96,7 @@ async function* processBatch<Item, Done>(work: BatchWork<Item, Done>, items: rea
   }
 }
 
-/** Yields one by one what batches did. @returns What was not processed. */
+/** Yields the results of batches one by one. Returns the unprocessed rows. */
 export async function* eachOf<Item, Done>(
   batches: AsyncGenerator<readonly Done[], BatchResult<Item>>,
 ): AsyncGenerator<Done, BatchResult<Item>> {

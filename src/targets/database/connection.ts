@@ -13,20 +13,19 @@ import type { IdTable } from './queries.ts';
 import { missingRights } from './rights.ts';
 import { type Layout, TABLES } from './tables.ts';
 
-/** How many tables and grants an error names. Its details contain all grants. */
+/** How many tables and grants an error message lists. Its details contain all grants. */
 const MAX_NAMED = 5;
 
 type TableWithIds = 'accessTokens' | 'refreshTokens' | 'authorizationCodes' | 'users' | 'activity';
 
-/** How to open a database. */
 interface ConnectionOptions extends PostgresOptions {
   /** The signal that ends waits, once signals are caught. */
   readonly interruption?: (() => AbortSignal | undefined) | undefined;
 }
 
 /**
- * Opens the database of a controller, of a gateway or of the service, and recognizes its layout. All
- * connections are limited to the schema of its tables.
+ * Opens the database of a controller, of a gateway or of the service, and detects its layout. All connections
+ * are limited to the schema of its tables.
  * @throws TokenctlError `configuration` for an invalid connection string, `credentials_refused`,
  * `target_unreachable`, and `unsupported` for a database with other tables.
  */
@@ -48,12 +47,11 @@ export async function openConnection({ interruption, ...options }: ConnectionOpt
   return new Connection(database, recognized, interruption);
 }
 
-/** A database that was opened and recognized. */
+/** A database whose layout was detected. */
 export class Connection {
   readonly database: PostgresDatabase;
   readonly recognized: RecognizedLayout;
 
-  /** @param interruption The signal that ends waits, once signals are caught. */
   constructor(
     database: PostgresDatabase,
     recognized: RecognizedLayout,
@@ -72,19 +70,19 @@ export class Connection {
     return this.database.address;
   }
 
-  /** One of the tables that have ids, to read it in pages. */
+  /** A table with ids, to read it in pages. */
   table(name: TableWithIds): IdTable {
     return { name: TABLES[this.layout][name], reader: this.reader };
   }
 
-  /** To read from: it fails as {@link read} does. */
+  /** For reading. Throws as {@link read}. */
   readonly reader: Queryable = {
     query: <R extends object>(...statement: Parameters<Queryable['query']>) =>
       this.read((database) => database.query<R>(...statement)),
     execute: (...statement) => this.read((database) => database.execute(...statement)),
   };
 
-  /** Runs queries that only read; `purpose` is for more rights than most. Throws as {@link explain}. */
+  /** Runs read-only queries. `purpose` is for queries that need more rights than most. Throws as {@link explain}. */
   async read<T>(work: (database: Queryable) => Promise<T>, purpose: RightsPurpose = 'read'): Promise<T> {
     try {
       return await work(this.database);
@@ -93,7 +91,7 @@ export class Connection {
     }
   }
 
-  /** Runs queries in one transaction. Throws as {@link explain}: missing rights are named for the purpose. */
+  /** Runs queries in one transaction. Throws as {@link explain}, with the rights that the purpose requires. */
   async write<T>(purpose: RightsPurpose, work: (transaction: Queryable) => Promise<T>): Promise<T> {
     try {
       return await this.database.transaction(work);
@@ -102,7 +100,7 @@ export class Connection {
     }
   }
 
-  /** Translates a failed query into a TokenctlError. If rights are missing, the error says how to grant them. */
+  /** Translates a failed query into a TokenctlError. If rights are missing, the error explains how to grant them. */
   async explain(purpose: RightsPurpose, error: unknown): Promise<unknown> {
     const translated = databaseError(error, this.address);
     if (sqlState(error) !== '42501' || !(translated instanceof TokenctlError)) return translated;
@@ -127,7 +125,7 @@ export class Connection {
   }
 }
 
-/** The same database, whose answers are awaited only briefly after an interruption, whatever they are for. */
+/** The same database, but after an interruption no answer is awaited for long. */
 function interruptible(
   database: PostgresDatabase,
   interruption: () => AbortSignal | undefined,
@@ -141,12 +139,12 @@ function interruptible(
   };
 }
 
-/** How long an interruption waits for an answer, in milliseconds: ten times what a batch usually takes. */
+/** How long an interruption waits for an answer, in milliseconds: ten times the usual duration of a batch. */
 const GRACE_MS = 500;
 
 /**
- * Waits for an answer, after an interruption no longer than {@link GRACE_MS}: a silent database would hold
- * the program. Throws `target_unreachable` after that: it is unknown what the database does.
+ * Waits for an answer, after an interruption no longer than {@link GRACE_MS}: a silent database would block
+ * the program. Throws `target_unreachable` after that. What the database does is then unknown.
  */
 export async function answerOf<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return await answer;
@@ -173,10 +171,7 @@ function firstTables(tables: readonly string[]): string {
   return more <= 0 ? tables.join(', ') : `${tables.slice(0, MAX_NAMED).join(', ')} and ${more} more tables`;
 }
 
-/**
- * Translates a database error into a TokenctlError with the address and the SQLSTATE, but no values. Returns any other error as
- * it is.
- */
+/** Translates a database error into a TokenctlError with address and SQLSTATE, but no values. Others are unchanged. */
 export function databaseError(error: unknown, address: string): unknown {
   if (error instanceof TokenctlError)
     return error.code === 'database_unreachable' ? connectError(error) : error;
@@ -256,10 +251,7 @@ function isLockConflict(state: string): boolean {
   return state === '40001' || state === '40P01' || state === '55P03';
 }
 
-/**
- * Whether the same statement may succeed with fewer rows later: the rows are locked, the statement timed out, or (23503)
- * another table now refers to one of the rows.
- */
+/** Whether a statement may succeed later with fewer rows: locks, a timeout, or (23503) a new reference to a row. */
 export function isTransient(error: unknown): boolean {
   const state = sqlState(error);
   return state !== null && (isLockConflict(state) || state === '57014' || state === '23503');
@@ -277,5 +269,4 @@ export function retryFailureReason(error: unknown): string {
   }
 }
 
-/** The reason for rows that stayed locked. */
 export const LOCKED_REASON = 'another transaction locks it';

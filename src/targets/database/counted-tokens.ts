@@ -20,7 +20,7 @@ import { TokenReferences } from './references.ts';
 import { type Layout, TABLES } from './tables.ts';
 import { conditionsOf } from './tokens.ts';
 
-/** What is read of a token that is only counted. */
+/** The columns for a token that is only counted. */
 interface CountedRow {
   readonly id: number;
   readonly user_id: number | null;
@@ -28,14 +28,14 @@ interface CountedRow {
   readonly description: string;
   /** In milliseconds since 1970. */
   readonly expires: number;
-  /** A bit for each condition that the token meets, the lowest for the first. */
+  /** A bit for each condition that the token meets; the lowest bit is for the first condition. */
   readonly met: number;
 }
 
 /**
- * Tells of each access token of a selector which conditions it meets, ascending by id: {@link
- * Target.countTokens}. The database decides the conditions, so that nothing else of a row has to be sent.
- * @returns False for a database of another encoding than UTF-8, which may not know every white space.
+ * Determines which conditions each access token of a selector meets, ascending by id: {@link
+ * Target.countTokens}. The database evaluates the conditions, so that no other columns have to be sent.
+ * @returns False for a database with an encoding other than UTF-8, which may not know every white space.
  */
 export async function countTokens(
   connection: Connection,
@@ -53,7 +53,7 @@ export async function countTokens(
     read: (range) => readColumns(connection.reader, columns, countedSql(layout, criteria, range)),
     lastId: ({ id }) => (id === null || id.length < PAGE_SIZE ? null : (id.at(-1) ?? null)),
   });
-  // One object for all, of which every member is set: an object for each token would be most of the work.
+  // One object for all tokens, with every member replaced: an object per token would be most of the work.
   const expires = new Date(0);
   const token: { -readonly [Name in keyof CountedToken]: CountedToken[Name] } = {
     id: 0,
@@ -97,7 +97,7 @@ function countedColumns(conditions: readonly Condition[]): ColumnSql<CountedRow>
   };
 }
 
-/** The limit keeps the inner query by itself, so that each instant is computed once. */
+/** The limit keeps PostgreSQL from merging the inner query, so that each instant is computed once. */
 function countedSql(layout: Layout, criteria: readonly (Sql | undefined)[], range: IdRange): Sql {
   const where = allOf(...inRange(sql`t.id`, range), ...criteria);
   return sql`FROM (SELECT t.id, t.user_id, t.application_id, t.scope, t.description,
@@ -108,12 +108,12 @@ function countedSql(layout: Layout, criteria: readonly (Sql | undefined)[], rang
 
 const [EARLIEST, LATEST] = [literal(-MAX_DATE_MS), literal(MAX_DATE_MS)];
 
-/** What `dateOf` makes of {@link milliseconds}, by the same arithmetic. */
+/** The result of `dateOf` for {@link milliseconds}, with the same arithmetic. */
 export function instant(column: Sql): Sql {
   return sql`least(greatest(floor(${milliseconds(column)} + 0.0005), ${EARLIEST}), ${LATEST})`;
 }
 
-/** A condition on a row `m` of {@link readCountedPage}; it decides as `holds` does. */
+/** A condition on a row `m` of {@link readCountedPage}. Same rules as `holds`. */
 function conditionSql(condition: Condition): Sql {
   if ('all' in condition) return allOf(...condition.all.map((part) => sql`(${conditionSql(part)})`));
   if ('not' in condition) return sql`NOT (${conditionSql(condition.not)})`;

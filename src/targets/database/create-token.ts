@@ -13,7 +13,7 @@ import { HASH_PREFIX, type Layout, TABLES } from './tables.ts';
 import { newestForm } from './tokens.ts';
 import { providerName } from './users.ts';
 
-/** Letters and digits in a token: some 178 bits, as in the controller's tokens. */
+/** Letters and digits in a token: about 178 bits, as in the controller's tokens. */
 const TOKEN_LENGTH = 30;
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
@@ -21,9 +21,8 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const GATEWAY_LIFETIME_SECONDS = 31_536_000;
 
 /**
- * Creates a personal access token for a user, with the given lifetime or that of the settings. As with the controller's own command, the user
- * may be inactive.
- *
+ * Creates a personal access token for a user, with the given lifetime or that of the settings. As with the
+ * controller's own command, the user may be inactive.
  * @throws TokenctlError `unsupported` without a user, `not_found` for a user that does not exist,
  * `permission_refused` with the provider in its details for an external user if such users may not have tokens.
  */
@@ -75,7 +74,7 @@ export async function createPersonalToken(
   });
 }
 
-/** A token in the form in which the tables hold tokens. */
+/** A token in the form that the tables store. */
 async function storedToken(
   database: Queryable,
   { layout, value, hash }: { layout: Layout; value: string; hash: string },
@@ -83,7 +82,7 @@ async function storedToken(
   const { storedForm } = TABLES[layout];
   if (storedForm === 'token') return value;
   if (storedForm === 'hash') return hash;
-  // A gateway without tokens is taken for a recent one, which stores hashes.
+  // A gateway without tokens counts as a recent one, which stores hashes.
   return (await newestForm(database)) === 'clear' ? value : `${HASH_PREFIX}${hash}`;
 }
 
@@ -99,7 +98,7 @@ function requireAllowed(owner: Owner, allowExternalUsers: boolean): void {
   );
 }
 
-/** A controller whose stored OAUTH2_PROVIDER lacks the key creates tokens that expire at once. */
+/** A controller whose stored OAUTH2_PROVIDER lacks the key creates tokens that expire immediately. */
 function requireLifetime(seconds: number): void {
   if (seconds > 0) return;
   throw new TokenctlError('unsupported', 'The settings give new tokens a lifetime of 0 seconds', {
@@ -110,7 +109,7 @@ function requireLifetime(seconds: number): void {
 interface Owner {
   readonly id: number;
   readonly username: string;
-  /** The identity provider that the user comes from, as the management command names it; null for a local account. */
+  /** The user's identity provider, as the management command names it; null for a local account. */
   readonly provider: string | null;
 }
 
@@ -129,7 +128,7 @@ interface NewToken {
   readonly userId: number;
   readonly scope: string;
   readonly description: string;
-  /** Seconds. */
+  /** In seconds. */
   readonly lifetime: number;
 }
 
@@ -139,7 +138,7 @@ const LINK_CTE = sql`, link AS (
        SELECT e.id, t.id FROM entry e, token t
      )`;
 
-/** Times in milliseconds. */
+/** Times are in milliseconds. */
 interface InsertedToken {
   readonly id: number;
   readonly created: number;

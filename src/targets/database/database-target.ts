@@ -42,21 +42,20 @@ import { identifyByHash, listRefreshTokens, listTokens, listTokensToPlan } from 
 import { openTransactions } from './transactions.ts';
 import { identifiedUsers, listIdentities, listUsers, readContacts, setUserActive } from './users.ts';
 
-/** Which database, and how to reach it. */
 export interface DatabaseTargetOptions {
   /** The context's name, for descriptions and the audit log. */
   readonly context: string;
   /** A `postgresql://` URL, or libpq's keywords (`service=NAME`, `host=… dbname=…`). */
   readonly connection: Secret;
-  /** Where to look up the PG* variables, services and passwords. By default the environment of the process. */
+  /** The source of PG* variables, services and passwords. By default the process's environment. */
   readonly environment?: Environment;
-  /** Where a platform gateway caches sessions. Without it, sessions are ended in the database only. */
+  /** A platform gateway's session cache. Without it, sessions are ended only in the database. */
   readonly sessionCache?: SessionCacheOptions | undefined;
   /** How long to retry rows that other transactions lock, in milliseconds. */
   readonly lockRetryMs?: number;
-  /** How long to wait for transactions of others to end, in milliseconds. */
+  /** How long to wait for other transactions to end, in milliseconds. */
   readonly transactionTimeoutMs?: number;
-  /** The signal that interrupts, once signals are caught: after it, no answer is awaited for longer than half a second. */
+  /** The interrupting signal, once signals are caught. After it, no answer is awaited for longer than half a second. */
   readonly interruption?: (() => AbortSignal | undefined) | undefined;
 }
 
@@ -69,8 +68,8 @@ const LOCK_RETRY_MS = 8_000;
 const TRANSACTION_TIMEOUT_MS = 30_000;
 
 /**
- * Opens the database of a controller, of a platform gateway or of the service as a target. It recognizes
- * which one it is by tables and columns.
+ * Opens the database of a controller, of a platform gateway or of the service as a target. It detects which
+ * one it is by tables and columns.
  * @throws TokenctlError `configuration` for an invalid connection string, `credentials_refused`,
  * `target_unreachable`, and `unsupported` for a database with other tables.
  */
@@ -107,7 +106,7 @@ class DatabaseTarget implements Target {
   readonly #connection: Connection;
   readonly #cache: SessionCache | null;
   #cacheProblem: Promise<string | null> | undefined;
-  /** As of the last description. */
+  /** From the last description. */
   #missingRights: readonly MissingRight[] | undefined;
   readonly #context: string;
   readonly #lockRetryMs: number;
@@ -203,7 +202,7 @@ class DatabaseTarget implements Target {
     });
   }
 
-  /** A cache that cannot be used is left out; the description says why. */
+  /** An unusable cache is left out; the description says why. */
   async #sessionStore(): Promise<SessionStore> {
     const isUsable = this.#cache !== null && (await this.#problemOf(this.#cache)) === null;
     return { connection: this.#connection, cache: isUsable ? this.#cache : null };

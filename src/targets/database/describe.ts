@@ -12,31 +12,30 @@ import { storedValue } from './settings.ts';
 import { type Layout, TABLES } from './tables.ts';
 import { readTokenStorage } from './tokens.ts';
 
-/** What changes nothing. */
+/** The purposes that change nothing. */
 const READING: readonly RightsPurpose[] = ['read', 'contacts'];
 
-/** The service reads its settings with each request; a controller and a gateway cache them. */
+/** The service reads its settings with each request. A controller and a gateway cache them. */
 const SETTINGS_HOLD: Readonly<Record<Layout, TargetDescription['capabilities']['settingsHold']>> = {
   service: 'at_once',
   controller: 'within_a_minute',
   gateway: 'within_five_minutes',
 };
 
-/** The configured session cache of a gateway. */
 interface DescribedCache {
   readonly addresses: readonly string[];
-  /** Why it cannot be used; null if it can. Without the right to read sessions, it is not compared with them. */
+  /** Why it cannot be used, or null. Without the right to read sessions, it is not compared with them. */
   readonly problem: (maySeeSessions: boolean) => Promise<string | null>;
 }
 
-/** The parts of a target that a role needs rights for. */
+/** The parts of a target for which a role needs rights. */
 export interface PartsWithRights {
   readonly refreshTokens: boolean;
   readonly authorizationCodes: boolean;
   readonly sessions: boolean;
 }
 
-/** Finds out which parts this role may use: it has to read them, and codes also to delete. */
+/** Finds which parts this role may use: it needs the right to read them, and to delete codes. */
 export async function findParts(connection: Connection): Promise<PartsWithRights> {
   const { layout, recognized } = connection;
   const missing = await missingRights(connection.reader, layout, ['read', 'revoke']);
@@ -105,7 +104,7 @@ export async function describeDatabase(
   };
 }
 
-/** The current role, whether it is a superuser of the server, and the tables of which row-level security may hide rows from it. */
+/** The current role, whether it is a superuser, and the tables whose row-level security may hide rows from it. */
 async function readRole(database: Queryable, tables: readonly string[]) {
   const row = await sql`SELECT current_user::text AS role,
        EXISTS (SELECT FROM pg_roles r WHERE r.rolname = current_user AND r.rolsuper) AS "isSuperuser",
@@ -116,10 +115,7 @@ async function readRole(database: Queryable, tables: readonly string[]) {
   return row ?? { role: '', isSuperuser: false, filtered: [] };
 }
 
-/**
- * What the role sees. A missing right to read refresh tokens or sessions is not part of this: the capabilities tell it,
- * and what depends on it is reported as not checked.
- */
+/** What the role sees, except refresh tokens and sessions: the capabilities show those rights. */
 function visibilityOf(
   layout: Layout,
   {
@@ -148,7 +144,7 @@ function visibilityOf(
   };
 }
 
-/** The clock of the database server, read between two looks at this machine's. */
+/** The database server's clock, read between two readings of this machine's clock. */
 async function compareClocks(database: Queryable): Promise<ClockDifference> {
   const sent = Date.now();
   const row = await sql`SELECT extract(epoch FROM clock_timestamp())::float8
@@ -162,8 +158,8 @@ async function compareClocks(database: Queryable): Promise<ClockDifference> {
 }
 
 /**
- * How far a standby is behind; null for a primary. The age of the last replayed transaction is an upper bound: a primary on which
- * nothing is changed sends none. The process that receives them is seen by every role, its state is not.
+ * How far a standby is behind; null for a primary. The age of the last replayed transaction is an upper bound,
+ * because an idle primary sends none. Every role sees the process that receives them, but not its state.
  */
 async function readStandby(database: Queryable): Promise<Standby | null> {
   const row = await sql`SELECT pg_is_in_recovery() AS "isStandby",
@@ -178,7 +174,7 @@ async function readStandby(database: Queryable): Promise<Standby | null> {
   return { replayedUntil, lagSeconds, isReceiving };
 }
 
-/** The version that every web node of a controller states; null if they differ, or if the role may not read it. */
+/** The version that all web nodes of a controller state; null if they differ or the role may not read it. */
 async function readVersion(database: Queryable): Promise<string | null> {
   const readable = await sql`SELECT
        bool_and(has_column_privilege(to_regclass('main_instance'), c.name, 'SELECT')) AS yes
@@ -190,7 +186,7 @@ async function readVersion(database: Queryable): Promise<string | null> {
   return rows.length === 1 ? (rows[0]?.version ?? null) : null;
 }
 
-/** A controller stores it as JSON text. */
+/** A controller stores the value as JSON text. */
 async function readInstallUuid(database: Queryable): Promise<string | null> {
   const row = await sql`SELECT s.value::text AS value FROM conf_setting s
     WHERE s.key = 'INSTALL_UUID' AND s.user_id IS NULL

@@ -9,17 +9,15 @@ import { DEFAULTS, requireValid, SETTING_NAMES } from './setting-values.ts';
 
 type Value = boolean | number | string;
 
-/** The name of a setting in a platform gateway. */
 interface PreferenceName {
   readonly section: string;
   readonly name: string;
 }
 
-/** How a platform gateway stores a setting. */
 interface Preference extends PreferenceName {
-  /** Its name in earlier gateways. */
+  /** The name in older gateways. */
   readonly earlier?: string;
-  /** The value without a row; null if a gateway without a row does not have the setting. */
+  /** The value without a row; null if a gateway without the row does not have the setting. */
   readonly initial: Value | null;
   /** Parses the stored text; undefined if it is invalid. */
   readonly parse: (stored: string) => Value | undefined;
@@ -34,7 +32,7 @@ function parseInteger(stored: string): number | undefined {
   return /^-?\d{1,15}$/.test(stored) ? Number(stored) : undefined;
 }
 
-/** The authentication settings that a gateway has, with its own names and defaults. */
+/** The authentication settings of a gateway, with its own names and defaults. */
 const PREFERENCES: Readonly<Partial<Record<keyof AuthenticationSettings, Preference>>> = {
   AUTH_BASIC_ENABLED: {
     section: 'proxy',
@@ -54,7 +52,7 @@ const PREFERENCES: Readonly<Partial<Record<keyof AuthenticationSettings, Prefere
     initial: 900,
     parse: parseInteger,
   },
-  // Only recent releases have it.
+  // Only in recent releases.
   MAX_EXTRA_SESSIONS_PER_USER: {
     section: 'configuration',
     name: 'MAX_EXTRA_SESSIONS_PER_USER',
@@ -77,7 +75,7 @@ const PREFERENCE_NAMES: readonly PreferenceName[] = Object.values(PREFERENCES).f
   ],
 );
 
-/** The settings of a platform gateway; null for a setting that it does not have. */
+/** The settings of a platform gateway; null for one that it does not have. */
 export async function readGatewaySettings(
   connection: Connection,
   database: Queryable,
@@ -86,10 +84,10 @@ export async function readGatewaySettings(
 }
 
 /**
- * Writes settings as a platform gateway does: as text, with an entry in the activity stream, all or none. Unchanged values and null are
- * not written. The table is locked against other writers.
- *
- * @throws TokenctlError `unsupported` for a setting that the gateway does not have, and for a value that its API would reject.
+ * Writes settings as a platform gateway does: as text, with an entry in the activity stream, all or none.
+ * Unchanged values and null are not written. The table is locked against other writers.
+ * @throws TokenctlError `unsupported` for a setting that the gateway does not have, and for a value that its
+ * API would reject.
  */
 export async function writeGatewaySettings(
   connection: Connection,
@@ -134,7 +132,7 @@ function settingsIn(stored: readonly StoredPreference[], { address }: Connection
   return { ...DEFAULTS, ...Object.fromEntries(values) };
 }
 
-/** The row of a setting; one of its newer name, if there are both. */
+/** The row of a setting. The row with the newer name if both exist. */
 function findRow(stored: readonly StoredPreference[], { section, name, earlier }: Preference) {
   const named = (wanted: string | undefined) =>
     stored.find((row) => row.section === section && row.name === wanted);

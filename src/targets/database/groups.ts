@@ -13,22 +13,22 @@ const GROUPS: Readonly<Record<Layout, Readonly<Record<GroupKind, Sql>>>> = {
   gateway: { organization: sql`aap_gateway_api_organization`, team: sql`aap_gateway_api_team` },
 };
 
-/** Where roles are: their tables, and the users with a role that makes them members or administrators. */
+/** The tables of roles, and the users whose role makes them members or administrators. */
 interface Roles {
   readonly tables: readonly string[];
-  /** Whether a database of the layout may lack these tables, and has none of these roles then. */
+  /** Whether a database of this layout may lack these tables. It then has none of these roles. */
   readonly isOptional?: true;
   readonly users: (kind: GroupKind, id: number) => Sql;
 }
 
-/** Roles of controllers: each organization and team names its own. */
+/** Controller roles: each organization and team refers to its own. */
 const OBJECT_ROLES: Roles = {
   tables: ['main_rbac_roles_members'],
   users: (kind, id) => sql`SELECT m.user_id FROM ${CONTROLLER[kind]} g
     JOIN main_rbac_roles_members m ON m.role_id IN (g.admin_role_id, g.member_role_id) WHERE g.id = ${id}`,
 };
 
-/** Roles by definitions: all of a gateway's, and those of newer controllers that were given at `role_user_assignments`. */
+/** Defined roles: all of a gateway's, and those of newer controllers granted at `role_user_assignments`. */
 const ASSIGNMENTS: Roles = {
   tables: ['dab_rbac_roleuserassignment', 'dab_rbac_roledefinition'],
   users: (kind, id) => sql`SELECT a.user_id FROM dab_rbac_roleuserassignment a
@@ -89,10 +89,7 @@ export async function readUsersOfGroup(
   );
 }
 
-/**
- * Refuses tables that are absent, or of which policies hide rows: who is left out of a group would keep its
- * tokens. Returns false if all are absent and may be.
- */
+/** Refuses missing tables and hidden rows: a missed member would keep tokens. False if all may be missing and are. */
 async function requireReadable(
   connection: Connection,
   kind: GroupKind,

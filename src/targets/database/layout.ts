@@ -4,25 +4,24 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { requiredColumns } from './required-rights.ts';
 import { ID_TOKENS, type Layout, TABLES } from './tables.ts';
 
-/** The layout of a database, and what can differ between databases of the same layout. */
+/** The layout of a database, with the possible differences between databases of one layout. */
 export interface RecognizedLayout {
   readonly layout: Layout;
-  /** Whether tokenctl's own service uses the database. It reads its settings with each request. */
+  /** Whether it is the database of tokenctl's own service, which reads its settings with each request. */
   readonly isServiceDatabase: boolean;
-  /** Whether a table holds the owners of sessions. Only recent gateways have one. */
+  /** Whether there is a table of session owners. Only recent gateways have one. */
   readonly hasSessionOwners: boolean;
   /**
-   * Which tables tell of a controller's users that they come from an identity provider. Controllers without single sign-on of their
-   * own (after 24.6.1) have none, and no setting for such users [seen on devel of 2024-10].
+   * The tables that show which of a controller's users come from an identity provider. Controllers without their own
+   * single sign-on (after 24.6.1) have none, and no setting for such users [seen on devel of 2024-10].
    */
   readonly accountTables: ReadonlySet<AccountTable>;
-  /** Whether a gateway has a table of id tokens. */
   readonly hasIdTokens: boolean;
-  /** Whether a controller's activity stream has its JSON in columns of text, as up to 22.3 [seen on 21.14.0]. */
+  /** Whether a controller's activity stream stores JSON in text columns, as up to 22.3 [seen on 21.14.0]. */
   readonly hasTextActivity: boolean;
 }
 
-/** The tables of a controller that name users of identity providers. */
+/** A controller's tables of users of identity providers. */
 export const ACCOUNT_TABLES = [
   'sso_userenterpriseauth',
   'social_auth_usersocialauth',
@@ -38,7 +37,7 @@ const LAYOUTS: readonly Layout[] = ['controller', 'service', 'gateway'];
 /** The tables that a service has and a controller does not. */
 const SERVICE_TABLES = ['service_migration', 'service_role'] as const;
 
-/** Every table that a layout requires, and those that tell the layouts apart. */
+/** Every table that a layout requires, and those that distinguish the layouts. */
 const ALL_TABLES: readonly string[] = [
   ...new Set([...LAYOUTS.flatMap((layout) => [...requiredColumns(layout).keys()]), ...SERVICE_TABLES]),
 ];
@@ -49,18 +48,17 @@ const KNOWN_RELEASES: Readonly<Record<Layout, string>> = {
   gateway: 'the platform gateway of 2.5 and later',
 };
 
-/** The value of `search_path` that finds tables in this schema only. */
+/** The value of `search_path` that finds tables only in this schema. */
 export function onlySchema(schema: string): string {
   return `"${schema.replaceAll('"', '""')}",pg_temp`;
 }
 
 /**
- * Recognizes the layout of a database by the names and columns of its tables, in the schema on the role's
- * search path that has most of them. Only that schema is to be used afterwards: otherwise a table of the same
- * name in an earlier schema would be read and changed.
- * @param address The address for errors.
+ * Detects the layout of a database by the names and columns of its tables, in the schema on the role's search
+ * path that has most of them. Use only that schema afterwards: otherwise a table with the same name in an
+ * earlier schema would be read and changed.
  * @throws TokenctlError `unsupported` if no schema has such tables, if two have the same one, and with the
- * name of a table or column that is missing.
+ * name of a missing table or column.
  */
 export async function recognizeLayout(
   database: Queryable,
@@ -80,13 +78,13 @@ export async function recognizeLayout(
   };
 }
 
-/** A schema, and the columns of those of the known tables that it has. */
+/** A schema, and the columns of its known tables. */
 interface Schema {
   readonly schema: string;
   readonly columns: Columns;
 }
 
-/** The schemas on the search path that have known tables, those with most of them first. */
+/** The schemas on the search path with known tables, those with most of them first. */
 async function readSchemas(database: Queryable): Promise<Schema[]> {
   const rows = await sql`SELECT n.nspname::text AS schema, c.relname::text AS "table",
        array_agg(a.attname::text) AS columns, array_agg(format_type(a.atttypid, NULL)) AS types
@@ -131,7 +129,7 @@ function onlyOne([found, ...others]: readonly Schema[], address: string): Schema
   return found;
 }
 
-/** The controller of a platform may also have tables with a gateway's names: its own tables decide. */
+/** A platform's controller may also have tables with a gateway's names, so the controller's own tables decide. */
 function layoutOf(columns: Columns): Layout {
   const isGateway =
     columns.has(TABLES.gateway.accessTokens.text) && !columns.has(TABLES.controller.accessTokens.text);
@@ -155,14 +153,13 @@ function requireTables(layout: Layout, columns: Columns, address: string): void 
   }
 }
 
-/** What is absent there is absent: no right is needed for it, and nothing is asked of it. */
+/** Whether a table may be missing: then no right is required for it, and it is not queried. */
 function isOptional(layout: Layout, table: string): boolean {
   if (layout === 'gateway')
     return table === TABLES.gateway.sessionMemberships.text || table === ID_TOKENS.text;
   return layout === 'controller' && ACCOUNT_TABLES.some((each) => each === table);
 }
 
-/** The error for a database whose tables cannot be used. */
 function unusable(message: string, hint: string): TokenctlError {
   return new TokenctlError('unsupported', message, { hint });
 }

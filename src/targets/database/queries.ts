@@ -1,12 +1,12 @@
 import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { identifier, joined, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 
-/** The condition on a value; none where the value is missing. */
+/** The condition on a value; undefined if the value is missing. */
 export function when<Value>(value: Value, condition: (value: NonNullable<Value>) => Sql): Sql | undefined {
   return value === undefined || value === null ? undefined : condition(value);
 }
 
-/** Several conditions, and those that are missing left out. */
+/** Combines conditions with AND, without missing ones. */
 export function allOf(...conditions: readonly (Sql | undefined)[]): Sql {
   return joined([sql`TRUE`, ...conditions.filter((condition) => condition !== undefined)], ' AND ');
 }
@@ -22,38 +22,35 @@ export function inRange(column: Sql, { after, last, ids }: IdRange): readonly (S
 /** The earliest and latest dates of JavaScript (ECMAScript, 21.4.1.1), in milliseconds. */
 export const MAX_DATE_MS = 8.64e15;
 
-/**
- * SQL for an instant as milliseconds since 1970, in float8, which is much cheaper to read than a timestamptz. `infinity`
- * stays `infinity`.
- */
+/** SQL for milliseconds since 1970 in float8, much cheaper to read than timestamptz. `infinity` stays. */
 export function milliseconds(column: Sql): Sql {
   return sql`date_part('epoch', ${column}) * 1000`;
 }
 
 /**
- * The date of {@link milliseconds}, as a number or the text `Infinity`, truncated to milliseconds as a REST client does. Dates outside JavaScript's range
- * (`infinity`, years beyond 275760) become its limit.
+ * The date for {@link milliseconds}, given as a number or the text `Infinity`, truncated to milliseconds as
+ * in a REST client. Dates outside JavaScript's range (`infinity`, years beyond 275760) become its limit.
  */
 export function dateOf(value: number | string): Date {
-  // Half a microsecond more: a float8 may be slightly below the intended millisecond.
+  // Adds half a microsecond, because a float8 may be slightly below the intended millisecond.
   return new Date(Math.min(Math.max(Math.floor(Number(value) + 0.0005), -MAX_DATE_MS), MAX_DATE_MS));
 }
 
-/** As {@link dateOf}; null for null. */
+/** Like {@link dateOf}; null for null. */
 export function dateOrNull(value: number | string | null): Date | null {
   return value === null ? null : dateOf(value);
 }
 
-/** SQL for each column of a row, by the name that the row has for it. */
+/** SQL for each column of a row, by its name in the row. */
 export type ColumnSql<Row> = { readonly [Name in keyof Row & string]: Sql };
 
-/** The one row of a result of arrays: each is null if nothing was found. */
+/** The only row of a result of arrays. Each array is null if nothing was found. */
 export type ArraysOf<Row> = { readonly [Name in keyof Row]: readonly Row[Name][] | null };
 
 /**
- * Reads many rows, each column of which travels as one JSON array: that takes a third of the time that the
- * driver takes for as many rows. What JSON has no number for (`infinity`) arrives as text.
- * @param from What follows the columns: FROM, WHERE, ORDER BY, LIMIT.
+ * Reads many rows, with each column as one JSON array: a third of the time that the driver takes for as many
+ * rows. Values that are not JSON numbers (`infinity`) arrive as text.
+ * @param from The SQL after the columns: FROM, WHERE, ORDER BY, LIMIT.
  */
 export async function readArrays<Row extends object>(
   database: Queryable,
@@ -63,7 +60,7 @@ export async function readArrays<Row extends object>(
   return rowsOf([await readColumns(database, columns, from)]);
 }
 
-/** As {@link readArrays}, as they arrive: to read with {@link mapRows}, without an object for each row. */
+/** Like {@link readArrays}, but in the received form. Read it with {@link mapRows}, without an object for each row. */
 export async function readColumns<Row extends object>(
   database: Queryable,
   columns: ColumnSql<Row>,
@@ -77,7 +74,7 @@ export async function readColumns<Row extends object>(
   return arrays;
 }
 
-/** The columns of a statement that returns arrays, to read with {@link rowsOf}. */
+/** The columns of a statement that returns arrays. Read them with {@link rowsOf}. */
 export function arraysSql(columns: Readonly<Record<string, Sql>>): Sql {
   return joined(
     Object.entries(columns).map(([name, column]) => sql`json_agg(${column}) AS ${identifier(name)}`),
@@ -89,7 +86,7 @@ export function rowsOf<Row extends object>([arrays]: readonly ArraysOf<Row>[]): 
   return arrays === undefined ? [] : mapRows(arrays, (row) => ({ ...row }));
 }
 
-/** Makes something of each row, which `of` must not keep: it is one object for all rows, to save garbage. */
+/** Maps each row. `of` must not keep the row: one object is reused for all rows, to save garbage. */
 export function mapRows<Row extends object, Item>(
   arrays: ArraysOf<Row>,
   of: (row: Readonly<Row>) => Item,
@@ -104,18 +101,18 @@ export function mapRows<Row extends object, Item>(
   return items;
 }
 
-/** How many rows one query reads. Of larger pages, more rows survive until garbage is collected, which then takes longer. */
+/** How many rows one query reads. With larger pages, more rows survive garbage collection, which then takes longer. */
 export const PAGE_SIZE = 2000;
 export const PAGE_LIMIT = sql`LIMIT ${literal(PAGE_SIZE)}`;
 
 /**
- * Reads a table in pages, each after the key of the last row before it (keyset pagination): every page costs the same, no
- * transaction stays open, and rows that are deleted meanwhile shift nothing. Rows after the last key that the table has
- * after the first page are not read: reading until nothing is left could go on for ever.
- *
- * @param options.lastKey The key of the last row of a page; null of a page that is not full.
- * @param options.read Reads at most {@link PAGE_SIZE} rows with a greater key, up to `last` unless that is null, ordered by key.
- * @param options.end Reads the last key; null without one. Called once, if there is more than one page.
+ * Reads a table in pages, each after the key of the previous page's last row (keyset pagination): every page costs
+ * the same, no transaction stays open, and rows deleted meanwhile shift nothing. Rows after the last key that the
+ * table has after the first page are not read, because reading until no rows remain could never end.
+ * @param options.lastKey The key of a page's last row; null for a page that is not full.
+ * @param options.read Reads at most {@link PAGE_SIZE} rows with a greater key, up to `last` unless that is null,
+ * ordered by key.
+ * @param options.end Reads the last key; null if there is none. Called once, if there is more than one page.
  */
 export function keysetPages<Page, Key>(options: {
   readonly start: Key;
@@ -132,14 +129,14 @@ export function keysetPages<Page, Key>(options: {
       if (after === null) return null;
       return async () => {
         last ??= end();
-        // Without a last key the table is empty by now, and so is this page.
+        // Without a last key, the table is empty by now, and so is this page.
         return read(after, (await last) ?? after);
       };
     },
   );
 }
 
-/** For {@link keysetPages}: the key of the last row of a full page of rows. */
+/** For {@link keysetPages}: the key of the last row of a full page. */
 export function lastKeyOf<Row, Key>(keyOf: (row: Row) => Key): (rows: readonly Row[]) => Key | null {
   return (rows) => {
     const row = rows.at(-1);
@@ -147,20 +144,20 @@ export function lastKeyOf<Row, Key>(keyOf: (row: Row) => Key): (rows: readonly R
   };
 }
 
-/** A table with ids, and how it is read. */
+/** A table with ids, and how to read it. */
 export interface IdTable {
   readonly name: Sql;
   readonly reader: Queryable;
 }
 
-/** Which rows a page has: with a greater id than `after`, up to `last` unless that is null, of these ids if there are any. */
+/** The rows of a page: with an id greater than `after`, up to `last` unless null, and only these ids if given. */
 export interface IdRange {
   readonly after: number;
   readonly last: number | null;
   readonly ids?: readonly number[] | undefined;
 }
 
-/** Rows ascending by id: of a list of ids in batches, or without a list all, in pages of `page`. */
+/** Rows ascending by id: a list of ids in batches, or all rows in pages of `page`. */
 export function idPages<Row extends { readonly id: number }>(
   table: IdTable,
   ids: readonly number[] | undefined,
@@ -170,7 +167,7 @@ export function idPages<Row extends { readonly id: number }>(
   return pagesById(table, { ids, read, lastId: lastKeyOf(({ id }) => id) });
 }
 
-/** As {@link idPages}, of pages of any form. */
+/** Like {@link idPages}, for pages of any form. */
 export function pagesById<Page>(
   { name, reader }: IdTable,
   options: {
@@ -197,7 +194,7 @@ export function pagesById<Page>(
     const batch = batches.next();
     return batch.done === true ? null : () => readBatch(batch.value);
   };
-  // Without any id, a page of none.
+  // Without ids, there is one empty page.
   return prefetch(readNext() ?? (() => readBatch([])), readNext);
 }
 
@@ -206,7 +203,7 @@ export function* inBatches<Item>(items: readonly Item[], size: number): Generato
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }
 
-/** Yields page after page. Requests the next page before it yields one, so that server and caller work at the same time. */
+/** Yields page after page, and requests the next one first, so that server and caller work at the same time. */
 async function* prefetch<Page>(
   first: () => Promise<Page>,
   following: (page: Page) => (() => Promise<Page>) | null,
@@ -215,7 +212,7 @@ async function* prefetch<Page>(
   while (next !== null) {
     const page: Page = await next;
     next = following(page)?.() ?? null;
-    // Awaited in the next round; without this handler an earlier failure would be an unhandled rejection.
+    // Awaited in the next round. Without this handler, an earlier failure would be an unhandled rejection.
     next?.catch(() => undefined);
     yield page;
   }

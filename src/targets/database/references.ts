@@ -10,7 +10,7 @@ interface ReferringRow {
   readonly application_id: number | null;
 }
 
-/** The users and applications that token rows refer to, read as their pages arrive. */
+/** The users and applications of token rows, read as their pages arrive. */
 export class TokenReferences {
   readonly #users: ReferenceCache<UserReference>;
   readonly #applications: ReferenceCache<ApplicationReference>;
@@ -30,7 +30,7 @@ export class TokenReferences {
     });
   }
 
-  /** As {@link load}, of the ids in the columns of a page. */
+  /** Like {@link load}, for the ids in the columns of a page. */
   loadIds(
     connection: Connection,
     ids: { readonly [Name in keyof ReferringRow]: readonly (number | null)[] | null },
@@ -58,10 +58,7 @@ export class TokenReferences {
   }
 }
 
-/**
- * Users or applications by id, each read once: a million tokens have few owners, and to send their names with each
- * token would cost more than everything else.
- */
+/** Users or applications by id, each read once: sending names with a million tokens would cost most of the time. */
 class ReferenceCache<Reference extends UserReference | ApplicationReference> {
   readonly #cached = new Map<number, Reference | null>();
   readonly #read: (database: Queryable, ids: readonly number[]) => Promise<readonly Reference[]>;
@@ -81,13 +78,13 @@ class ReferenceCache<Reference extends UserReference | ApplicationReference> {
     for (const id of missing) this.#cached.set(id, null);
   }
 
-  /** Null without an id, and if the row was deleted. */
+  /** Null without an id, or if the row was deleted. */
   get(id: number | null): Reference | null {
     return id === null ? null : (this.#cached.get(id) ?? null);
   }
 }
 
-/** Resolves the names in a selector to ids once, so that the pages need no joins. */
+/** Resolves the names in a selector to ids once, so that pages need no joins. */
 export function resolveNames(
   connection: Connection,
   names: {
@@ -104,7 +101,7 @@ export function resolveNames(
   return connection.read(async (database) => ({
     userIds:
       names.userIds ?? (await idsNamed(database, sql`${tables.users} t WHERE t.username`, names.users)),
-    // Several organizations may have applications of the same name.
+    // Several organizations may have applications with the same name.
     applicationIds:
       names.applicationIds ??
       (await idsNamed(database, sql`${tables.applications} t WHERE t.name`, names.applications)),

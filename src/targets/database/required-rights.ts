@@ -2,7 +2,7 @@ import { words } from '@tokenctl/common/text.ts';
 import type { RightsPurpose } from '../../operations/ports/target.ts';
 import { ID_TOKENS, type Layout } from './tables.ts';
 
-/** A right on columns of a table that the queries need, or without columns on the whole table. */
+/** A right on columns of a table that the queries need; without columns, on the whole table. */
 export interface RequiredRight {
   readonly table: string;
   readonly privilege: 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE';
@@ -32,7 +32,7 @@ function wholeTable(table: string): RequiredRight {
   return { table, privilege: 'SELECT' };
 }
 
-/** The tables that tell who had which name: users are looked at before they are deactivated by name. */
+/** The tables with the history of user names, which are checked before users are deactivated by name. */
 export const NAME_TABLES = {
   controller: ['auth_user', 'conf_setting', 'main_activitystream', 'main_activitystream_user'],
   gateway: [
@@ -43,7 +43,7 @@ export const NAME_TABLES = {
   ],
 } as const;
 
-/** Not the code itself, which is stored in plain text. */
+/** Without the code itself, which is stored in plain text. */
 const AUTHORIZATION_CODE = 'id user_id application_id created expires';
 
 function controllerRights(): RightsByPurpose {
@@ -57,7 +57,7 @@ function controllerRights(): RightsByPurpose {
     'operation timestamp changes object_relationship_type object1 object2 action_node setting',
   );
   const revoke = [
-    // To lock a row takes the right to update one of its columns.
+    // Locking a row requires the right to update one of its columns.
     update(accessTokens, 'source_refresh_token_id'),
     deleteFrom(accessTokens),
     select(refreshTokens, 'updated'),
@@ -131,7 +131,7 @@ function controllerRights(): RightsByPurpose {
   };
 }
 
-/** The service also has a table of roles. */
+/** The service also has a role table. */
 function serviceRights(): RightsByPurpose {
   const rights = controllerRights();
   return {
@@ -151,7 +151,7 @@ function gatewayRights(): RightsByPurpose {
   const writeActivity = insert(activity, 'operation created changes content_type_id object_id created_by_id');
   const revoke = [
     select(accessTokens, 'modified id_token_id created_by_id modified_by_id'),
-    // To lock a row takes the right to update one of its columns.
+    // Locking a row requires the right to update one of its columns.
     update(accessTokens, 'source_refresh_token_id'),
     deleteFrom(accessTokens),
     select(refreshTokens, 'modified created_by_id modified_by_id'),
@@ -232,7 +232,7 @@ export function requiredRights(purpose: RightsPurpose, layout: Layout): readonly
   return RIGHTS[layout][purpose];
 }
 
-/** The tables that a layout must have, each with the columns that the queries name. Contacts are not needed for anything else. */
+/** The tables that a layout must have, each with the columns in the queries. Contacts are optional. */
 export function requiredColumns(layout: Layout): ReadonlyMap<string, readonly string[]> {
   const tables = new Map<string, readonly string[]>();
   const { contacts: _, ...needed } = RIGHTS[layout];

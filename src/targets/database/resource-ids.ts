@@ -3,10 +3,10 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Connection } from './connection.ts';
 
 /**
- * The platform's ids of users: its components share one for each user once they are connected. Controllers before 24 have no such table
- * [seen on 23.5.1].
- *
- * @returns By the id of the user; null where the table is absent, or this role may not read it: no other question needs that right.
+ * The platform's ids of users. Its connected components share one id per user. Controllers before 24 do not
+ * have this table [seen on 23.5.1].
+ * @returns By user id; null if the table is missing or this role may not read it, because no other query
+ * needs that right.
  */
 export async function readResourceIds({
   database,

@@ -9,7 +9,7 @@ import type { Connection } from './connection.ts';
 import { type ArraysOf, arraysSql, type ColumnSql, rowsOf } from './queries.ts';
 import { type Layout, TABLES, tokenFingerprint } from './tables.ts';
 
-/** How many tokens one transaction revokes: some 50 ms of work, so that other transactions do not wait long. */
+/** How many tokens one transaction revokes: about 50 ms of work, so that other transactions do not wait long. */
 export const BATCH_SIZE = 2000;
 
 interface RevocationOptions {
@@ -35,7 +35,7 @@ export function revokeAccessTokens(
   });
 }
 
-/** Revokes refresh tokens, each with its access token. A token that is already revoked is unchanged. */
+/** Revokes refresh tokens, each with its access token. Already revoked tokens are unchanged. */
 export function revokeRefreshTokens(
   connection: Connection,
   options: RevocationOptions,
@@ -64,7 +64,7 @@ export function deleteRefreshTokens(
   });
 }
 
-/** Processes rows in batches. A row that was neither processed nor exists was already gone: it is unchanged. */
+/** Processes rows in batches. A missing row was already deleted, and counts as unchanged. */
 export async function* processRows(
   connection: Connection,
   options: RevocationOptions & {
@@ -98,7 +98,7 @@ export async function* processRows(
   throw error;
 }
 
-/** Then it is unknown whether the last transaction was committed. */
+/** Whether it is unknown if the last transaction was committed. */
 function isUnanswered(error: unknown): error is TokenctlError {
   return error instanceof TokenctlError && error.code === 'target_unreachable';
 }
@@ -112,9 +112,9 @@ interface RevokedPair {
 }
 
 /**
- * Revokes access tokens in one statement, in the controller's order: their live refresh tokens are revoked (if requested)
- * and detached, then the access tokens are deleted. A token is skipped while another transaction locks it or its
- * refresh token: `locked_refresh` contains those that could be locked, `present_refresh` all that exist.
+ * Revokes access tokens in one statement, in the controller's order: their live refresh tokens are revoked (if
+ * requested) and detached, then the access tokens are deleted. A token is skipped while another transaction locks it
+ * or its refresh token: `locked_refresh` contains those that could be locked, `present_refresh` all that exist.
  */
 export async function deleteAccessTokens(
   database: Queryable,
@@ -169,10 +169,10 @@ export async function deleteAccessTokens(
 }
 
 /**
- * CTEs that delete the access tokens in the CTE `selected` (id, description, scope, application; locked) as the layout's own
- * program does: they delete a controller's links from the activity stream, add an entry for each token, and delete the tokens
- * (in `deleted`). No foreign key has an action to do it. Each part gets the ids as an array, so that it uses the index
- * whatever the planner estimates for `selected`.
+ * CTEs that delete the access tokens in the CTE `selected` (id, description, scope, application; locked) as
+ * the layout's own program does: they delete a controller's links from the activity stream, add an entry for
+ * each token, and delete the tokens (in `deleted`). No foreign key has an action to do it. Each part gets the
+ * ids as an array, so that it uses the index whatever the planner estimates for `selected`.
  */
 function deleteSelectedCtes(layout: Layout): Sql {
   const links =
@@ -195,8 +195,8 @@ interface RefreshTokenIds {
 }
 
 /**
- * Revokes live refresh tokens in one statement, as the controller does: deletes the access token of each and keeps the
- * row. A token is skipped while another transaction locks it or its access token.
+ * Revokes live refresh tokens in one statement, as the controller does: deletes the access token of each and
+ * keeps the row. A token is skipped while another transaction locks it or its access token.
  */
 async function updateRefreshTokens(database: Queryable, { layout, ids }: RefreshTokenIds) {
   const { accessTokens, refreshTokens, applications, refreshTokenUpdatedAt } = TABLES[layout];
@@ -225,10 +225,7 @@ async function updateRefreshTokens(database: Queryable, { layout, ids }: Refresh
   return rows.map(revokedOutcome);
 }
 
-/**
- * Deletes refresh tokens in one statement, and first detaches the access tokens created from them. A token is skipped
- * while another transaction locks it or such an access token.
- */
+/** Deletes refresh tokens in one statement, and detaches their access tokens. Skips those that others lock. */
 export async function deleteRefreshTokenRows(
   database: Queryable,
   { layout, ids: all }: RefreshTokenIds,
@@ -266,7 +263,7 @@ function revokedOutcome({ id, fingerprint }: RevokedRow): Outcome {
   return { tokenId: id, fingerprint, result: 'revoked' };
 }
 
-/** Those of the ids that a table has. */
+/** Which of the ids a table has. */
 export function readExistingIds(
   database: Queryable,
   { table, ids }: { table: Sql; ids: readonly number[] },

@@ -4,10 +4,7 @@ import type { MissingRight, RightsPurpose } from '../../operations/ports/target.
 import { PURPOSES, requiredRights } from './required-rights.ts';
 import { type Layout, TABLES } from './tables.ts';
 
-/**
- * The rights that the current role lacks for some purposes: for each purpose and table one statement that grants exactly
- * what is missing, down to the columns.
- */
+/** The rights that the current role lacks for some purposes, as one exact statement for each purpose and table. */
 export async function missingRights(
   database: Queryable,
   layout: Layout,
@@ -37,7 +34,6 @@ export async function missingRights(
   ]);
 }
 
-/** One statement for each table. */
 function grantStatements(missing: readonly (Privilege & QuotedNames)[]): string[] {
   const byTable = Map.groupBy(missing, ({ qualified }) => qualified);
   return [...byTable].map(([table, rights]) => {
@@ -50,7 +46,7 @@ function grantStatements(missing: readonly (Privilege & QuotedNames)[]): string[
   });
 }
 
-/** A privilege on one column of a table, or with an empty column on the whole table. */
+/** A privilege on one column of a table; with an empty column, on the whole table. */
 interface Privilege {
   readonly table: string;
   readonly column: string;
@@ -65,11 +61,11 @@ interface QuotedNames {
 }
 
 interface MissingPrivilege extends QuotedNames {
-  /** The position in the list of privileges, from 1. */
+  /** The index in the list of privileges, from 1. */
   readonly position: number;
 }
 
-/** Those of these privileges that the current role lacks, in their order. */
+/** Which of these privileges the current role lacks, in the same order. */
 function readMissingPrivileges(database: Queryable, privileges: readonly Privilege[]) {
   const of = (name: keyof Privilege) => privileges.map((each) => each[name]);
   return sql`SELECT r.position, quote_ident(current_user) AS role,
@@ -92,8 +88,8 @@ interface UnusableSequence {
 }
 
 /**
- * The sequences behind the `id` of these tables that the current role may not use. Installations of today have identity
- * columns, which need no right of their own; old installations have a default from a sequence.
+ * The sequences of the `id` columns of these tables that the current role may not use. Current installations
+ * have identity columns, which need no separate right; old ones have a default from a sequence.
  */
 function readUnusableSequences(database: Queryable, tables: readonly string[]): Promise<UnusableSequence[]> {
   return sql`SELECT s."table", s.sequence, quote_ident(current_user) AS role

@@ -5,10 +5,9 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Secret } from '@tokenctl/common/secret.ts';
 import { requireEscapes } from '@tokenctl/common/setting-url.ts';
 
-/** How a platform gateway's session cache is reached. */
 export interface SessionCacheOptions {
   /**
-   * One URL, or several separated by commas or spaces, as a gateway's LOCATION has them: `redis://`, `rediss://` or
+   * One URL, or several separated by commas or spaces, as in a gateway's LOCATION: `redis://`, `rediss://` or
    * `unix://PATH?db=N`. Several are the nodes of a cluster, or the caches of several gateways.
    */
   readonly urls: Secret;
@@ -17,42 +16,42 @@ export interface SessionCacheOptions {
   readonly caFile?: string | undefined;
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
-  /** Whether the certificate must name the host. */
+  /** Whether the certificate must match the host name. */
   readonly verifyHostname: boolean;
-  /** How long to wait for a connection, and for each answer, in milliseconds. */
+  /** The timeout of a connection, and of each response, in milliseconds. */
   readonly timeoutMs?: number | undefined;
 }
 
 export interface CachedSession {
-  /** A secret: the value of a cookie. */
+  /** Secret: the value of a cookie. */
   readonly key: string;
-  /** The id of its user; null for a session without a login, undefined if the entry cannot be read. */
+  /** The id of its user; null for a session without a login, undefined if the entry is unreadable. */
   readonly userId: number | null | undefined;
   readonly expires: Date;
-  /** Deletes the entry, if it is still there. */
+  /** Deletes the entry if it still exists. */
   readonly remove: () => Promise<void>;
 }
 
-/** What precedes a session's key in the cache: Django's version 1, and the prefix of the gateway's session engine. */
+/** The prefix of a session's key in the cache: Django's version 1, and the prefix of the gateway's session engine. */
 const ENGINE = '1:ansible_base.lib.sessions.stores.cached_dynamic_timeout';
 
 const TIMEOUT_MS = 5000;
 
-/** How long all keys may take to be read. */
+/** How long reading all keys may take, in milliseconds. */
 const MAX_SCAN_MS = 60_000;
 
-/** How many keys one answer to SCAN is about. */
+/** The approximate number of keys in one response to SCAN. */
 const SCAN_COUNT = 1000;
 
-/** How many slots the keys of a cluster are in (Redis cluster specification). */
+/** The number of slots for keys in a cluster (Redis cluster specification). */
 const CLUSTER_SLOTS = 16_384;
 
-/** The parameters of an address that are used; a gateway hands others on to its Redis library. */
+/** The supported parameters of a URL. A gateway passes others on to its Redis library. */
 const PARAMETERS: ReadonlySet<string> = new Set(['db', 'username', 'password']);
 
 const NO_SENTINEL = 'Use the address of the Redis server itself, or of the nodes of a Redis cluster.';
 
-/** The latest date of JavaScript, for an entry that does not expire. */
+/** The latest JavaScript date, for an entry that does not expire. */
 const NEVER = new Date(8.64e15);
 
 interface Server {
@@ -61,18 +60,18 @@ interface Server {
   readonly timeoutMs: number;
 }
 
-/** The servers of the cache: nodes of one cluster, or servers of their own. */
+/** The servers of the cache: nodes of one cluster, or independent servers. */
 interface Servers {
   readonly isCluster: boolean;
   readonly servers: readonly Server[];
 }
 
 /**
- * The Redis servers in which a platform gateway caches sessions. The gateway reads a session from there first, so that a
- * session ends only when its entry is deleted as well. Connects on first use; every wait is bounded.
+ * The Redis servers in which a platform gateway caches sessions. The gateway reads a session from there
+ * first, so a session ends only when its entry is deleted too. Connects on first use; every wait is bounded.
  */
 export class SessionCache {
-  /** The addresses, without credentials. */
+  /** Without credentials. */
   readonly addresses: readonly string[];
   readonly #options: SessionCacheOptions;
   readonly #urls: readonly URL[];
@@ -80,17 +79,14 @@ export class SessionCache {
   #problem: Promise<string | null> | undefined;
   readonly #opened: RedisClientType[] = [];
 
-  /** @throws TokenctlError `configuration` for an address that cannot be used. The message does not repeat it. */
+  /** @throws TokenctlError `configuration` for an unusable URL. The message does not repeat it. */
   constructor(options: SessionCacheOptions) {
     this.#options = options;
     this.#urls = parseUrls(options.urls);
     this.addresses = this.#urls.map(addressOf);
   }
 
-  /**
-   * Why the cache cannot be used, as a sentence without a full stop; null if it can. A server that holds no key of a gateway
-   * is taken for the wrong one. The servers are asked once.
-   */
+  /** Why the cache cannot be used, without a full stop, or null. A server without any gateway key is the wrong one. */
   problem(): Promise<string | null> {
     this.#problem ??= this.#findProblem().catch((error: unknown) => {
       if (error instanceof TokenctlError) return error.message;
@@ -112,7 +108,7 @@ export class SessionCache {
     return `The cache at ${empty.join(', ')} has no keys of a gateway with the prefix "${this.#options.keyPrefix}"`;
   }
 
-  /** Reads every cached session, some at a time. Throws `target_unreachable`. */
+  /** Reads every cached session in batches. Throws `target_unreachable`. */
   async *entries(): AsyncGenerator<readonly CachedSession[], void> {
     const prefix = `${this.#options.keyPrefix}:${ENGINE}`;
     const pattern = `${escapeGlob(prefix)}*`;
@@ -123,7 +119,6 @@ export class SessionCache {
     }
   }
 
-  /** Ends the connections. */
   close(): void {
     for (const client of this.#opened) client.destroy();
     this.#opened.length = 0;
@@ -147,7 +142,7 @@ export class SessionCache {
         if (mode === 'sentinel') throw isSentinel(address);
         servers.set(address, server);
       } catch (error) {
-        // Another URL may name another node of the same cluster.
+        // Another URL may point to another node of the same cluster.
         failure ??= { error };
       }
     }
@@ -155,7 +150,7 @@ export class SessionCache {
     return { isCluster: false, servers: [...servers.values()] };
   }
 
-  /** The masters of a cluster. Each is asked for its own keys. */
+  /** The masters of a cluster. Each is queried for its own keys. */
   async #connectCluster(url: URL, first: Server): Promise<readonly Server[]> {
     const slots = (await ask(first, ({ client }) =>
       client.sendCommand(['CLUSTER', 'SLOTS']),
@@ -183,7 +178,7 @@ export class SessionCache {
     const client = createClient({
       RESP: 2,
       database: databaseOf(url),
-      // A command that fails is not sent again: the caller decides.
+      // A failed command is not resent: the caller decides.
       disableOfflineQueue: true,
       disableClientInfo: true,
       ...(username !== '' && { username }),
@@ -197,7 +192,7 @@ export class SessionCache {
         ...(url.protocol === 'rediss:' && { tls: true, ...this.#tls(url) }),
       },
     }) as unknown as RedisClientType;
-    // Errors reach the caller with the command that fails.
+    // Errors reach the caller through the failed command.
     client.on('error', () => undefined);
     this.#opened.push(client);
     const server = { address: addressOf(url), client, timeoutMs };
@@ -224,7 +219,7 @@ export class SessionCache {
   }
 }
 
-/** @throws TokenctlError `configuration`; the message repeats nothing of the addresses but the names of parameters. */
+/** @throws TokenctlError `configuration`. The message repeats nothing from the URLs except the names of parameters. */
 function parseUrls(urls: Secret): readonly URL[] {
   const texts = urls
     .reveal()
@@ -262,12 +257,12 @@ function isUsable(url: URL): boolean {
   return /^rediss?:$/.test(url.protocol) && url.hostname !== '' && /^(\/\d*)?$/.test(url.pathname);
 }
 
-/** Whether an address is a Unix socket: a gateway takes both schemes. */
+/** Whether a URL is a Unix socket. A gateway accepts both schemes. */
 function isSocket({ protocol }: URL): boolean {
   return protocol === 'unix:' || protocol === 'file:';
 }
 
-/** The number of the database: for a gateway, the parameter counts more than the path. */
+/** The number of the database. As in a gateway, the parameter takes precedence over the path. */
 function databaseOf(url: URL): number {
   return Number(url.searchParams.get('db') || (isSocket(url) ? '' : url.pathname.slice(1)) || '0');
 }
@@ -282,12 +277,12 @@ function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
-/** SCAN takes patterns as a shell does. */
+/** SCAN patterns use the syntax of shell globs. */
 function escapeGlob(text: string): string {
   return text.replaceAll(/[\\*?[\]^]/g, '\\$&');
 }
 
-/** What a server says it is: `standalone`, `cluster` or `sentinel`. */
+/** The mode that a server reports: `standalone`, `cluster` or `sentinel`. */
 async function modeOf(server: Server): Promise<string> {
   const answer = (await ask(server, ({ client }) => client.sendCommand(['HELLO']))) as unknown as unknown[];
   return String(answer[answer.indexOf('mode') + 1]);
@@ -299,20 +294,20 @@ async function holdsAny(server: Server, pattern: string): Promise<boolean> {
 }
 
 /**
- * Reads and deletes a session that does not exist: a user of Redis may be allowed to list keys only, and a replica takes no changes.
- * What is found here stops no revocation, as a session that cannot be ended does.
+ * Reads and deletes a nonexistent session: a Redis user may only be allowed to list keys, and a replica accepts no
+ * changes. A problem here does not stop a revocation, just as a session that cannot be ended does not.
  */
 async function requireRights(server: Server, name: string): Promise<void> {
   await ask(server, async ({ client }) => {
     for (const tried of [client.get(name), client.pTTL(name), client.del(name)])
       await (tried as Promise<unknown>).catch((error: Error) => {
-        // The key would be another node's, which a cluster says after it has checked the permission.
+        // The key would belong to another node, which a cluster reports only after checking the permission.
         if (!error.message.startsWith('MOVED ')) throw error;
       });
   });
 }
 
-/** All keys of a pattern; one may come twice (the contract of SCAN). */
+/** All keys of a pattern. A key may appear twice (the contract of SCAN). */
 async function* scan(server: Server, pattern: string): AsyncGenerator<readonly string[], void> {
   const deadline = performance.now() + MAX_SCAN_MS;
   let cursor = '0';
@@ -347,8 +342,9 @@ async function readEntry(server: Server, name: string, key: string): Promise<Cac
 }
 
 /**
- * The user's id in a pickled session, which is a dictionary of texts: `_auth_user_id` and the id as text, each after the opcode
- * SHORT_BINUNICODE and its length, and perhaps before MEMOIZE (protocols 4 and 5) or BINPUT (3). Nothing is unpickled.
+ * The user's id in a pickled session, a dictionary of texts: `_auth_user_id` and the id as text, each after
+ * the opcode SHORT_BINUNICODE and its length, and possibly before MEMOIZE (protocols 4 and 5) or BINPUT (3).
+ * Nothing is unpickled.
  */
 function userIdIn(value: Buffer): number | null | undefined {
   if (value[0] !== 0x80) return undefined;
@@ -360,7 +356,7 @@ function userIdIn(value: Buffer): number | null | undefined {
   return digits.length >= length && length > 0 ? Number(digits.slice(0, length)) : undefined;
 }
 
-/** Asks a server, for a limited time. */
+/** Sends a request to a server, with a time limit. */
 async function ask<Answer>(server: Server, work: (server: Server) => Promise<Answer>): Promise<Answer> {
   const timeout = Promise.withResolvers<never>();
   const { timeoutMs } = server;
@@ -384,7 +380,7 @@ function isSentinel(address: string): TokenctlError {
   });
 }
 
-/** What an error says, without anything that it may quote. */
+/** The reason of an error, without anything that it may quote. */
 function reasonOf(error: unknown): string {
   const { message, code } = error as { message?: string; code?: string };
   const [, kind] = /^([A-Z]{3,}) /.exec(message ?? '') ?? [];

@@ -21,19 +21,18 @@ import { readUserNames } from './references.ts';
 import type { CachedSession, SessionCache } from './session-cache.ts';
 import { fingerprint, type Layout, TABLES } from './tables.ts';
 
-/** How many sessions one transaction ends. */
 const BATCH_SIZE = 500;
 
 export interface SessionStore {
   readonly connection: Connection;
-  /** A gateway's cache, if it is configured and can be used. */
+  /** A gateway's cache, if it is configured and usable. */
   readonly cache: SessionCache | null;
 }
 
 /**
- * Streams the sessions that have not expired: the rows of the table, and what the cache still holds of sessions that have no
- * row any more, which a gateway goes on accepting. The cache also tells the owners of rows without one. A session whose owner
- * is unknown after that belongs to every selector.
+ * Streams the unexpired sessions: the table's rows, and cached sessions without a row, which a gateway still
+ * accepts. The cache also shows the owners of rows without one. A session whose owner is still unknown then
+ * belongs to every selector.
  */
 export async function* listSessions(
   { connection, cache }: SessionStore,
@@ -52,8 +51,8 @@ export async function* listSessions(
 }
 
 /**
- * Ends the sessions of a selector, and yields each session that it ended: deletes rows first and cached
- * entries after them, because a gateway fills its cache from the table.
+ * Ends the sessions of a selector, and yields each ended one. Deletes rows first and cached entries
+ * afterwards, because a gateway fills its cache from the table.
  * @param lockRetryMs How long to retry sessions that other transactions lock, in milliseconds.
  * @throws TokenctlError `partly_done` if some sessions stayed locked, `target_unreachable` if the cache does
  * not answer, and as queries do.
@@ -87,7 +86,7 @@ export async function* endSessions(
   });
 }
 
-/** Deletes rows, and yields the sessions that this ended (keys: `endedRows`). Returns how many are locked. */
+/** Deletes rows, and yields the ended sessions (keys: `endedRows`). Returns how many are locked. */
 async function* endRows(
   connection: Connection,
   options: { rows: readonly SessionRow[]; lockRetryMs: number; endedRows: Set<string> },
@@ -114,8 +113,8 @@ async function* endRows(
 }
 
 /**
- * Those of the rows without an owner that belong to a selector, with the owner that the cache tells. A gateway records no owners
- * before the release that has a table for them, and none of sessions from before its upgrade.
+ * The rows without an owner that belong to a selector, with the owner from the cache. A gateway records no
+ * owners before the release with a table for them, and none for sessions from before its upgrade.
  */
 async function withOwners(
   connection: Connection,
@@ -139,9 +138,9 @@ async function withOwners(
 }
 
 /**
- * Streams the cached sessions of a selector that have no row. One whose owner cannot be read belongs to every
- * selector: its session has ended in the table.
- * @param keys Sessions that are included, whatever user owns them.
+ * Streams a selector's cached sessions without a row. One whose owner is unreadable belongs to every
+ * selector, because its session has ended in the table.
+ * @param keys Sessions to include, whatever their owner.
  */
 async function* cachedOnly(
   connection: Connection,
@@ -170,17 +169,17 @@ async function* cachedOnly(
   }
 }
 
-/** As `fingerprint` of SQL. */
+/** Like `fingerprint` in SQL. */
 function hashedKey(key: string): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 12);
 }
 
 /**
- * Pages of sessions. Their keys are random, so that new sessions are also among those to read: no more of
- * them are read than there were after the first page, and some that began since.
- * @throws TokenctlError `target_misbehaved` if sessions are created as fast as they are read: a list that was
- * cut off would hide some.
- * @param withUnowned Whether sessions without an owner are included whatever the selector.
+ * Pages of sessions. Their keys are random, so new sessions appear among those still to read. It reads no
+ * more than existed after the first page, plus some that started since.
+ * @throws TokenctlError `target_misbehaved` if sessions are created as fast as they are read: a truncated
+ * list would hide some.
+ * @param withUnowned Whether sessions without an owner are included for any selector.
  */
 async function* sessionPages(connection: Connection, selector: SessionSelector, withUnowned: boolean) {
   const { layout, address } = connection;
@@ -214,7 +213,7 @@ interface LastSession {
   readonly count: number;
 }
 
-/** The last key of the sessions that have not expired, and how many there are. */
+/** The last key of the unexpired sessions, and their number. */
 async function readLastSession(database: Queryable): Promise<LastSession> {
   const row = await sql`SELECT max(s.session_key) AS last, count(*)::int AS count
     FROM django_session s WHERE s.expire_date > now()`.first<LastSession>(database);
@@ -231,7 +230,7 @@ function sessionOf(row: SessionRow): Session {
   };
 }
 
-/** A session's row with its owner; instants in milliseconds. `key` is a secret of the target. */
+/** A session's row with its owner. Instants are in milliseconds. `key` is a secret of the target. */
 interface SessionRow {
   readonly key: string;
   readonly fingerprint: string;
@@ -241,7 +240,7 @@ interface SessionRow {
   readonly username: string | null;
 }
 
-/** A page of the sessions that have not expired, after a key, ordered by key. `session_data` is never read. */
+/** A page of unexpired sessions after a key, ordered by key. `session_data` is never read. */
 function readSessionPage(
   database: Queryable,
   options: {
@@ -274,9 +273,9 @@ function readSessionPage(
 }
 
 /**
- * Why a gateway's session cache cannot be used, as a sentence without a full stop; null if it can. A gateway stores each
- * session in its cache and in its table: a cache without any session of the table is another one, such as another database
- * of the same server.
+ * Why a gateway's session cache cannot be used, as a sentence without a full stop; null if it can. A gateway
+ * stores each session in its cache and its table, so a cache without any session of the table is the wrong
+ * one, such as another database of the same server.
  */
 export async function cacheProblem(connection: Connection, cache: SessionCache): Promise<string | null> {
   const problem = await cache.problem();
@@ -303,8 +302,8 @@ interface Unowned {
 }
 
 /**
- * Whether a gateway has sessions that have not expired and whose owner is not recorded: all of them where it records no owners,
- * as the first releases of 2.5, or some; and when the last of them expires. Null if it has none.
+ * Whether a gateway has unexpired sessions without a recorded owner, and when the last of them expires; null if it
+ * has none. All sessions are without one if the gateway records no owners, as in the first releases of 2.5.
  */
 export async function unownedSessions(
   database: Queryable,
@@ -318,7 +317,7 @@ export async function unownedSessions(
   return { sessions: row.recorded ? 'some' : 'all', until: dateOf(row.until) };
 }
 
-/** Deletes sessions and their memberships in one statement, and returns the keys of those that were not locked. */
+/** Deletes sessions and their memberships in one statement. Returns the keys of those that were not locked. */
 async function deleteSessions(
   database: Queryable,
   { layout, keys }: { layout: Layout; keys: readonly string[] },
@@ -337,7 +336,7 @@ async function deleteSessions(
   return rows.map(({ key }) => key);
 }
 
-/** Which cached sessions have a row that has not expired, and the names of the users of all. */
+/** Which cached sessions have an unexpired row, and the names of all their users. */
 async function readKnownSessions(
   database: Queryable,
   { layout, entries }: { layout: Layout; entries: readonly CachedSession[] },

@@ -2,10 +2,7 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
 import type { AuthenticationSettings } from '../../operations/ports/target-parts.ts';
 
-/**
- * In seconds: some 7,900 years, so that an expiry set today has a year with four digits. A controller accepts more, and then
- * fails to create tokens.
- */
+/** In seconds: about 7,900 years, for a four-digit year. A controller accepts more, and then creates no tokens. */
 const MAX_LIFETIME_SECONDS = 250_000_000_000;
 
 const writableLifetime = z.number().int().min(1).max(MAX_LIFETIME_SECONDS);
@@ -29,7 +26,7 @@ const WRITABLE = {
 
 export const SETTING_NAMES = Object.keys(WRITABLE) as readonly (keyof AuthenticationSettings)[];
 
-/** Refuses a value that the program whose settings they are would refuse too. Throws `unsupported`. */
+/** Refuses a value that the settings' own program would refuse too. Throws `unsupported`. */
 export function requireValid(
   name: keyof AuthenticationSettings,
   value: unknown,
@@ -67,7 +64,7 @@ const readableLifetimes = z
   })
   .partial();
 
-/** The stored values that are valid: more than may be written. */
+/** The valid stored values, which are more than may be written. */
 const READABLE = {
   AUTH_BASIC_ENABLED: z.boolean(),
   ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
@@ -90,7 +87,7 @@ const ZERO_LIFETIMES: AuthenticationSettings['OAUTH2_PROVIDER'] = {
 /**
  * The effective settings: stored values over the defaults.
  * @param missingLifetime The value of a key that a stored OAUTH2_PROVIDER lacks. A controller stores a
- * partial object as it is and reads a missing key as 0; the service uses the default.
+ * partial object unchanged and reads a missing key as 0; the service uses the default.
  * @param hasExternalUsers Whether the version has users of identity providers, and the setting for them.
  * @returns The settings, or the name of a setting with an invalid stored value.
  */

@@ -31,10 +31,11 @@ export async function currentSettings(
 }
 
 /**
- * Writes settings as the controller does: one row each, with an entry in the activity stream, all or none. Unchanged values are
- * not written. OAUTH2_PROVIDER is always stored with all its keys. The table is locked against other writers.
+ * Writes settings as the controller does: one row each, with an entry in the activity stream, all or none.
+ * Unchanged values are not written. OAUTH2_PROVIDER is always stored with all its keys. The table is locked
+ * against other writers.
  *
- * @throws TokenctlError `unsupported` for a value that the controller's API would reject too.
+ * ¶ @throws TokenctlError `unsupported` for a value that the controller's API would reject too.
  */
 export function writeSettings(
   connection: Connection,
@@ -72,7 +73,7 @@ function requireWritable(connection: Connection, change: SettingChange): void {
   }
 }
 
-/** OAUTH2_PROVIDER with all three keys: a key that the change omits keeps its value, or gets the default. */
+/** OAUTH2_PROVIDER with all three keys. A key that the change omits keeps its value, or gets the default. */
 function withAllKeys({ name, value, before }: SettingChange): unknown {
   if (name !== 'OAUTH2_PROVIDER' || typeof value !== 'object') return value;
   const stored = typeof before?.value === 'object' ? before.value : {};
@@ -98,12 +99,12 @@ async function writeSetting(transaction: Queryable, { name, value, before }: Set
   }
 }
 
-/** An object is a JSON string in the controller's own entries of the activity stream (seen on 24.6.1). */
+/** The controller's own activity stream entries contain an object as a JSON string (seen on 24.6.1). */
 function entryValue(value: unknown): unknown {
   return typeof value === 'object' && value !== null ? pythonJson(value) : value;
 }
 
-/** JSON with the spaces of Python's `json.dumps`, as in the controller's own entries of the activity stream. */
+/** JSON with the spaces of Python's `json.dumps`, as in the controller's own activity stream entries. */
 function pythonJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(pythonJson).join(', ')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
@@ -117,8 +118,8 @@ interface StoredSetting {
 }
 
 /**
- * A stored value: JSON, in a column of that type or, up to controller 22.3, of text [seen on 21.14.0]. The type of the column decides
- * how a parameter without a type of its own is stored, so that statements are the same for both.
+ * A stored value: JSON, in a column of that type or, up to controller 22.3, of text [seen on 21.14.0]. The
+ * column's type determines how an untyped parameter is stored, so statements are the same for both.
  */
 export function storedValue(text: string | null): unknown {
   if (text === null) return null;
@@ -129,10 +130,7 @@ export function storedValue(text: string | null): unknown {
   }
 }
 
-/**
- * The stored system settings. A controller's table may contain several rows of one key: the controller reads and writes the one
- * with the lowest id.
- */
+/** The stored system settings. Of several rows for one key, a controller uses the one with the lowest id. */
 async function readStoredSettings(database: Queryable): Promise<ReadonlyMap<string, StoredSetting>> {
   const rows = await sql`SELECT DISTINCT ON (s.key) s.key, s.id, s.value::text AS value FROM conf_setting s
     WHERE s.user_id IS NULL AND s.key = ANY(${SETTING_NAMES}::text[])
@@ -153,7 +151,7 @@ async function updateSetting(transaction: Queryable, key: string, value: unknown
     WHERE user_id IS NULL AND key = ${key}`.execute(transaction);
 }
 
-/** Records the change of a setting in the activity stream, as the controller does; `changes` is JSON. */
+/** Records a setting's change in the activity stream, as the controller does. `changes` is JSON. */
 async function insertSettingEntry(
   transaction: Queryable,
   entry: { readonly operation: 'create' | 'update'; readonly name: string; readonly changes: string },

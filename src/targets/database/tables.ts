@@ -1,15 +1,9 @@
 import { literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 
-/**
- * Whose tables a database has: a controller's, those of tokenctl's own service, which carry the same names, or a platform
- * gateway's.
- */
+/** The program whose tables a database has: a controller, tokenctl's service with the same names, or a gateway. */
 export type Layout = 'controller' | 'service' | 'gateway';
 
-/**
- * The tables that mean the same in every layout, and their small differences. All values are constants: no SQL is ever
- * built from anything else.
- */
+/** The common tables of all layouts, and their small differences. All values are constants. */
 export interface Tables {
   readonly accessTokens: Sql;
   readonly refreshTokens: Sql;
@@ -22,17 +16,17 @@ export interface Tables {
   readonly settings: Sql;
   readonly activity: Sql;
   /**
-   * What the token columns hold: the token, its SHA-256 (hex), or in a gateway either the token (early releases) or
-   * `$sha256$` and the SHA-256. A gateway that was upgraded may hold both, so each value tells its own form.
+   * What the token columns contain: the token, its SHA-256 (hex), or in a gateway either the token (early releases)
+   * or `$sha256$` and the SHA-256. An upgraded gateway may contain both, so each value shows its own form.
    */
   readonly storedForm: 'token' | 'hash' | 'by_value';
-  /** The timestamp columns that a new access token sets. */
+  /** The timestamp columns to set for a new access token. */
   readonly tokenTimestamps: readonly ('created' | 'updated' | 'modified')[];
-  /** The column with the last change of a refresh token. */
+  /** The column with a refresh token's last change. */
   readonly refreshTokenUpdatedAt: Sql;
-  /** The end of the SET clause for a change of a user. */
+  /** The end of the SET clause that changes a user. */
   readonly userTimestamp: Sql;
-  /** An additional condition for a code `c` that can be redeemed: the service keeps redeemed codes. */
+  /** An additional condition for a redeemable code `c`: the service keeps redeemed codes. */
   readonly unredeemed: Sql;
 }
 
@@ -72,24 +66,21 @@ export const TABLES: Readonly<Record<Layout, Tables>> = {
   },
 };
 
-/**
- * The id tokens of OpenID Connect in a gateway. They refer to applications by a foreign key without an action. A layout without this
- * table has none.
- */
+/** A gateway's id tokens of OpenID Connect. Their foreign key to applications has no action. */
 export const ID_TOKENS = sql`dab_oauth2_provider_oauth2idtoken`;
 
-/** What precedes the hash in a gateway's token columns (its library's `hash_string`). */
+/** The prefix of the hash in a gateway's token columns (its library's `hash_string`). */
 export const HASH_PREFIX = '$sha256$';
 
 /**
- * The fingerprint of a stored token: always of the SHA-256 of the token itself, as a REST client computes it from
- * the value. The server computes it, so that no token leaves the database.
+ * The fingerprint of a stored token. It is always derived from the SHA-256 of the token itself, as a REST
+ * client computes it from the value. The server computes it, so that no token leaves the database.
  */
 export function tokenFingerprint(layout: Layout, column: Sql): Sql {
   return sql`left(${tokenHash(layout, column)}, 12)`;
 }
 
-/** The SHA-256 (hex) of a stored token. What is not recognized as a hash is a token, and is hashed. */
+/** The SHA-256 (hex) of a stored token. A value that is not recognized as a hash is a token, and is hashed. */
 export function tokenHash(layout: Layout, column: Sql): Sql {
   const { storedForm } = TABLES[layout];
   if (storedForm === 'hash') return column;
@@ -98,7 +89,7 @@ export function tokenHash(layout: Layout, column: Sql): Sql {
     THEN substr(${column}, ${literal(HASH_PREFIX.length + 1)}) ELSE ${sha256(column)} END`;
 }
 
-/** Whether a gateway's token column holds a token in clear. An index for patterns serves it, as Django makes one. */
+/** Whether a gateway's token column contains a plain-text token. Django's index for patterns supports it. */
 export function isInClear(column: Sql): Sql {
   return sql`(${column} ~<~ '$sha256$' OR ${column} ~>=~ '$sha256%')`;
 }

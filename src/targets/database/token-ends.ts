@@ -6,12 +6,12 @@ import { instant } from './counted-tokens.ts';
 import { inBatches } from './queries.ts';
 import { type Layout, TABLES } from './tables.ts';
 
-/** How many rows one transaction changes: others do not wait long. */
+/** How many rows one transaction changes, so that others do not wait long. */
 const BATCH_SIZE = 1000;
 
 /**
- * Sets when tokens expire, as `TokenEnds` does. What a row has below a millisecond stays, so that the old expiry comes back exactly. Each
- * change has its entry in the activity stream, in the same statement.
+ * Sets when tokens expire, as `TokenEnds` does. The part of a row's time below a millisecond is kept, so that
+ * the old expiry can be restored exactly. Each change has an activity stream entry, in the same statement.
  */
 export async function setTokenEnds(
   connection: Connection,
@@ -26,7 +26,7 @@ export async function setTokenEnds(
   return set;
 }
 
-/** A controller links each entry to its token: both are numbered in the order in which they were written. */
+/** A controller links each entry to its token. Both are numbered in the order of writing. */
 const LINK_CTE = sql`, link AS (
     INSERT INTO main_activitystream_o_auth2_access_token (activitystream_id, oauth2accesstoken_id)
     SELECT e.id, c.id FROM (SELECT id, row_number() OVER (ORDER BY id) AS place FROM entry) e
@@ -41,7 +41,7 @@ function endsSql(layout: Layout, ends: readonly TokenEnd[]): Sql {
   }));
   const touched = tokenTimestamps.filter((name) => name !== 'created');
   const old = instant(sql`t.expires`);
-  // Two clocks state the creation of a token: a REST API to the microsecond, a database to the millisecond.
+  // Creation times come from two sources: a REST API with microseconds, a database with milliseconds.
   const isSame = sql`t.id = a.id AND abs(${instant(sql`t.created`)} - a.created) < 1000`;
   const change = sql`jsonb_build_array(${utc(sql`c.old`)}, ${utc(sql`c.expires`)})`;
   return sql`WITH asked AS MATERIALIZED (
@@ -70,7 +70,7 @@ function endsSql(layout: Layout, ends: readonly TokenEnd[]): Sql {
     UNION SELECT t.id FROM ${accessTokens} t JOIN asked a ON ${isSame} WHERE ${old} = a.until`;
 }
 
-/** An instant as the stream has it, whatever the time zone of the session. */
+/** An instant as in the activity stream, whatever the session's time zone. */
 function utc(column: Sql): Sql {
   return sql`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 }

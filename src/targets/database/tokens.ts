@@ -45,7 +45,7 @@ export function listTokens(connection: Connection, selector: Selector): Rows<Tok
   });
 }
 
-/** The same tokens, with what a plan counts: that is read in a third of the time. */
+/** The same tokens, with only the columns that a plan counts, which takes a third of the time to read. */
 export function listTokensToPlan(connection: Connection, selector: Selector): Rows<PlannedToken> {
   const references = new TokenReferences(connection.layout);
   const of = (row: PlannedRow) => plannedToken(row, references);
@@ -63,7 +63,7 @@ function plannedToken(row: PlannedRow, references: TokenReferences): PlannedToke
   };
 }
 
-/** What is made of the rows of a selector. Users and applications are in `references` when a row is read. */
+/** Maps the rows of a selector. Their users and applications are in `references` when a row is read. */
 function tokenRows<Row extends PlannedRow, Of extends PlannedToken>(
   connection: Connection,
   selector: Selector,
@@ -85,7 +85,7 @@ function tokenRows<Row extends PlannedRow, Of extends PlannedToken>(
   return Rows.from(pages());
 }
 
-/** The conditions of a selector on a row `t`, but for its ids, and its negations, for which there is no SQL. */
+/** The conditions of a selector on a row `t`, without its ids, and without its negations, which have no SQL. */
 export async function conditionsOf(
   connection: Connection,
   selector: Selector,
@@ -125,7 +125,7 @@ function likePattern(pattern: string): string {
   return globText(pattern, { any: '%', one: '_', plain: (text) => text.replaceAll(/[\\%_]/g, '\\$&') });
 }
 
-/** What a plan counts of an access token's row; instants in milliseconds. */
+/** The columns of an access token's row that a plan counts. Instants are in milliseconds. */
 interface PlannedRow {
   readonly id: number;
   readonly user_id: number | null;
@@ -135,7 +135,7 @@ interface PlannedRow {
   readonly refresh_created: number | null;
 }
 
-/** An access token's row; instants in milliseconds. */
+/** An access token's row. Instants are in milliseconds. */
 interface TokenRow extends PlannedRow {
   readonly description: string;
   readonly created: number;
@@ -163,8 +163,8 @@ export const TOKEN_COLUMNS = (layout: Layout): ColumnSql<TokenRow> => ({
 });
 
 /**
- * A page of access tokens after an id, ascending by id. Both indexes are read in parallel from that id on: the
- * condition on `r.access_token_id` follows from the join, and is repeated for the planner.
+ * A page of access tokens after an id, ascending by id. Both indexes are read in parallel from that id on:
+ * the condition on `r.access_token_id` follows from the join, and is repeated for the planner.
  */
 export function tokensSql(layout: Layout, criteria: readonly (Sql | undefined)[], range: IdRange): Sql {
   const { accessTokens, refreshTokens } = TABLES[layout];
@@ -212,7 +212,7 @@ interface RefreshTokenCriteria {
   readonly revokedBefore?: Date | undefined;
 }
 
-/** A refresh token's row; instants in milliseconds. */
+/** A refresh token's row. Instants are in milliseconds. */
 interface RefreshTokenRow {
   readonly id: number;
   readonly user_id: number;
@@ -243,7 +243,7 @@ function refreshTokensSql(layout: Layout, criteria: RefreshTokenCriteria, range:
      WHERE ${where} ORDER BY r.id ${PAGE_LIMIT}`;
 }
 
-/** How many hashes one query looks up: where tokens are stored in plain text, each query reads the whole table. */
+/** How many hashes one query looks up. If tokens are stored in plain text, each query reads the whole table. */
 const HASHES_PER_QUERY = 5000;
 
 /** Identifies the owners of token values by their SHA-256. No value leaves this process. */
@@ -279,7 +279,7 @@ interface HashedRow {
   readonly last_used: number | null;
 }
 
-/** The access and refresh tokens with one of these hashes, including those that have expired or are revoked. */
+/** The access and refresh tokens with one of these hashes, including expired and revoked ones. */
 function hashedSql(layout: Layout, wanted: readonly string[]): Sql {
   const hashes = shared(wanted);
   const { accessTokens, refreshTokens, users } = TABLES[layout];
@@ -293,13 +293,10 @@ function hashedSql(layout: Layout, wanted: readonly string[]): Sql {
     WHERE ${refresh} = ANY(${hashes}::text[])`;
 }
 
-/** Sixty-four hex digits: a hash as releases of tokenctl before 0.2 stored it in a gateway, or a token in clear. */
+/** Sixty-four hex digits: a hash as tokenctl before 0.2 stored it in a gateway, or a plain-text token. */
 const BARE_HEX = sql`~ '^[0-9a-f]{64}$'`;
 
-/**
- * How a gateway stores new tokens: as its newest token is stored. Null without any token. Bare hashes do not count, because
- * no gateway stores them.
- */
+/** How a gateway stores new tokens, according to its newest one; null if none. Bare hashes do not count. */
 export async function newestForm(database: Queryable): Promise<'clear' | 'hash' | null> {
   const { accessTokens, refreshTokens } = TABLES.gateway;
   const newest = (table: Sql) =>
@@ -310,10 +307,9 @@ export async function newestForm(database: Queryable): Promise<'clear' | 'hash' 
   return row === null ? null : row.clear ? 'clear' : 'hash';
 }
 
-/** How many tokens of another form are named. */
+/** How many tokens of another form are listed. */
 const MOST_NAMED = sql`LIMIT 20`;
 
-/** How a gateway stores its tokens. */
 export async function readTokenStorage(
   database: Queryable,
 ): Promise<Required<Pick<TargetDescription, 'tokensInClear' | 'unhashedTokens'>>> {
@@ -331,7 +327,7 @@ export async function readTokenStorage(
   return { tokensInClear: false, unhashedTokens: unhashedTokens ?? null };
 }
 
-/** Whether tokens that still work are stored in clear: access tokens that have not expired, refresh tokens that are not revoked. */
+/** Whether live tokens are stored in plain text: unexpired access tokens, refresh tokens that are not revoked. */
 async function hasTokensInClear(database: Queryable): Promise<boolean> {
   const { accessTokens, refreshTokens } = TABLES.gateway;
   const row = await sql`SELECT EXISTS (

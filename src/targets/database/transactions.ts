@@ -3,14 +3,15 @@ import { sql } from '@tokenctl/common/db/sql.ts';
 import type { OpenTransaction } from '../../operations/ports/target-parts.ts';
 
 /**
- * The open transactions of other programs in this database that may write, the oldest first. Every transaction holds a lock on its virtual id, from its
- * first statement until what it wrote is visible (PostgreSQL, pg_locks); any role sees these locks, but the age only of its own
- * transactions without `pg_read_all_stats`. The server's own processes, such as autovacuum, have no user.
+ * The open transactions of other programs in this database that may write, oldest first. Every transaction holds a
+ * lock on its virtual id, from its first statement until its changes are visible (PostgreSQL, pg_locks). Any role
+ * sees these locks, but without `pg_read_all_stats` only the age of its own transactions. The server's own processes,
+ * such as autovacuum, have no user.
  *
- * Whether a transaction is read-only is not shown to others, and one that has no transaction id yet may get one with its next statement: a
- * request reads before it writes. So only those are left out that may not write: of roles that have no right to write any table, nor can
- * become a role that has (SET ROLE), as a role for backups that is a member of pg_read_all_data. Functions that run as their owner may write
- * for every role.
+ * Others cannot see whether a transaction is read-only, and one without a transaction id may get one with its next
+ * statement: a request reads before it writes. So only transactions that cannot write are excluded: those of roles
+ * without the right to write any table that cannot become a role with it (SET ROLE), such as a backup role that is a
+ * member of pg_read_all_data. Functions that run as their owner may write for every role.
  */
 export async function openTransactions(database: Queryable): Promise<readonly OpenTransaction[]> {
   return await sql`WITH writer AS MATERIALIZED (

@@ -39,8 +39,8 @@ export async function* listUsers(connection: Connection, selector: UserSelector)
 }
 
 /**
- * SQL for the organizations `o` of members `m`, by user. In a controller, membership is a role of the organization [seen on
- * 24.6.1]. In a gateway it is not read.
+ * SQL for the organizations `o` of members `m`, by user: a role in a controller [seen on 24.6.1], not read in
+ * a gateway.
  */
 const MEMBERS: Readonly<Record<Layout, Sql | null>> = {
   controller: sql`main_organization o JOIN main_rbac_roles_members m ON m.role_id = o.member_role_id`,
@@ -48,7 +48,7 @@ const MEMBERS: Readonly<Record<Layout, Sql | null>> = {
   gateway: null,
 };
 
-/** The email addresses of users, and the organizations among some that they are members of. */
+/** The email addresses of users, and which of some organizations they are members of. */
 export async function readContacts(
   connection: Connection,
   { names, organizations }: { names: readonly string[]; organizations: readonly string[] },
@@ -78,7 +78,7 @@ export async function readContacts(
   return contacts;
 }
 
-/** SQL for the accounts at identity providers of a user `u`, as JSON. The local authenticator of a gateway is none. */
+/** SQL for a user `u`'s accounts at identity providers, as JSON, without a gateway's local authenticator. */
 const ACCOUNTS: Readonly<Record<'social' | 'gateway', Sql>> = {
   social: sql`(SELECT json_agg(json_build_object('provider', s.provider, 'uid', s.uid) ORDER BY s.id)
     FROM social_auth_usersocialauth s WHERE s.user_id = u.id)`,
@@ -95,7 +95,7 @@ interface IdentitiesRow {
   readonly accounts: UserIdentities['accounts'] | null;
 }
 
-/** Streams how identity providers know the users, ascending by id. */
+/** Streams the users' accounts at identity providers, ascending by id. */
 export async function* listIdentities(connection: Connection): AsyncGenerator<UserIdentities, void> {
   const { layout, accountTables } = connection.recognized;
   const has = (table: (typeof ACCOUNT_TABLES)[number]) => layout !== 'gateway' && accountTables.has(table);
@@ -126,7 +126,6 @@ export async function* listIdentities(connection: Connection): AsyncGenerator<Us
 
 type Account = Exclude<UserIdentity, { readonly email: unknown }>;
 
-/** The users of an account. */
 function accountOwners(layout: Layout, { provider, uid }: Account): Sql {
   if (layout !== 'gateway')
     return sql`SELECT s.user_id AS id FROM social_auth_usersocialauth s WHERE s.provider = ${provider} AND s.uid = ${uid}`;
@@ -135,10 +134,10 @@ function accountOwners(layout: Layout, { provider, uid }: Account): Sql {
     WHERE (a.slug = ${provider} OR a.name = ${provider}) AND l.uid = ${uid}`;
 }
 
-/** How many users of one identity are told: two are too many already. */
+/** How many users of one identity are returned. Two are already too many. */
 const MOST_IDENTIFIED = sql`LIMIT 10`;
 
-/** The users of an email address or account; null if accounts are not stored here, or may not be read. */
+/** The users of an email address or account; null if accounts are not stored here, or are unreadable. */
 export async function identifiedUsers(
   connection: Connection,
   by: UserIdentity,
@@ -168,7 +167,7 @@ function isRefused(error: unknown): error is TokenctlError {
   return error instanceof TokenctlError && error.code === 'permission_refused';
 }
 
-/** The error of a query, with the page of the documentation that has the grant where that is missing. */
+/** A query's error, with the documentation page of the grant if it is missing. */
 function withPage(error: unknown, message: string): unknown {
   if (!isRefused(error)) return error;
   const hint =
@@ -199,8 +198,8 @@ async function readMembers(
 }
 
 /**
- * Activates or deactivates a user, and records it without an actor; returns whether anything changed. Throws
- * `not_found`, or `lockout_refused` for a superuser who is to be spared.
+ * Activates or deactivates a user, and records it without an actor. Returns whether anything changed. Throws
+ * `not_found`, or `lockout_refused` for a superuser who must be kept.
  */
 export function setUserActive(
   connection: Connection,
@@ -218,8 +217,9 @@ export function setUserActive(
 }
 
 /**
- * If the user is a superuser, locks the active ones until the transaction ends: two who are deactivated at the same time each see
- * what became of the other (PostgreSQL, "Read Committed": a row that was locked is compared with the condition again).
+ * If the user is a superuser, locks the active ones until the transaction ends. Of two who are deactivated at
+ * the same time, each transaction then sees the other's result (PostgreSQL, "Read Committed": the condition
+ * is checked again for a row that was locked).
  */
 async function requireOtherSuperuser(
   transaction: Queryable,
@@ -250,7 +250,7 @@ const CONTROLLER_ACCOUNTS: readonly (readonly [(typeof ACCOUNT_TABLES)[number], 
   ],
 ];
 
-/** A column of the authenticator of a gateway's user, if it is not the local one. */
+/** A column of the authenticator of a gateway's user, unless it is the local one. */
 const ofAuthenticator = (column: Sql) => sql`(SELECT ${column}
     FROM dab_authentication_authenticatoruser l
     JOIN dab_authentication_authenticator a ON a.slug = l.provider_id
@@ -261,17 +261,17 @@ const GATEWAY_ACCOUNT = ofAuthenticator(sql`CASE substring(a.type FROM '[^.]*$')
       WHEN 'radius' THEN 'enterprise' WHEN 'tacacs' THEN 'enterprise' ELSE 'social' END`);
 
 /**
- * SQL for what the management commands call the identity provider of a user `u`: the kind in a controller, the name of the authenticator
- * in a gateway [seen on both]; null for a local account.
+ * SQL for the name of a user `u`'s identity provider in the management commands: its kind in a controller,
+ * the authenticator's name in a gateway [seen on both]; null for a local account.
  */
 export function providerName(recognized: Pick<RecognizedLayout, 'layout' | 'accountTables'>): Sql {
   return recognized.layout === 'gateway' ? ofAuthenticator(sql`a.name`) : externalAccount(recognized);
 }
 
 /**
- * SQL for the kind of identity provider that a user `u` comes from, as the controller names it; null for a local account. In a gateway a
- * user is external with any authenticator but the local one, even with a password. The type of an authenticator
- * ends with its kind: `….local`, `….ldap`, `….saml`.
+ * SQL for the kind of a user `u`'s identity provider, in the controller's terms; null for a local account. In
+ * a gateway, a user with any authenticator other than the local one is external, even with a password. An
+ * authenticator's type ends with its kind: `….local`, `….ldap`, `….saml`.
  */
 function externalAccount({ layout, accountTables }: Pick<RecognizedLayout, 'layout' | 'accountTables'>): Sql {
   if (layout === 'gateway') return GATEWAY_ACCOUNT;
@@ -279,10 +279,7 @@ function externalAccount({ layout, accountTables }: Pick<RecognizedLayout, 'layo
   return cases.length === 0 ? sql`NULL::text` : sql`CASE ${joined(cases, ' ')} END`;
 }
 
-/**
- * SQL for whether a user `u` is a system auditor. Null in a controller, whose tables for it differ between releases. A
- * gateway has a role for it.
- */
+/** SQL for whether a user `u` is a system auditor. Null in a controller, whose tables for it differ. */
 const IS_SYSTEM_AUDITOR: Readonly<Record<Layout, Sql>> = {
   controller: sql`NULL::boolean`,
   service: sql`EXISTS (SELECT FROM service_role r WHERE r.user_id = u.id AND r.role = 'system_auditor')`,
@@ -313,7 +310,7 @@ const LINK_CTE = sql`, link AS (
        INSERT INTO main_activitystream_user (activitystream_id, user_id) SELECT e.id, c.id FROM entry e, changed c
      )`;
 
-/** A controller's entries about updates hold the changed fields only, and are linked to the user (seen on 24.6.1). */
+/** A controller's entries about updates contain only changed fields, and are linked to the user (seen on 24.6.1). */
 function updateUserActive(
   transaction: Queryable,
   options: { readonly layout: Layout; readonly userId: number; readonly active: boolean },

@@ -15,16 +15,16 @@ import type { DatabaseEvidenceOptions } from './evidence.ts';
 import { LINK_TABLES, ROLE_LINK, SERVICE_ROLES, STORES } from './evidence-tables.ts';
 import { removeServiceRole, SERVICE_GRANTS } from './service-roles.ts';
 
-/** Hosts, groups, inventories and others have constraints on their names. */
+/** Hosts, groups, inventories and others have unique names. */
 const UNIQUE_VIOLATION = '23505';
 const STATEMENT_TIMEOUT_MS = 60_000;
-/** How long an item waits for rows that another transaction holds. */
+/** How long a cleanup item waits for locked rows, in milliseconds. */
 const LOCK_TIMEOUT_MS = 15_000;
 
 /**
- * Opens the database of a controller 24.6.1 to clean: it writes what the controller itself writes, with the entries of the activity
- * stream but for the actor. Each act is one transaction, which changes nothing if the object is not as it was read.
- *
+ * Opens the database of a controller 24.6.1 for a cleanup. It writes what the controller itself writes,
+ * including the activity stream entries, but without an actor. Each act is one transaction, which changes
+ * nothing if the object is not as it was read.
  * @throws TokenctlError as opening a target does.
  */
 export async function openDatabaseCleaner(
@@ -62,10 +62,10 @@ export async function openDatabaseCleaner(
 
 const TEMPLATES = 'main_unifiedjobtemplate';
 
-/** A privilege on a table, as `UPDATE main_host`. */
+/** A privilege on a table, such as `UPDATE main_host`. */
 type Right = `${'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE'} ${string}`;
 
-/** The rights that an act takes in addition to those of an investigation. */
+/** The rights that an act needs in addition to those of an investigation. */
 function rightsOf(act: CleaningAct, isService: boolean): Right[] {
   const update = (kind: string): Right[] => {
     const tables = isKnownKind(kind)
@@ -109,12 +109,11 @@ function rightsOf(act: CleaningAct, isService: boolean): Right[] {
   }
 }
 
-/** What a role of the database lacks: tables that are missing, and grants by right. */
+/** What prevents a database role from acting: missing tables, and grants by right. */
 interface RefusedTables {
   readonly missing: ReadonlySet<string>;
   readonly rights: ReadonlySet<string>;
   readonly role: string;
-  /** Whether the database is that of tokenctl's own service. */
   readonly isService: boolean;
 }
 
@@ -156,7 +155,6 @@ function refusalOf(act: CleaningAct, { missing, rights, role, isService }: Refus
   return `This database role lacks permissions: ${grants.join(' ')}`;
 }
 
-/** An act within its transaction. */
 interface Work {
   readonly act: CleaningAct;
   readonly values: CleaningValues;
@@ -199,7 +197,7 @@ async function disable(
       WHERE id = ${id} AND enabled
       RETURNING unified_job_template_id AS template`.first<{ template: number }>(transaction);
     if (schedule === null) return 'unchanged';
-    // As the controller does: the template shows the latest of the next runs that are left.
+    // As the controller does: the template shows the latest of the remaining next runs.
     const { template } = schedule;
     await sql`UPDATE main_unifiedjobtemplate t SET next_schedule_id = s.id, next_job_run = s.next_run
       FROM (SELECT id, next_run FROM main_schedule WHERE unified_job_template_id = ${template} AND enabled
@@ -228,7 +226,7 @@ function columnOf(field: string): string {
   return isReference(field) ? `${field}_id` : field;
 }
 
-/** The columns of fields by the table that has them; all names are constants. */
+/** The columns of fields by table. All names are constants. */
 function columnsOf(
   kind: string,
   fields: readonly string[],
@@ -250,7 +248,7 @@ function columnsOf(
   ];
 }
 
-/** Where a table says when a row was changed. */
+/** Tables without a column for the time of the last change. */
 const WITHOUT_MODIFIED: ReadonlySet<string> = new Set([
   'auth_user',
   'main_jobtemplate',
@@ -262,7 +260,7 @@ async function restoreFields(
   { object, fields, survey }: Act<'restore'>,
   { values: { write, expected, recorded } }: Work,
 ): Promise<'done' | 'unchanged'> {
-  // Without a webhook there is no key, as the controller keeps it.
+  // The controller keeps no key without a webhook.
   const offs = 'webhook_service' in write ? { webhook_key: '' } : {};
   const all = { ...write, ...offs, ...(survey === null ? {} : { survey_spec: {} }) };
   const asColumns = (some: Readonly<Record<string, unknown>>, wanted = Object.keys(some).map(columnOf)) => {
@@ -272,7 +270,7 @@ async function restoreFields(
   if (typeof write['name'] === 'string') await requireFree(transaction, object, write['name']);
   const tables = columnsOf(object.kind, Object.keys(all));
   for (const { table, key, columns } of tables) {
-    // The parent of a template says when it was changed.
+    // The parent row of a template has the time of the change.
     const isStamped = !WITHOUT_MODIFIED.has(table);
     if (columns.length === 0 && !isStamped) continue;
     const set = [
@@ -293,7 +291,7 @@ async function restoreFields(
   return 'done';
 }
 
-/** Gives an object a name for a while. */
+/** Gives an object a temporary name. */
 async function rename(
   transaction: Queryable,
   { object, field, name }: Act<'rename'>,
@@ -311,7 +309,7 @@ async function rename(
   return 'done';
 }
 
-/** Refuses the name of another template of the same kind and organization: the controller allows it once, and no constraint says so. */
+/** Refuses the name of another template of this kind and organization: the controller has no constraint for it. */
 async function requireFree(
   transaction: Queryable,
   { kind, id }: CleaningObject,
@@ -363,7 +361,7 @@ function isAsRead(key: string, expected: CleaningValues['expected']): Sql {
     AND (${!(key in expected)}::boolean OR s.value::text::jsonb IS NOT DISTINCT FROM ${before}::jsonb)`;
 }
 
-/** Deletes the row of a setting, as the controller does to reset it: without one, it has its default. */
+/** Deletes a setting's row, as the controller does to reset it. Without a row, it has its default. */
 async function resetSetting(
   transaction: Queryable,
   { fields }: Act<'restore'>,

@@ -3,7 +3,6 @@ import { identifier, shared, sql } from '@tokenctl/common/db/sql.ts';
 import { isKnownKind } from '../../../domain/investigation/kinds.ts';
 import { ROLE_LINK, STORES } from './evidence-tables.ts';
 
-/** The table of the activity stream. */
 export const ENTRIES = 'main_activitystream';
 
 export function linkOf(kind: string): (readonly [table: string, column: string])[] {
@@ -12,7 +11,7 @@ export function linkOf(kind: string): (readonly [table: string, column: string])
   return found === undefined ? [] : [found];
 }
 
-/** An entry of the activity stream; it has no actor. */
+/** An activity stream entry without an actor. */
 interface NewEntry {
   readonly operation: 'update' | 'disassociate' | 'delete';
   readonly object1: string;
@@ -20,11 +19,11 @@ interface NewEntry {
   readonly changes: Readonly<Record<string, unknown>>;
   readonly links: readonly { readonly kind: string; readonly id: number | null }[];
   readonly setting?: unknown;
-  /** The entry that made the link: the controller repeats its relationship. */
+  /** The entry that created the link. The controller repeats its relationship. */
   readonly like?: number | null;
 }
 
-/** Writes an entry as the controller does, but for the actor, and links it to its objects. */
+/** Writes an entry as the controller does, but without an actor, and links it to its objects. */
 export async function record(transaction: Queryable, entry: NewEntry): Promise<void> {
   const { operation, object1, object2 = '', changes, links, setting = {}, like = null } = entry;
   const recorded = shared(JSON.stringify(changes));

@@ -10,12 +10,12 @@ const ASSIGNMENTS = sql`dab_rbac_roleuserassignment`;
 const TEAM_ASSIGNMENTS = sql`dab_rbac_roleteamassignment`;
 const OBJECT_ROLES = sql`dab_rbac_objectrole`;
 const DEFINITIONS = sql`dab_rbac_roledefinition`;
-/** The tables that refer to a role of an object: the controller deletes their rows with the last holder. */
+/** The tables that refer to a role of an object. The controller deletes their rows with the last holder. */
 const OF_OBJECT_ROLE = [
   ...['dab_rbac_objectrole_provides_teams', 'dab_rbac_roleevaluation', 'dab_rbac_roleevaluationuuid'],
 ];
 
-/** The tables from which rows are deleted to remove a role of a user; all but the first are read as well. */
+/** The tables from which rows are deleted to remove a user's role. All but the first are also read. */
 export const ROLE_TABLES = [MEMBERS.text, ASSIGNMENTS.text, OBJECT_ROLES.text, ...OF_OBJECT_ROLE];
 export const ROLE_TABLES_READ = [TEAM_ASSIGNMENTS.text, DEFINITIONS.text];
 
@@ -33,11 +33,10 @@ interface AssignedRow {
 }
 
 /**
- * Removes a role of an object from a user, in the older and in the newer tables of roles of controller 24.6.1, as the controller does
- * [seen: the same rows].
- *
- * @param entry The entry that granted it; null where it is not known.
- * @throws TokenctlError `unsupported` for a role of the system, or where the newer tables do not tell which role it is.
+ * Removes an object's role from a user, in the old and the new role tables of controller 24.6.1, as the
+ * controller does [seen: the same rows].
+ * @param entry The entry that granted it; null if unknown.
+ * @throws TokenctlError `unsupported` for a system role, or if the new tables do not show which role it is.
  */
 export async function removeRole(
   transaction: Queryable,
@@ -94,7 +93,7 @@ export async function removeRole(
   return 'done';
 }
 
-/** Deletes a role of an object that has no members any more, with what the controller computed of it. */
+/** Deletes an object's role without members, together with what the controller derived from it. */
 async function deleteUnused(transaction: Queryable, objectRole: number): Promise<void> {
   const isUnused = await sql`SELECT r.id FROM ${OBJECT_ROLES} r WHERE r.id = ${objectRole}
        AND NOT EXISTS (SELECT FROM ${ASSIGNMENTS} a WHERE a.object_role_id = r.id)

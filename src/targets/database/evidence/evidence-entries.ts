@@ -7,7 +7,7 @@ import { type ArraysOf, type ColumnSql, dateOf, mapRows, milliseconds, readColum
 import { ROLE_LINK, STORES } from './evidence-tables.ts';
 import { hasServiceRoles, readRoleLinks } from './service-roles.ts';
 
-/** A row of the activity stream; the time in milliseconds. */
+/** A row of the activity stream. The time is in milliseconds. */
 interface EntryRow {
   readonly id: number;
   readonly at: number;
@@ -24,7 +24,7 @@ interface EntryRow {
   readonly deleted: string | null;
 }
 
-/** SQL for JSON of the activity stream, whose columns are of text up to controller 22.3: it may be empty then. */
+/** SQL for JSON of the activity stream. Its columns are text up to controller 22.3, and may then be empty. */
 export function activityJson({ hasTextActivity }: RecognizedLayout, column: Sql): Sql {
   return hasTextActivity ? sql`NULLIF(${column}, '')::jsonb` : column;
 }
@@ -49,7 +49,7 @@ function entryColumns(recognized: RecognizedLayout): ColumnSql<EntryRow> {
   };
 }
 
-/** A row of a table of links: an entry, and an object that it is about. */
+/** A row of a link table: an entry and one of its objects. */
 interface LinkRow {
   readonly entry: number;
   readonly object: number;
@@ -57,12 +57,12 @@ interface LinkRow {
 
 type Links = StreamEntry['links'];
 
-/** An entry whose links are not read yet. */
+/** An entry whose links have not been read yet. */
 type UnlinkedEntry = Omit<StreamEntry, 'links'> & { links: Links };
 
 const NO_LINKS: Links = new Map();
 
-/** Which entries: a condition on the entry `s`, and the tables that the database has. */
+/** A condition on the entry `s`, and the tables of the database. */
 interface EntryQuery {
   readonly where: Sql;
   readonly present: ReadonlySet<string>;
@@ -70,7 +70,7 @@ interface EntryQuery {
 
 const STREAM = sql`FROM main_activitystream s LEFT JOIN auth_user u ON u.id = s.actor_id`;
 
-/** Reads entries with the objects that they are linked to, ascending by id: the first ones if there are more than the limit. */
+/** Reads entries with their linked objects, ascending by id: the first ones if there are more than the limit. */
 export async function readEntries(
   connection: Connection,
   {
@@ -89,15 +89,15 @@ export async function readEntries(
   return await withLinks(connection, { entries: mapRows(rows, entryOf), present: query.present });
 }
 
-/** How many entries a page has at most: finding them costs much more than reading them. */
+/** The maximum number of entries in a page: finding them costs much more than reading them. */
 const PAGE_ENTRIES = 20_000;
-/** How many bytes of changes a page has at most, and one entry more. */
+/** The maximum number of bytes of changes in a page, apart from its last entry. */
 const PAGE_BYTES = 8 * 1024 ** 2;
 
 /**
- * As {@link readEntries}, in pages. While the caller works on one, the links of the next are read, and the
- * rows of the one after that.
- * @param queryAfter Which entries with a greater id are meant.
+ * Like {@link readEntries}, in pages. While the caller processes one, the links of the next and the rows of
+ * the one after that are read.
+ * @param queryAfter Selects entries with a greater id.
  */
 export async function* readEntryPages(
   connection: Connection,
@@ -106,7 +106,7 @@ export async function* readEntryPages(
 ): AsyncGenerator<readonly StreamEntry[], void> {
   const read = (id: number) => noticed(readStoredPage(connection, queryAfter(id)));
   const begin = ({ rows, present, next }: Awaited<ReturnType<typeof readStoredPage>>) => ({
-    // Asked for first: the entries take the program a while.
+    // Requested first, because processing the entries takes a while.
     following: next === null ? null : read(next),
     entries: noticed(withLinks(connection, { entries: mapRows(rows, entryOf), present })),
   });
@@ -120,13 +120,13 @@ export async function* readEntryPages(
   }
 }
 
-/** A promise that is awaited later: its failure is no unhandled rejection until then. */
+/** A promise that is awaited later. Until then, its failure is not an unhandled rejection. */
 function noticed<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
 }
 
-/** A page of entries without their links; `next` is the last id of a page that others may follow. */
+/** A page of entries without their links. `next` is the last id if more pages may follow. */
 async function readStoredPage(connection: Connection, { where, present }: EntryQuery) {
   const columns: ColumnSql<EntryRow & { readonly bytes: number | null }> = {
     ...entryColumns(connection.recognized),
@@ -159,7 +159,7 @@ async function withLinks(
   return entries;
 }
 
-/** Updates and links name their objects only in tables of links; other entries name them themselves. */
+/** Updates and links name their objects only in link tables; other entries name them directly. */
 function entriesByKind(entries: readonly UnlinkedEntry[]): ReadonlyMap<string, readonly number[]> {
   const byKind = new Map<string, number[]>();
   for (const { id, operation, object1, object2 } of entries) {
@@ -173,7 +173,7 @@ function entriesByKind(entries: readonly UnlinkedEntry[]): ReadonlyMap<string, r
   return byKind;
 }
 
-/** The links of entries to objects of one kind, and the names that these have now. */
+/** The links of entries to objects of one kind, and the objects' current names. */
 interface LinksOfKind {
   readonly rows: ArraysOf<LinkRow>;
   readonly names: ReadonlyMap<number, string | null>;
@@ -193,12 +193,12 @@ async function readLinks(
   const rows = await readColumns<LinkRow>(
     connection.reader,
     { entry: sql`l.activitystream_id`, object: identifier(`l.${column}`) },
-    // Joined to the list, the table is read by its unique index alone; with ANY, PostgreSQL 15 reads the rows as well.
+    // Joined to the list, the table is read by its unique index only. With ANY, PostgreSQL 15 also reads the rows.
     sql`FROM unnest(${ids}::bigint[]) AS e(id) JOIN ${identifier(table)} l ON l.activitystream_id = e.id`,
   );
   const objects = [...new Set(rows.object)];
   if (found === undefined || objects.length === 0) return { rows, names };
-  // The bundled service links entries to job templates and projects, and keeps these in tables of its own.
+  // The bundled service also links entries to job templates and projects, which it stores in its own tables.
   const source = found.parent ?? found.table;
   if (!present.has(source)) return { rows, names };
   const named = await sql`SELECT t.id, ${identifier(`t.${found.name}`)} AS name FROM ${identifier(source)} t
@@ -207,7 +207,7 @@ async function readLinks(
   return { rows, names };
 }
 
-/** Most entries are linked to one object: all entries about it share its map. Objects of one kind are in the order of their ids. */
+/** Most entries have one linked object: all entries about it share its map. Objects are ordered by id. */
 function addLinks(links: Map<number, Links>, { kind, rows, names }: LinksOfKind & { readonly kind: string }) {
   const alone = new Map<number, Links>();
   mapRows(rows, ({ entry, object }) => {

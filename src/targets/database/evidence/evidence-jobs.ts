@@ -3,7 +3,7 @@ import { kindOfModel } from '../../../domain/investigation/kinds.ts';
 import type { JobRecord, JobSelector } from '../../../operations/ports/evidence.ts';
 import { dateOf, dateOrNull, milliseconds, PAGE_LIMIT } from '../queries.ts';
 
-/** A row of {@link jobsSql}; times in milliseconds. */
+/** A row of {@link jobsSql}. Times are in milliseconds. */
 export interface JobRow {
   readonly id: number;
   readonly model: string;
@@ -45,7 +45,7 @@ export function jobOf(row: JobRow): JobRecord {
   const { id, name, status, created_by_id: creator, template_id: template } = row;
   const kind = kindOfModel(row.model);
   return {
-    // The name of an ad hoc command ends with its arguments, which may hold secrets.
+    // The name of an ad hoc command ends with its arguments, which may contain secrets.
     kind,
     id,
     name: kind === 'ad_hoc_command' ? name.split(':', 1).join('') : name,

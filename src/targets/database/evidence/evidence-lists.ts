@@ -13,21 +13,21 @@ import type { Connection } from '../connection.ts';
 import { dateOf, dateOrNull, milliseconds } from '../queries.ts';
 import { STORES } from './evidence-tables.ts';
 
-/** A row of the list of all kinds; times in milliseconds. */
+/** A row of the list of all kinds. Times are in milliseconds. */
 export interface ListedRow extends MakingRow {
   readonly kind: string;
   readonly id: number;
   readonly name: string | null;
 }
 
-/** A row of any table: its columns in JSON. */
+/** A row of any table, with its columns in JSON. */
 export interface ObjectRow {
   readonly id: number;
   readonly name: string | null;
   readonly row: Record<string, unknown>;
 }
 
-/** When a row was made and changed last, in milliseconds, and by whom. */
+/** When a row was created and last changed, in milliseconds, and by whom. */
 export interface MakingRow {
   readonly created: number;
   readonly modified: number;
@@ -37,7 +37,7 @@ export interface MakingRow {
   readonly modified_name: string | null;
 }
 
-/** The objects `t` of a kind that users made, or changed last. */
+/** The objects `t` of a kind that users created or last changed. */
 function listedSql(kind: ListedKind, { made, changed }: { made: Sql; changed: Sql }): Sql {
   const { table, parent, name } = tableOf(kind);
   const from =
@@ -60,7 +60,7 @@ function tableOf(kind: ListedKind) {
   return store;
 }
 
-/** Reads what users made, by the columns of the objects that say who made them. */
+/** Reads what users created, according to the objects' creator columns. */
 export async function readMadeBy(
   connection: Connection,
   asked: Parameters<Evidence['madeBy']>[0],
@@ -84,7 +84,7 @@ export async function readMadeBy(
   return { objects: rows.map(listedOf), unread };
 }
 
-/** The tables that say who made a row, and when. The service's own has some without. */
+/** The tables with columns for the creator and the time. Some of the service's own have none. */
 async function tablesWithMakers(connection: Connection, kinds: readonly ListedKind[]) {
   const tables = [...new Set(kinds.map((kind) => tableOf(kind).parent ?? tableOf(kind).table))];
   const rows = await sql`SELECT w.name FROM unnest(${tables}::text[]) AS w(name)
@@ -98,7 +98,6 @@ export function listedOf(row: ListedRow): ListedObject {
   return { kind: row.kind, id: row.id, name: row.name, ...makingOf(row) };
 }
 
-/** What a {@link MakingRow} says. */
 export function makingOf(row: MakingRow) {
   return {
     created: dateOf(row.created),
@@ -108,12 +107,12 @@ export function makingOf(row: MakingRow) {
   };
 }
 
-/** A user that a row names, if it names one. */
+/** The user in a row; null if there is none. */
 export function actorOf(id: number | null, username: string | null): Actor | null {
   return id === null ? null : { id, username: username ?? '' };
 }
 
-/** The time in milliseconds. */
+/** The time is in milliseconds. */
 export interface UserMadeRow extends Omit<MadeUser, 'at'> {
   readonly at: number;
 }
@@ -122,7 +121,7 @@ export function userMadeOf(row: UserMadeRow): MadeUser {
   return { ...row, at: dateOf(row.at) };
 }
 
-/** Reads the users who were made in a period, and whether an entry of the activity stream says so. */
+/** Reads the users created in a period, and whether the activity stream has an entry about it. */
 export async function readUsersMade(
   connection: Connection,
   { since, until }: Window,
@@ -136,7 +135,7 @@ export async function readUsersMade(
   return rows.map(userMadeOf);
 }
 
-/** When the oldest account of a controller or gateway was made. */
+/** When the oldest account of a controller or gateway was created. */
 export async function readOldestUser({ reader, layout }: Connection): Promise<Date | null> {
   const table = layout === 'gateway' ? 'aap_gateway_api_user' : 'auth_user';
   const row = await sql`SELECT ${milliseconds(sql`min(u.date_joined)`)} AS at
@@ -144,10 +143,10 @@ export async function readOldestUser({ reader, layout }: Connection): Promise<Da
   return dateOrNull(row?.at ?? null);
 }
 
-/** A table whose numbers are given out once. */
+/** A table that assigns each number once. */
 type NumberedTable = 'main_activitystream' | 'dab_activitystream_entry' | 'main_unifiedjob';
 
-/** The last number that a table gave out; null where the role may not read it, or on a standby, whose numbers run ahead. */
+/** The last number that a table assigned; null if unreadable, or on a standby, whose numbers run ahead. */
 function lastNumberSql(table: NumberedTable): Sql {
   const sequence = sql`pg_get_serial_sequence(${literal(table)}, 'id')::regclass`;
   return sql`CASE WHEN NOT pg_is_in_recovery() AND has_sequence_privilege(${sequence}, 'SELECT, USAGE')
@@ -162,10 +161,7 @@ export async function readMissingEntries(connection: Connection, first: number):
   return missingOf(row);
 }
 
-/**
- * The ids of the entries of a controller since an instant that give a user a name or take it, in order. No index has them: the stream
- * is read, by several processes of the server.
- */
+/** The ids of a controller's entries since an instant that set or remove a user's name, in order. Uses no index. */
 export async function readNamingEntries(
   connection: Connection,
   first: number,
@@ -178,7 +174,7 @@ export async function readNamingEntries(
   );
 }
 
-/** Counts which jobs are missing: from the one on that follows the last one from before an instant. */
+/** Counts missing jobs, starting after the last job before an instant. */
 export async function readMissingJobs(connection: Connection, since: Date): Promise<MissingNumbers> {
   const [row] = await sql`SELECT f.first, max(j.id) AS last, count(j.id) AS present,
          ${lastNumberSql('main_unifiedjob')} AS given

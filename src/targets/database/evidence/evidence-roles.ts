@@ -13,7 +13,7 @@ import type { Connection } from '../connection.ts';
 import { dateOf, milliseconds } from '../queries.ts';
 import { actorOf, type MakingRow, makingOf } from './evidence-lists.ts';
 
-/** A row of the newer tables of roles; times in milliseconds. */
+/** A row of the new role tables. Times are in milliseconds. */
 interface AssignmentRow {
   readonly id: number;
   readonly at: number;
@@ -33,7 +33,7 @@ interface DefinitionRow extends MakingRow {
   readonly name: string;
 }
 
-/** Where the holders of roles are. */
+/** The tables of role holders. */
 interface HolderTables {
   readonly users: Sql;
   readonly teams: Sql;
@@ -87,7 +87,7 @@ function unattributedSql({ since, until }: Made): Sql {
     + (SELECT count(*) FROM dab_rbac_roleteamassignment a WHERE ${made}) AS count`;
 }
 
-/** Reads what the newer tables of roles of a controller 24.6.1, or of a gateway, have of a period. */
+/** Reads the role assignments of a period from the new role tables of a controller 24.6.1 or a gateway. */
 export async function readAssignedRoles(
   connection: Connection,
   made: Made,
@@ -126,7 +126,7 @@ function definitionOf(row: DefinitionRow): RoleDefinition {
   return { id, name, ...makingOf(row) };
 }
 
-/** Whether a user or team has a role by the newer tables of roles. */
+/** Whether a user or team has a role in the new role tables. */
 export async function hasAssignedRole(
   connection: Connection,
   { definition, holder, about }: AssignedRole,
@@ -147,7 +147,7 @@ interface RoleRow {
   readonly object: number | null;
 }
 
-/** Reads roles of the older tables. */
+/** Reads roles of the old tables. */
 export async function readRoles(
   connection: Connection,
   ids: readonly number[],
@@ -165,7 +165,7 @@ export async function readRoles(
   );
 }
 
-/** Users hold roles themselves; teams by their member role, a parent of the role. The role is a parent of roles of other objects. */
+/** Users hold roles directly, teams through their member role. The role is a parent of other objects' roles. */
 function heldSql(role: number, { kind, id }: { kind: string; id: number }): Sql {
   if (kind === 'user')
     return sql`SELECT FROM main_rbac_roles_members m WHERE m.role_id = ${role}::bigint AND m.user_id = ${id}::bigint`;
@@ -177,7 +177,7 @@ function heldSql(role: number, { kind, id }: { kind: string; id: number }): Sql 
     WHERE p.from_role_id = ${role}::bigint AND t.id = ${id}::bigint`;
 }
 
-/** Whether a user or team has a role of the older tables by itself; of another object, whether the role gives one of its roles. */
+/** Whether a user or team directly has a role of the old tables; for another object, whether the role gives one. */
 export async function holdsRole(
   connection: Connection,
   role: number,
@@ -191,7 +191,7 @@ export async function holdsRole(
 
 type Held = Parameters<Evidence['roleHolders']>[0];
 
-/** Who has a role of an object by the older tables; members of teams have it by the member role of the team. */
+/** The holders of an object's roles in the old tables. Team members have a role through the team's member role. */
 function olderHoldersSql({ kind, id }: Held): Sql {
   return sql`SELECT u.username AS holder, r.role_field AS role, true AS managed FROM main_rbac_roles r
       JOIN django_content_type c ON c.id = r.content_type_id
@@ -203,7 +203,7 @@ function olderHoldersSql({ kind, id }: Held): Sql {
     WHERE c.model = ${modelOf(kind)} AND r.object_id = ${id}::bigint`;
 }
 
-/** The same by the newer tables. */
+/** The same for the new tables. */
 function newerHoldersSql({ users }: HolderTables, { kind, id }: Held): Sql {
   return sql`SELECT u.username AS holder, d.name AS role, d.managed
     FROM (SELECT a.user_id, a.role_definition_id, a.content_type_id, a.object_id FROM dab_rbac_roleuserassignment a UNION
@@ -215,7 +215,7 @@ function newerHoldersSql({ users }: HolderTables, { kind, id }: Held): Sql {
     WHERE c.model = ${modelOf(kind)} AND h.object_id = ${String(id)}`;
 }
 
-/** Reads who has a role of an object, by the tables of roles that there are. */
+/** Reads the holders of an object's roles from the existing role tables. */
 export async function readRoleHolders(
   connection: Connection,
   held: Held,
@@ -227,7 +227,7 @@ export async function readRoleHolders(
   ];
   const rows: { readonly holder: string; readonly role: string; readonly managed: boolean }[] = [];
   for (const each of asked) rows.push(...(await each.rows<(typeof rows)[number]>(connection.reader)));
-  // Names of the newer tables have spaces.
+  // Names in the new tables have spaces.
   return rows.map(({ holder, role, managed }) => ({
     holder,
     role: managed && role.includes(' ') ? definedRoleField(role) : role,

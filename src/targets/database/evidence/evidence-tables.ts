@@ -4,13 +4,13 @@ import { words } from '@tokenctl/common/text.ts';
 import { isKnownKind, type KnownKind } from '../../../domain/investigation/kinds.ts';
 import type { Connection } from '../connection.ts';
 
-/** Where a controller 24.6.1 keeps one kind of object. All values are constants: no SQL is built from anything else. */
+/** Where a controller 24.6.1 stores one kind of object. All values are constants: no other SQL is built. */
 interface Store {
   readonly table: string;
   readonly name: string;
-  /** The table of the fields that all templates, or all jobs, have; their ids are its ids. */
+  /** The table with the common fields of all templates or jobs. Both tables have the same ids. */
   readonly parent?: 'main_unifiedjobtemplate' | 'main_unifiedjob';
-  /** The table and the column that link entries of the activity stream to these objects. */
+  /** The table and the column that link activity stream entries to these objects. */
   readonly link: readonly [table: string, column: string];
 }
 
@@ -23,10 +23,7 @@ function store(kind: string, table: string, more: Partial<Pick<Store, 'name' | '
 const TEMPLATE = { parent: 'main_unifiedjobtemplate' } as const;
 const JOB = { parent: 'main_unifiedjob' } as const;
 
-/**
- * Kinds without a table of their own are missing. No entry is linked to a credential input source: the activity stream does not
- * record it.
- */
+/** Kinds without their own table are missing. The stream does not record credential input sources, so no link. */
 export const STORES: Partial<Readonly<Record<KnownKind, Store>>> = {
   o_auth2_access_token: store('o_auth2_access_token', 'main_oauth2accesstoken', { name: 'description' }),
   o_auth2_application: store('o_auth2_application', 'main_oauth2application'),
@@ -63,20 +60,20 @@ export const STORES: Partial<Readonly<Record<KnownKind, Store>>> = {
   inventory_update: store('inventory_update', 'main_inventoryupdate', JOB),
 };
 
-/** The link of a role has no object that is read. */
+/** A role link has no object that is read. */
 export const ROLE_LINK = ['main_activitystream_role', 'role_id'] as const;
 
-/** The newer tables of roles of controller 24.6.1. */
+/** The new role tables of controller 24.6.1. */
 export const ASSIGNMENT_TABLES = [
   'dab_rbac_roleuserassignment',
   'dab_rbac_roleteamassignment',
   'dab_rbac_roledefinition',
 ];
 
-/** The tables of roles that all controllers have. */
+/** The role tables of all controllers. */
 export const OLDER_ROLES = ['main_rbac_roles', 'main_rbac_roles_members', 'main_rbac_roles_parents'];
 
-/** The tables of roles that tokenctl's own service has, beside those of organizations and teams. */
+/** The role tables of tokenctl's own service, in addition to those of organizations and teams. */
 export const SERVICE_ROLES = [
   ...['service_role', 'service_team_role', 'service_object_role', 'service_role_grant'],
 ];
@@ -93,7 +90,7 @@ const OTHER_TABLES = [
 const TEMPLATE_ID = 'unifiedjobtemplate_id';
 const NOTIFIES = 'main_unifiedjobtemplate_notification_templates_';
 
-/** The tables of links between objects, by the link's name in an entry: table, column of the first object, of the second. */
+/** The link tables by the link's name in an entry: table, column of the first object, column of the second. */
 export const LINK_TABLES: Readonly<Record<string, readonly [table: string, first: string, second: string]>> =
   {
     credentials: ['main_unifiedjobtemplate_credentials', TEMPLATE_ID, 'credential_id'],
@@ -110,8 +107,8 @@ export const LINK_TABLES: Readonly<Record<string, readonly [table: string, first
   };
 
 /**
- * The table of {@link LINK_TABLES} that has a link of an object; undefined where it is not known. Organizations, inventories
- * and schedules keep links of the same names elsewhere, so that the ids in these tables are not theirs.
+ * The table of {@link LINK_TABLES} with the links of an object; undefined if unknown. Organizations, inventories and
+ * schedules keep links with the same names elsewhere, so the ids in these tables are not theirs.
  */
 export function linkTable(link: string, kind: string): (typeof LINK_TABLES)[string] | undefined {
   const table = LINK_TABLES[link];
@@ -119,15 +116,12 @@ export function linkTable(link: string, kind: string): (typeof LINK_TABLES)[stri
   return isKnownKind(kind) && STORES[kind]?.parent === TEMPLATE.parent ? table : undefined;
 }
 
-/** Columns that hold secrets, or nothing that an actor changes: they never leave the database. */
+/** Columns that contain secrets, or nothing that an actor changes. They never leave the database. */
 export const WITHHELD = words(`password token inputs client_secret webhook_key host_config_key
   survey_passwords injectors metadata ansible_facts logo_data artifacts start_args job_args job_env
   job_env_old result_stdout_text result_traceback playbook_files inventory_files installed_collections`);
 
-/**
- * Those of some tables that a database has. Throws `permission_refused` with the missing grant, where the
- * role may not read all of them.
- */
+/** Which of these tables a database has. Throws `permission_refused` with the grant for an unreadable one. */
 export async function readableTables(
   { reader, address }: Connection,
   names: readonly string[],

@@ -54,12 +54,11 @@ import {
 import { openGatewayEvidence } from './gateway-evidence.ts';
 import { hasServiceRoles, holdsServiceRole, readServiceRoles } from './service-roles.ts';
 
-/** Which database, and how to reach it. */
 export interface DatabaseEvidenceOptions {
   readonly connection: Secret;
   readonly environment?: Environment;
   readonly interruption?: () => AbortSignal | undefined;
-  /** Only to read who had which name: the role needs four tables for that, instead of all that are investigated. */
+  /** Only reads who had which name. The role needs four tables for that, instead of all investigated tables. */
   readonly namesOnly?: boolean | undefined;
 }
 
@@ -68,20 +67,20 @@ export interface OpenedEvidence extends Evidence {
 }
 
 const STATEMENT_TIMEOUT_MS = 60_000;
-/** How many entries about objects are found at once: each search begins with all entries about them. */
+/** How many entries about objects are searched at once: each search starts with all entries about them. */
 const LINKED_AT_ONCE = 60_000;
-/** How many entries a caller is given before the database's answers are looked at. */
+/** How many entries are yielded before the database's responses are checked. */
 const ENTRIES_AT_ONCE = 1000;
-/** How many entries without an actor are read, and counted. */
+/** How many entries without an actor are read and counted. */
 const MAX_WITHOUT_ACTOR = 2000;
-/** Into how many parts a query divides a range of entries to find an instant. */
+/** How many parts a query divides a range of entries into to find an instant. */
 const PROBES = 64;
-/** Entries that were written at the same time may have their numbers in another order than their times. */
+/** Entries written at the same time may have ids in a different order than their times. */
 const CLOCK_MARGIN_MS = 3_600_000;
 
 /**
- * Opens the database of a controller, of a gateway or of the service to investigate. Its sessions can only
- * read. Throws `permission_refused` with the missing grant, and as for a target.
+ * Opens the database of a controller, of a gateway or of the service for an investigation. Its sessions are
+ * read-only. Throws `permission_refused` with the missing grant, and as for a target.
  */
 export async function openDatabaseEvidence(options: DatabaseEvidenceOptions): Promise<OpenedEvidence> {
   const { connection: url, environment, interruption, namesOnly = false } = options;
@@ -109,7 +108,7 @@ class DatabaseEvidence implements OpenedEvidence {
   readonly #connection: Connection;
   readonly #reader: Queryable;
   readonly #present: ReadonlySet<string>;
-  /** The first id of the entries from an instant on. */
+  /** The first entry id from an instant on, by instant. */
   readonly #firstIds = new Map<number, number>();
 
   constructor(connection: Connection, present: ReadonlySet<string>) {
@@ -132,7 +131,7 @@ class DatabaseEvidence implements OpenedEvidence {
     );
   }
 
-  /** Pages by id, up to the last entry that there is at the start. */
+  /** Pages by id, up to the last entry at the start. */
   async *#entries(window: Window, condition: Sql): AsyncGenerator<StreamEntry, void> {
     const { first, last } = await this.#bounds(window);
     const queryAfter = (after: number) => ({
@@ -149,13 +148,13 @@ class DatabaseEvidence implements OpenedEvidence {
     for await (const entries of pages) {
       for (const some of inBatches(entries, ENTRIES_AT_ONCE)) {
         yield* some;
-        // What the database has answered meanwhile is taken, and the next page asked for: it must not wait for the caller.
+        // Processes the database's responses and requests the next page, which must not wait for the caller.
         await setImmediate();
       }
     }
   }
 
-  /** The ids between which a period's entries are. */
+  /** The range of ids of a period's entries. */
   async #bounds({ since }: Window): Promise<{ readonly first: number; readonly last: number }> {
     const ends = await sql`SELECT min(id) AS first, max(id) AS last
       FROM main_activitystream`.first<{ first: number | null; last: number | null }>(this.#reader);
@@ -167,7 +166,7 @@ class DatabaseEvidence implements OpenedEvidence {
     return { first, last };
   }
 
-  /** The first id from an instant on. There is no index on times: each query divides what is left into {@link PROBES} parts. */
+  /** The first id from an instant on. Times have no index, so each query divides the rest into {@link PROBES} parts. */
   async #firstId(since: Date, range: { readonly low: number; readonly high: number }): Promise<number> {
     const from = since.getTime() - CLOCK_MARGIN_MS;
     let { low, high } = range;
@@ -195,7 +194,7 @@ class DatabaseEvidence implements OpenedEvidence {
     for (const batch of inBatches(selector.ids, 1000)) {
       const ids = await this.#withUnreadEntries(selector, { table, column, ids: batch });
       for (let after = selector.after; ids.length > 0; ) {
-        // One object after the other by its index: statistics of a whole list can choose to read the whole stream.
+        // One object at a time by its index: for a whole list, statistics can make the planner read the whole stream.
         const linked: { id: number }[] = await sql`SELECT DISTINCT x.id
            FROM unnest(${ids}::bigint[]) AS o(id) CROSS JOIN LATERAL (
              SELECT s.id FROM ${table} l JOIN main_activitystream s ON s.id = l.activitystream_id
@@ -210,12 +209,12 @@ class DatabaseEvidence implements OpenedEvidence {
     }
   }
 
-  /** Leaves out the objects whose entries were all read before: only the table of links is read for that. */
+  /** Excludes objects whose entries have all been read. This reads only the link table. */
   async #withUnreadEntries(
     { after, read }: Parameters<Evidence['entriesAbout']>[0],
     { table, column, ids }: { table: Sql; column: Sql; ids: readonly number[] },
   ): Promise<readonly number[]> {
-    // The list is a subquery, so that no statistics of a whole list choose to read the whole table.
+    // The list is a subquery, so that statistics of a whole list cannot make the planner read the whole table.
     const tallies = await sql`SELECT l.${column} AS id, count(*) AS count,
           sum(l.activitystream_id)::bigint AS sum FROM ${table} l
         WHERE l.${column} = ANY(ARRAY(SELECT unnest(${ids}::bigint[]))) AND l.activitystream_id > ${after}::bigint
@@ -277,7 +276,7 @@ class DatabaseEvidence implements OpenedEvidence {
     return new Map(rows.map(({ key, value }) => [key, storedValue(value)]));
   }
 
-  /** A row of a setting is made when it is first set. */
+  /** A setting's row is created when it is first set. */
   settingDefaults = (settings: readonly { readonly name: string }[]) =>
     Promise.resolve(new Map(settings.map(({ name }) => [name, 'unset'] as const)));
 
@@ -354,13 +353,13 @@ class DatabaseEvidence implements OpenedEvidence {
       sql`SELECT ${milliseconds(sql`s.timestamp`)} AS at FROM main_activitystream s
         ORDER BY s.id ${order} LIMIT 1`.first<{ at: number }>(this.#reader);
     const [oldest, newest] = [await end(sql`ASC`), await end(sql`DESC`)];
-    // A controller has a row for what was ever set, and does not note later changes in it.
+    // A controller has a row for each setting that was ever set, without the times of later changes.
     const set = await sql`SELECT s.value::text AS value, ${milliseconds(sql`s.created`)} AS created
       FROM conf_setting s WHERE s.user_id IS NULL
         AND s.key = 'ACTIVITY_STREAM_ENABLED'`.first<{ value: string | null; created: number }>(this.#reader);
     const switched = dateOrNull(set?.created ?? null);
     return {
-      // A controller records activity unless this setting, or a file of its servers, says otherwise.
+      // A controller records activity unless this setting, or a file on its servers, turns it off.
       enabled: storedValue(set?.value ?? null) === false ? false : null,
       oldest: dateOrNull(oldest?.at ?? null),
       newest: dateOrNull(newest?.at ?? null),
@@ -388,7 +387,7 @@ class DatabaseEvidence implements OpenedEvidence {
   }
 }
 
-/** The columns of a row in the names of the activity stream. */
+/** The columns of a row, named as in the activity stream. */
 function fieldsOf(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { char_prompts: prompts, ...columns } = row;
   return {

@@ -6,7 +6,7 @@ import type { Connection } from '../connection.ts';
 import { type ColumnSql, dateOf, milliseconds, readArrays } from '../queries.ts';
 import { TABLES } from '../tables.ts';
 
-/** A row of a gateway's activity stream; the time in milliseconds. */
+/** A row of a gateway's activity stream. The time is in milliseconds. */
 interface EntryRow {
   readonly id: number;
   readonly at: number;
@@ -35,27 +35,24 @@ const COLUMNS: ColumnSql<EntryRow> = {
   actor: sql`u.username`,
 };
 
-/** Entries `s` with the content type `c` of their object and the actor `u`, but no uses of tokens. */
+/** Entries `s` with the content type `c` of their object and the actor `u`, without token uses. */
 const STREAM = sql`FROM ${TABLES.gateway.activity} s JOIN django_content_type c ON c.id = s.content_type_id
   LEFT JOIN django_content_type r ON r.id = s.related_content_type_id
   LEFT JOIN ${TABLES.gateway.users} u ON u.id = s.created_by_id
   WHERE (s.changes->'changed_fields' = '{"scope": ["write", "write read"]}'::jsonb) IS NOT TRUE`;
 
-/** Which entries, and what is known about them. */
+/** The condition on the entries, and what is known about them. */
 export interface GatewayEntryQuery {
   readonly where: Sql;
   readonly limit: number;
   readonly newestFirst?: boolean;
-  /** The names of settings by the ids of their rows. */
+  /** The names of settings by row id. */
   readonly settingNames: ReadonlyMap<number, string>;
-  /** Whose entry it is, by who made its object, where the entry has no actor. */
+  /** The actor of an entry without one, derived from its object's creator. */
   readonly actorOf?: ((maker: number | null) => Actor | null) | undefined;
 }
 
-/**
- * Reads entries in the controller's form, ascending by id: the first ones if there are more than the limit. Entries that record no
- * change are left out.
- */
+/** Reads entries in the controller's form, ascending by id, up to the limit. Omits entries without a change. */
 export async function readGatewayEntries(
   connection: Connection,
   { where, limit, newestFirst = false, settingNames, actorOf }: GatewayEntryQuery,

@@ -36,10 +36,10 @@ import { type GatewayEntryQuery, readGatewayEntries } from './gateway-evidence-e
 
 const { activity, users, settings } = TABLES.gateway;
 
-/** How many entries without an actor are read, and counted. */
+/** How many entries without an actor are read and counted. */
 const MAX_WITHOUT_ACTOR = 2000;
 
-/** Where a gateway keeps one kind of object, and the column with its name. All values are constants. */
+/** Where a gateway stores one kind of object, and the column with its name. All values are constants. */
 export const GATEWAY_STORES: Readonly<Record<string, readonly [table: Sql, name: Sql]>> = {
   user: [users, sql`t.username`],
   organization: [sql`aap_gateway_api_organization`, sql`t.name`],
@@ -54,7 +54,7 @@ export const GATEWAY_STORES: Readonly<Record<string, readonly [table: Sql, name:
 
 const ASSIGNMENTS = ['dab_rbac_roleuserassignment', 'dab_rbac_roleteamassignment'] as const;
 
-/** Every table that an investigation reads. Authenticators and teams are left out where they are missing. */
+/** Every table that an investigation reads. Authenticators and teams are omitted if they are missing. */
 const ALL_TABLES: readonly string[] = [
   ...new Set([
     ...[activity.text, settings.text, 'django_content_type', ...ASSIGNMENTS],
@@ -62,15 +62,15 @@ const ALL_TABLES: readonly string[] = [
   ]),
 ];
 
-/** What holds secrets in a gateway: it never leaves the database. */
+/** Columns of a gateway that contain secrets. They never leave the database. */
 const WITHHELD_COLUMNS = [...WITHHELD, 'configuration'];
 
-/** The tables of a gateway for {@link readAssignedRoles}. */
+/** A gateway's tables for {@link readAssignedRoles}. */
 const ROLE_TABLES = { users, teams: sql`aap_gateway_api_team` } as const;
 
 type OpenedEvidence = Evidence & { close(): Promise<void> };
 
-/** What a gateway's database keeps of what was done. Only reads. Throws `permission_refused`. */
+/** Opens a gateway's database for an investigation. Only reads. Throws `permission_refused`. */
 export async function openGatewayEvidence(
   connection: Connection,
   namesOnly: boolean,
@@ -106,7 +106,7 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
     return this.#pages(window, sql`s.created_by_id = ANY(${actorIds}::bigint[])`);
   }
 
-  /** A gateway forgets the actor of a deleted user. What such a user made says who made it; most changes do not. */
+  /** A gateway forgets the actor of a deleted user. Only objects created by such a user still show the creator. */
   async *deedsOfDeleted({ users: deleted, ...window }: Window & { readonly users: readonly Actor[] }) {
     const byId = await this.#deletedUsers(deleted);
     if (byId.size === 0) return;
@@ -119,7 +119,7 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
     );
   }
 
-  /** The ids and last names of deleted users: by id, or by a name that one had when it was deleted. */
+  /** The ids and last names of deleted users, matched by id or by their name at deletion. */
   async #deletedUsers(deleted: readonly Actor[]): Promise<ReadonlyMap<number, Actor>> {
     const ids = deleted.flatMap(({ id }) => id ?? []);
     const names = deleted.flatMap(({ id, username }) => (id === null ? [username] : []));
@@ -237,7 +237,7 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
     return await readMissingEntries(this.#connection, row?.first ?? 1);
   }
 
-  /** A gateway runs none. */
+  /** A gateway runs no jobs. */
   missingJobs(): Promise<MissingNumbers> {
     return Promise.resolve({ first: 1, last: 0, missing: 0, isEndKnown: true });
   }
@@ -268,8 +268,8 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
   }
 
   /**
-   * Entries of a period, ascending by id, up to the last one that there is at the start.
-   * @param actorOf Whose entry it is, by who made its object, where the entry has no actor.
+   * Entries of a period, ascending by id, up to the last one at the start.
+   * @param actorOf The actor of an entry without one, derived from its object's creator.
    */
   async *#pages(
     window: { readonly since: Date; readonly until: Date | null } | null,
@@ -298,9 +298,9 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
   }
 }
 
-/** The columns of a row in the names of the activity stream. */
+/** The columns of a row, named as in the activity stream. */
 function fieldsOf(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const named = Object.entries(row).map(([name, value]) => [name.replace(/_id$/, ''), value] as const);
-  // `client_id` is a value, and no reference.
+  // `client_id` is a value, not a reference.
   return { ...Object.fromEntries(named), ...('client_id' in row && { client_id: row['client_id'] }) };
 }

@@ -6,10 +6,10 @@ import { type ArraysOf, readColumns } from '../queries.ts';
 import { record } from './cleaning-entries.ts';
 import { SERVICE_ROLES } from './evidence-tables.ts';
 
-/** The tables of {@link SERVICE_ROLES} from which rows are deleted to take a role from a user. */
+/** The tables of {@link SERVICE_ROLES} from which rows are deleted to remove a user's role. */
 export const SERVICE_GRANTS = ['service_role', 'service_team_role', 'service_role_grant'];
 
-/** Whether a database, by its tables, is of a service and has its roles. */
+/** Whether a database, by its tables, is a service's and has its roles. */
 export function hasServiceRoles(present: { readonly has: (table: string) => boolean }): boolean {
   return SERVICE_ROLES.every((table) => present.has(table));
 }
@@ -38,7 +38,6 @@ function rolesSql(ids: readonly number[]): Sql {
   return sql`SELECT r.id, r.field, r.kind, r.object FROM ${ROLES} WHERE r.id = ANY(${ids}::bigint[])`;
 }
 
-/** Reads roles of the service. */
 export async function readServiceRoles(
   { reader }: Connection,
   ids: readonly number[],
@@ -49,7 +48,7 @@ export async function readServiceRoles(
   );
 }
 
-/** The roles that entries are about whose objects name a user: the service finds them anew, and stores no links to them. */
+/** The roles of entries about a user's role. The service derives these links and does not store them. */
 export function readRoleLinks(
   { reader }: Connection,
   entries: readonly number[],
@@ -64,7 +63,7 @@ export function readRoleLinks(
   );
 }
 
-/** Whether a user or team has a role of the service by itself; null for another holder. */
+/** Whether a user or team directly has a role of the service; null for another holder. */
 export async function holdsServiceRole(
   { reader }: Connection,
   role: number,
@@ -84,8 +83,8 @@ export async function holdsServiceRole(
 }
 
 /**
- * Takes a role of an object from a user, as the service does, which reads its roles with each request.
- * @param entry The entry that granted it; null where it is not known.
+ * Removes an object's role from a user. The service itself reads roles with each request.
+ * @param entry The entry that granted it; null if unknown.
  */
 export async function removeServiceRole(
   transaction: Queryable,
