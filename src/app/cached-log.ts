@@ -4,7 +4,8 @@ import { logOver } from './open-audit-log.ts';
 /**
  * A log that caches the entries of some operations, and later reads only newer entries. Entries never change,
  * and without a cache a job that runs every minute would read the whole log every minute.
- * @param selection The operations. All their entries are kept in memory, so there must be few. Whoever asks for some of them gets these.
+ * @param selection The operations. All their entries are kept in memory, so there must be few. A query for
+ * some of them returns these.
  */
 export function cachedAuditLog(log: AuditLog, selection: EntrySelection): AuditLog {
   const remembered = new EntryCache(log, selection);
@@ -22,7 +23,7 @@ class EntryCache {
   #upTo = 0;
   /** The read in progress. Reads run one after the other, so that no entry is cached twice. */
   #turn: Promise<void> = Promise.resolve();
-  /** The read that has not begun, which all who ask until then share. */
+  /** The next read, shared by all callers until it starts. */
   #next: Promise<void> | null = null;
 
   constructor(log: AuditLog, selection: EntrySelection) {

@@ -4,19 +4,19 @@ import { limitText, standbyText } from '../domain/claims.ts';
 import type { LinkedDatabase, ReadTarget } from '../operations/ports/target.ts';
 import type { Runtime } from './runtime.ts';
 
-/** How long an answer of the database is awaited: what is done over REST does not depend on it. */
+/** How long to wait for the database, in milliseconds. Work over REST does not depend on it. */
 const LIMIT_MS = 5000;
 
 /**
- * The database that the context of a run names in `databaseContext`; it is opened at once, beside what else
- * the run does. Undefined if the context names none, as a database context itself.
+ * The database in `databaseContext` of a run's context. It is opened at once, in parallel with the rest of
+ * the run. Undefined if the context has no such setting, or is itself a database context.
  * @throws TokenctlError as the description of the context.
  */
 export async function linkedDatabase(runtime: Runtime): Promise<LinkedDatabase | undefined> {
   const { databaseContext: context, installUuid } = await runtime.description();
   if (context === undefined) return undefined;
   const opening = open(runtime, { context, installUuid });
-  // Awaited when it is asked; without this handler an earlier failure would be an unhandled rejection.
+  // Awaited when needed. Without this handler, an earlier failure would be an unhandled rejection.
   opening.catch(() => undefined);
   return {
     context,

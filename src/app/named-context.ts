@@ -3,13 +3,13 @@ import { DATABASE_FILE_CONTEXT, ENVIRONMENT_CONTEXT } from '../config/schema.ts'
 import { shellWord } from '../domain/remedies.ts';
 import type { Result } from '../reports/result.ts';
 
-/** Commands that work in a context, between backticks or at the end of a text. Those of a configuration, a log or a plan do not. */
+/** Commands that work in a context, between backticks or at the end of a text, so not those on a log or a plan. */
 const COMMANDS =
   /(?<=`|: )tokenctl (?:tokens|incident (?!runbook)|users|applications|settings|sessions|refresh-tokens|context check|whoami)[^`]*(?=`|$)/g;
 
-/** The same text, whose commands name the context: pasted, they then do what they did here, whatever the current context is. */
+/** The same text with the context in its commands: pasted, they do the same, whatever the current context is. */
 function namingContext(text: string, context: string | undefined): string {
-  // These two are no names that --context takes everywhere.
+  // These two are not names that --context accepts everywhere.
   if (context === undefined || context === ENVIRONMENT_CONTEXT || context === DATABASE_FILE_CONTEXT)
     return text;
   return text.replaceAll(COMMANDS, (command) =>
@@ -19,7 +19,7 @@ function namingContext(text: string, context: string | undefined): string {
   );
 }
 
-/** The same error, whose hint names the context in its commands. Errors of other kinds stay as they are. */
+/** The same error with the context in the commands of its hint. Other kinds of errors are unchanged. */
 export function errorNamingContext(error: unknown, context: string | undefined): unknown {
   if (!(error instanceof TokenctlError) || error.constructor !== TokenctlError) return error;
   const { code, message, hint, cause, details } = error;
@@ -30,7 +30,7 @@ export function errorNamingContext(error: unknown, context: string | undefined):
   return same;
 }
 
-/** The same result, whose failure names the context in its commands. */
+/** The same result with the context in the commands of its failure. */
 export function resultNamingContext<Of extends Result>(result: Of, context: string | undefined): Of {
   const { failure } = result;
   if (failure === undefined) return result;

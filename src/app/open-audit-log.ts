@@ -11,11 +11,11 @@ import type { ExportCursor, ExportFormat, LogFormat, LogSink } from '../operatio
 interface AuditLogOptions {
   readonly environment: Environment;
   readonly clock: Clock;
-  /** How many runs may hold it at a time. */
+  /** How many runs may hold the log at a time. */
   readonly runs: number;
 }
 
-/** Opens the audit log of the configuration; nothing is made before its first use. Throws `configuration`. */
+/** Opens the configured audit log. Creates nothing before its first use. Throws `configuration`. */
 export async function openAuditLog(
   { auditLog }: Configuration,
   { environment, clock, runs }: AuditLogOptions,
@@ -29,52 +29,49 @@ export async function openAuditLog(
   const { openPostgresLog } = await import('../audit-log/postgres-log.ts');
   const { openPostgres } = await import('@tokenctl/common/db/postgres.ts');
   return openPostgresLog({
-    // One to append, one to read, and one for each run that is held.
+    // One to append, one to read, and one for each held run.
     open: () => openPostgres({ url, applicationName: 'tokenctl audit log', connections: 2 + runs }),
     name: auditLogName({ auditLog }),
     clock,
   });
 }
 
-/** Where the audit log is, for people. Throws `configuration` without a folder for it. */
+/** The audit log's place, for messages. Throws `configuration` without a folder for it. */
 export function auditLogName(configuration: Pick<Configuration, 'auditLog'>): string {
   const place = auditLogPlace(configuration);
   return configuration.auditLog.database === undefined ? place : `in ${place}`;
 }
 
-/** The file or the database of the audit log, for people. Throws as {@link auditLogName}. */
+/** The audit log's file or database, for messages. Throws as {@link auditLogName}. */
 export function auditLogPlace({ auditLog }: Pick<Configuration, 'auditLog'>): string {
   const { database } = auditLog;
   return database === undefined ? auditLogFile(auditLog) : `the database ${databaseName(database)}`;
 }
 
-/** Where the audit log is exported to, and as what. Paths are as the user wrote them. */
+/** The target and format of an audit log export. Paths are as the user wrote them. */
 export interface LogExportOptions {
   readonly format: ExportFormat;
-  /** An address or a file; the caller's own output where not given. */
+  /** A URL or a file; by default the caller's output. */
   readonly to?: string | undefined;
   readonly caFile?: string | undefined;
-  /** A file with mode 0600 with a token for the sink. */
+  /** A file with mode 0600 that contains a token for the sink. */
   readonly tokenFile?: string | undefined;
   readonly cursor?: string | undefined;
 }
 
-/** What an export of the audit log is made with. */
 export interface LogExport {
   readonly format: LogFormat;
-  /** Null where records go to the caller's own output. */
+  /** Null if the caller's output receives the records. */
   readonly sink: LogSink | null;
   readonly cursor: ExportCursor | undefined;
 }
 
-/** What the parts of the audit log are built for. */
 interface LogOptions {
   readonly environment: Environment;
-  /** The program's version. */
   readonly version: string;
 }
 
-/** Opens what exports the audit log; nothing is connected yet. Throws `configuration`, `unsupported`. */
+/** Opens an export of the audit log. Connects to nothing yet. Throws `configuration`, `unsupported`. */
 export async function openLogExport(
   { format, to, caFile, tokenFile, cursor }: LogExportOptions,
   { environment, version }: LogOptions,
@@ -90,7 +87,7 @@ export async function openLogExport(
   };
 }
 
-/** The log, with the sink that the configuration requires to take each intent. Throws `configuration`. */
+/** The log. If the configuration requires a sink, it must accept each intent. Throws `configuration`. */
 export async function withConfiguredSink(
   log: AuditLog,
   { required }: AuditLogSettings,
@@ -104,7 +101,7 @@ export async function withConfiguredSink(
   return withRequiredSink(log, { sink, format: formatFor(format, { to, version }) });
 }
 
-/** The log's key: where the configuration says, else beside the log's file, else in the state folder. */
+/** The log's key: in the configured place, else next to the log's file, else in the state folder. */
 export async function openLogKeys(settings: AuditLogSettings, environment: Environment): Promise<LogKeys> {
   const { openKeyFiles } = await import('../audit-log/key-files.ts');
   const { database, key } = settings;
@@ -113,7 +110,7 @@ export async function openLogKeys(settings: AuditLogSettings, environment: Envir
   return openKeyFiles(`${log}.key`);
 }
 
-/** The log of a dry run: it accepts entries and stores none. Use it only with a target that changes nothing. */
+/** The log of a dry run, which accepts entries and stores none. Use it only with a target that changes nothing. */
 export function dryRunAuditLog(clock: Clock): AuditLog {
   let size = 0;
   return {
@@ -132,21 +129,21 @@ export function dryRunAuditLog(clock: Clock): AuditLog {
   };
 }
 
-/** What has to take every intent, and how it is written for it. */
+/** The sink that must accept every intent, and its format. */
 interface RequiredSink {
   readonly sink: LogSink;
   readonly format: LogFormat;
 }
 
 /**
- * A log whose intents must also be taken by a sink: only then `append` returns, and the act may begin. An intent
- * that the sink does not take is closed in the log as refused. Outcomes and notes do not go to the sink: they are
- * exported, as the intents are, from the log itself.
+ * A log whose intents must also be accepted by a sink: only then does `append` return, and the act may start.
+ * A refused intent is closed in the log as refused. Outcomes and notes do not go to the sink: like intents,
+ * they are exported from the log itself.
  *
- * Appending an intent throws `audit_unavailable` where the sink did not take it.
+ * Appending an intent throws `audit_unavailable` if the sink did not accept it.
  */
 export function withRequiredSink(log: AuditLog, { sink, format }: RequiredSink): AuditLog {
-  /** What each run began with, until its outcome is there. */
+  /** The first entry of each run, until its outcome arrives. */
   const openings = new Map<string, Entry>();
   return logOver(log, {
     async append(draft) {
@@ -161,7 +158,7 @@ export function withRequiredSink(log: AuditLog, { sink, format }: RequiredSink):
       } catch (cause) {
         const refusal = refused(sink, cause);
         if (opening === entry) openings.delete(entry.run);
-        // Where this cannot be written either, the next run closes the intent.
+        // If this cannot be written either, the next run closes the intent.
         await log.append(closing(draft, entry, refusal)).catch(() => undefined);
         throw refusal;
       }
@@ -174,7 +171,7 @@ export function withRequiredSink(log: AuditLog, { sink, format }: RequiredSink):
   });
 }
 
-/** A log with some methods of its own. All others, also those that only some logs have, are the ones of `log`. */
+/** A log with some methods replaced. All others, including optional ones, are those of `log`. */
 export function logOver(log: AuditLog, own: Partial<AuditLog>): AuditLog {
   return new Proxy(log, {
     get(_, name) {

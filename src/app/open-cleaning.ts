@@ -12,22 +12,20 @@ import type { Evidence } from '../operations/ports/evidence.ts';
 import { apiOptions } from './open-evidence.ts';
 import type { Runtime } from './runtime.ts';
 
-/** What cleaning works with, all opened. */
 export interface Cleaning {
   readonly evidence: Evidence;
-  /** How items can be ended: the context itself first, then the REST API beside a database. */
+  /** The ways to remove items: the context itself first, then a REST API next to a database. */
   readonly ways: readonly CleaningWay[];
-  /** Why no REST API is used beside a database, as a sentence; null where one is, or none is configured. */
+  /** Why no REST API is used next to a database, as a sentence; null if one is used or none is configured. */
   readonly restProblem: string | null;
   readonly ownTokens: readonly number[];
 }
 
 /**
- * Opens what cleaning needs: the evidence, and the ways to end what was found. What a database cannot do is done over REST: in the
- * context that is given, or else in the one whose `databaseContext` names the current context. It is closed with the runtime.
- *
- * @throws TokenctlError as `openEvidence`, `usage` for a REST context that is given and cannot be used, `unsupported` for a
- * gateway.
+ * Opens the evidence and the ways to remove findings. What a database cannot do is done over REST: in the
+ * given context, or in the one whose `databaseContext` is the current context. The runtime closes it.
+ * @throws TokenctlError as `openEvidence`, `usage` for a given REST context that cannot be used,
+ * `unsupported` for a gateway.
  */
 export async function openCleaning(runtime: Runtime, restContext: string | undefined): Promise<Cleaning> {
   const context = contextOf(runtime.configuration, (await runtime.description()).context);
@@ -69,7 +67,6 @@ async function databaseWay(runtime: Runtime) {
   return { via: 'database' as const, ...place, cleaner: runtime.keep(opened) };
 }
 
-/** @param current The runtime of the current context. */
 async function restWay(runtime: Runtime, current: Runtime) {
   const { openApiCleaner } = await import('../targets/controller-api/cleaner.ts');
   const description = await runtime.description();
@@ -79,7 +76,7 @@ async function restWay(runtime: Runtime, current: Runtime) {
   return { via: 'rest' as const, ...place, cleaner: runtime.keep(opened) };
 }
 
-/** The runtime of the REST context beside a database, or why it is missing. */
+/** The runtime of the REST context next to a database, or why there is none. */
 async function restBeside(
   runtime: Runtime,
   { restContext, database }: { restContext: string | undefined; database: string },
@@ -118,7 +115,7 @@ function unusable(name: string, why: string): TokenctlError {
   });
 }
 
-/** How a gateway takes back what was changed was seen of few objects only. */
+/** For a gateway, undoing changes was tested with only a few kinds of objects. */
 async function refuseGateway(runtime: Runtime): Promise<void> {
   const { dialect, address, context } = await runtime.description();
   if (dialect !== 'gateway') return;

@@ -14,7 +14,7 @@ import { normalizedName } from '../domain/distinguished-name.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import type { Directory } from '../operations/ports/directory.ts';
 
-/** How a kind of provider is reached, read and asked. */
+/** How a kind of provider is reached, read and queried. */
 interface Provider {
   readonly url: string;
   readonly authorization: () => Promise<Secret>;
@@ -24,10 +24,7 @@ interface Provider {
   }>;
 }
 
-/**
- * Opens a directory of the configuration; nothing is sent yet. Throws `not_found` for a name that the
- * configuration does not have, `configuration` for secrets that cannot be read.
- */
+/** Opens a directory. Sends nothing yet. Throws `not_found`, `configuration` for unreadable secrets. */
 export function openDirectory(
   name: string,
   directories: Readonly<Record<string, DirectorySettings>>,
@@ -43,7 +40,7 @@ export function openDirectory(
     signal: AbortSignal | undefined,
     ask: (client: ProviderClient) => Promise<Result>,
   ) => {
-    // A base address keeps its last part only with a slash behind it.
+    // A base URL keeps its last segment only with a trailing slash.
     const base = new URL(url.endsWith('/') ? url : `${url}/`);
     const client = new ProviderClient({ name: called, url: base, ca, authorization, signal });
     try {
@@ -67,7 +64,7 @@ export function openDirectory(
   };
 }
 
-/** Asks the first server that answers. */
+/** Uses the first server that responds. */
 function openLdap(
   name: string,
   settings: LdapSettings,
@@ -224,7 +221,7 @@ function oktaAuthorization(
   return () => clientCredentialsToken({ name, ca, tokenUrl, clientId, credential, scope: 'okta.users.read' });
 }
 
-/** The members of Google's JSON key that are used. */
+/** The used members of Google's JSON key. */
 function readServiceAccount(file: string, environment: Environment) {
   const text = readSecretFile(file, environment);
   let key: Record<string, unknown>;
@@ -251,10 +248,7 @@ function notAKey(file: string): TokenctlError {
   });
 }
 
-/**
- * The text of a file that the configuration names, such as the authorities to trust, in PEM.
- * @throws TokenctlError `configuration`
- */
+/** The text of a configured file, such as trusted authorities in PEM. Throws TokenctlError `configuration`. */
 export function readNamedFile(file: string): string {
   try {
     return readFileSync(file, 'utf8');
@@ -264,7 +258,7 @@ export function readNamedFile(file: string): string {
   }
 }
 
-/** The settings of a directory. Throws `not_found`. */
+/** Throws `not_found` for an unknown name. */
 export function directorySettings(
   name: string,
   directories: Readonly<Record<string, DirectorySettings>>,

@@ -6,19 +6,18 @@ import type { TargetDescription } from '../operations/ports/target.ts';
 import type { ApiEvidenceOptions } from '../targets/controller-api/evidence.ts';
 import { type Component, proxyOf } from './open-target.ts';
 
-/** Where evidence is opened: in a context, or in one component of the platform behind it. */
+/** A context, or one component of the platform behind it. */
 interface EvidencePlace {
   readonly environment: Environment;
   readonly component?: Component | undefined;
   readonly dialect: TargetDescription['dialect'];
   readonly interruption: () => AbortSignal | undefined;
-  /** Only to read who had which name. */
+  /** Only reads who had which name. */
   readonly namesOnly?: boolean;
 }
 
 /**
- * Opens what the controller or gateway of a context keeps of what was done, over a connection of its own that only reads.
- *
+ * Opens the evidence that a context's controller or gateway keeps, over a separate read-only connection.
  * @throws TokenctlError `configuration`, and as opening a target does.
  */
 export async function openEvidence(
@@ -39,7 +38,6 @@ export async function openEvidence(
   return openApiEvidence(options);
 }
 
-/** How the REST API of a context is reached. */
 export function apiOptions(
   environment: Environment,
   context: NamedRestContext,

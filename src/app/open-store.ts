@@ -6,10 +6,7 @@ import type { SecretStore } from '../operations/ports/secret-store.ts';
 import { credentialVariables } from './exec/program-environment.ts';
 import { readNamedFile } from './open-directory.ts';
 
-/**
- * Opens a store of the configuration for a consumer; nothing is sent yet. Throws `not_found` for a name that
- * the configuration does not have, `configuration` for secrets that cannot be read.
- */
+/** Opens a store for a consumer. Sends nothing yet. Throws `not_found`, `configuration` for unreadable secrets. */
 export async function openStore(
   name: string,
   {
@@ -20,17 +17,17 @@ export async function openStore(
     isPrivate = false,
   }: {
     readonly configuration: Configuration;
-    /** Instead of those of the configuration. */
+    /** Instead of the configured ones. */
     readonly stores?: Readonly<Record<string, StoreSettings>>;
     readonly consumer: string;
     readonly environment: Environment;
-    /** Of a file. */
+    /** For a file. */
     readonly isPrivate?: boolean;
   },
 ): Promise<SecretStore> {
   const settings = storeFor(storeSettings(name, stores), consumer);
   const called = `The store ${name}`;
-  // Programs of a store get no credential of tokenctl.
+  // A store's programs get none of tokenctl's credentials.
   const forPrograms = () => {
     const own = credentialVariables(configuration);
     return Object.fromEntries(Object.entries(environment).filter(([variable]) => !own.has(variable)));
@@ -70,7 +67,7 @@ export async function openStore(
   }
 }
 
-/** The secrets are read at each login: they may be renewed in their files. */
+/** The secrets are re-read at each login, because they may be renewed in their files. */
 function vaultLogin(login: Extract<StoreSettings, { kind: 'vault' }>['login'], environment: Environment) {
   if ('token' in login) return { token: readSecret(login.token, environment) };
   if ('appRole' in login) {
@@ -78,6 +75,6 @@ function vaultLogin(login: Extract<StoreSettings, { kind: 'vault' }>['login'], e
     return { mount, credentials: () => ({ role_id: roleId, secret_id: readSecret(secretId, environment) }) };
   }
   const { role, jwt, mount } = login.kubernetes;
-  // Kubernetes lets others read it in the pod: it is no file with mode 0600.
+  // Others in the pod can read Kubernetes's file: its mode is not 0600.
   return { mount, credentials: () => ({ role, jwt: readNamedFile(jwt.file).trim() }) };
 }

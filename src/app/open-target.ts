@@ -18,29 +18,23 @@ export type Component = NonNullable<TargetDescription['components']>[number];
 
 export interface OpenedTarget {
   readonly target: Target;
-  /**
-   * The components of a platform that store tokens. Empty for a standalone controller, and for a context that names
-   * its component. Throws as the target does.
-   */
+  /** A platform's components that store tokens; empty if standalone or configured. Throws as the target. */
   readonly components: () => Promise<readonly Component[]>;
-  /** What it still waits for, as the object of a sentence. */
+  /** What the target still waits for, as the object of a sentence. */
   readonly awaited: () => string;
 }
 
 interface OpenOptions {
   readonly environment: Environment;
-  /** The component of a platform, if the context does not name one. */
+  /** The platform's component, if the context does not name one. */
   readonly component?: Component | undefined;
-  /** The target's name in descriptions and in the audit log. Default: the context's name. */
+  /** The target's name in descriptions and in the audit log. By default the context's name. */
   readonly label?: string | undefined;
   /** The signal that interrupts the run, once signals are caught. */
   readonly interruption?: () => AbortSignal | undefined;
 }
 
-/**
- * Opens the controller that a context names; nothing is sent yet over REST. Throws `configuration` for a
- * credential or an address that cannot be used, `database_unreachable`.
- */
+/** Opens a context's controller. Over REST, sends nothing yet. Throws `configuration`, `database_unreachable`. */
 export async function openTarget(context: NamedContext, options: OpenOptions): Promise<OpenedTarget> {
   if (context.database === undefined) return await openRest(context, options);
   const { openDatabaseTarget } = await import('../targets/database/database-target.ts');
@@ -60,7 +54,7 @@ export async function openTarget(context: NamedContext, options: OpenOptions): P
   return { target, components: async () => [], awaited };
 }
 
-/** The proxy of a context as connections take it; undefined for that of the environment. */
+/** A context's proxy in the form of connections; undefined to use the environment's. */
 export function proxyOf(
   setting: ProxySettings | undefined,
   environment: Environment,
@@ -101,20 +95,20 @@ async function openRest(
   return { target, components, awaited };
 }
 
-/** How much garbage may gather before it is collected, in bytes. */
+/** How much garbage may accumulate before a collection, in bytes. */
 const MAX_GARBAGE = 30 * 1024 * 1024;
-/** The same, as a share of what is alive: to collect takes as long as there is alive. */
+/** The same as a share of live memory: a collection takes time in proportion to that. */
 const GARBAGE_SHARE = 0.25;
-/** How much memory the process may have before anything is collected early, in bytes. */
+/** The process's memory below which no early collection happens, in bytes. */
 const MEMORY_LEFT_TO_V8 = 160 * 1024 * 1024;
-/** How often to look how much there is, in milliseconds. */
+/** How often memory is checked, in milliseconds. */
 const LOOK_EVERY_MS = 50;
 
 /**
- * Has garbage collected before there is much of it, until this is disposed of. Working through a million rows leaves much
- * garbage and keeps little; V8, left alone, lets the heap grow to several times of what is alive before it collects. Its flags
- * for that belong to the start of a process, which a program that is started as `node bin/tokenctl.js` does not choose, so
- * this asks for a collection as a debugger does. A process that stays small is never asked.
+ * Triggers garbage collections early, until disposed. Processing a million rows leaves much garbage and keeps
+ * little, and V8 by default lets the heap grow to several times the live memory before it collects. Its flags
+ * for this must be set at process start, which `node bin/tokenctl.js` cannot do, so this requests a
+ * collection as a debugger does. It never does so in a small process.
  */
 export function limitGarbage(): Disposable {
   let session: Session | undefined;
@@ -134,7 +128,7 @@ export function limitGarbage(): Disposable {
       session.connect();
     }
     session.post('HeapProfiler.collectGarbage');
-    // It is collected as soon as the program waits: the next look shows what is left.
+    // The collection runs as soon as the program waits. The next check shows what remains.
     alive = Number.POSITIVE_INFINITY;
   };
   const timer = setInterval(look, LOOK_EVERY_MS).unref();

@@ -41,7 +41,7 @@ function requirePlaceholders(template: MailTemplate): void {
   );
 }
 
-/** The rules of the section, in the units of the operation. */
+/** The rules of the section, in the operation's units. */
 export function ownerNoticeRules(settings: OwnerNoticesSettings): OwnerNoticeRules {
   const { thresholds, revoked, revokedWithin, optOut, domains, atMost, organizations } = settings;
   return {

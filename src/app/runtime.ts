@@ -29,13 +29,13 @@ import {
 import { type Component, type OpenedTarget, openTarget } from './open-target.ts';
 import { catchSignals, type SignalTrap } from './stop-signals.ts';
 
-/** What the user gives as the reason of a change. */
+/** The user's reason for a change. */
 interface ChangeOptions {
   readonly reason?: string | undefined;
   readonly ticket?: string | undefined;
-  /** Where an approval was needed. */
+  /** Set if an approval was needed. */
   readonly approval?: RecordedApproval | undefined;
-  /** Leaves signals to the caller: what was begun is finished. */
+  /** Leaves signals to the caller: started work is finished. */
   readonly uninterrupted?: boolean;
 }
 
@@ -50,42 +50,42 @@ export interface ProgressView {
   readonly end: () => void;
 }
 
-/** Opens a progress view; `verb` names the operation: `Revoking`. */
+/** Opens a progress view. `verb` is the operation, such as `Revoking`. */
 export type ShowProgress = (verb: string) => ProgressView;
 
 export interface RuntimeOptions {
   /** The global flags that are settings. */
   readonly flags: SettingFlags;
-  /** The configuration, if it is loaded already; otherwise it is loaded as the flags say. */
+  /** The configuration, if already loaded. Otherwise it is loaded according to the flags. */
   readonly configuration?: Configuration;
   readonly environment: Environment;
   /** Prints a line for the user on stderr. */
   readonly notify: (line: string) => void;
   /** The program's version, sent to other systems; `unknown` by default. */
   readonly version?: string;
-  /** Whether this run changes anything: a credential that expires soon is then warned of. */
+  /** Whether this run changes anything. It then warns about a credential that expires soon. */
   readonly changes?: boolean;
-  /** Called before a controller, a database or the audit log is opened; what it throws refuses that. */
+  /** Called before a controller, a database or the audit log is opened. An error from it prevents that. */
   readonly onAsking?: () => void;
-  /** No progress is shown without it. */
+  /** Without it, no progress is shown. */
   readonly progress?: ShowProgress;
 }
 
-/** Where a run works: in a context, or in one component of the platform behind it. */
+/** A context, or one component of the platform behind it. */
 interface Place {
   /** The context's name; the current context by default. */
   readonly context?: string;
   readonly component?: Component;
   /** The target's name in descriptions and in the audit log; the context's name by default. */
   readonly label?: string;
-  /** The file of the token to authenticate with, instead of the context's credential. */
+  /** A file with the token to use instead of the context's credential. */
   readonly tokenFile?: string;
   readonly progress: ShowProgress;
 }
 
-/** The files that configure webhooks, each with mode 0600. */
+/** Webhook configuration files, each with mode 0600. */
 interface WebhookFiles {
-  /** One file per webhook, with its URL. */
+  /** One file per webhook, containing its URL. */
   readonly addresses: readonly string[];
   readonly signingSecret?: string | undefined;
 }
@@ -109,11 +109,10 @@ interface SharedResources {
   logExport(options: LogExportOptions): Promise<LogExport>;
   /** Catches signals from now on: the first one aborts this instead of ending the program. */
   stopSignal(): AbortSignal;
-  /** The same signal, if signals are caught. */
+  /** The same signal if signals are caught. */
   caughtSignal(): AbortSignal | undefined;
-  /** Keeps open what was opened for this run: it is closed with it. */
+  /** Closes this resource together with the run. */
   keep<Opened extends Closeable>(opened: Opened): Opened;
-  /** Closes everything that was opened. */
   close(): Promise<void>;
 }
 
@@ -127,35 +126,35 @@ export interface Runtime extends SharedResources {
   /** Throws `configuration`. */
   readonly configuration: Configuration;
   readonly progress: ShowProgress;
-  /** The controller of the context. Throws `configuration`, `not_found`. */
+  /** The context's controller. Throws `configuration`, `not_found`. */
   target(): Promise<Target>;
-  /** Describes the target and the caller; the target is asked once. */
+  /** Describes the target and the caller. The target is queried once. */
   description(): Promise<TargetDescription>;
-  /** The clock of the controller, by which tokens expire and its records are dated: the description says how it differs. */
+  /** The controller's clock, which determines token expiry. The description contains its difference. */
   targetClock(): Promise<Clock>;
-  /** The components of a platform that keep tokens; empty if the target is no platform, or the context names one. */
+  /** The components of a platform that store tokens; empty if it is not a platform, or the context names one. */
   components(): Promise<readonly Component[]>;
-  /** The context of a change. Signals are caught from now on. Throws `interrupted` after a signal. */
+  /** The context of a change. Catches signals from now on. Throws `interrupted` after a signal. */
   change(options: ChangeOptions): Promise<Change>;
   readTarget(): Promise<ReadTarget>;
-  /** Opens what the target keeps of what was done. Throws as opening a target does. */
+  /** Opens the target's evidence. Throws as opening a target does. */
   evidence(): Promise<OpenEvidence>;
-  /** What an operation gets that only reads. */
+  /** The input of an operation that only reads. */
   reading(): Promise<Reading>;
   /** The context of a dry run: the target changes nothing, and the log stores nothing. */
   dryRun(): Promise<Change>;
-  /** The same run in the same place with the token in a file as the credential, over REST. Closing this runtime closes it too. */
+  /** The same run over REST, with the token in a file as the credential. Closing this runtime closes it too. */
   withToken(file: string): Runtime;
-  /** The same run in another place. It shares everything but the target; closing this runtime closes it too. */
+  /** The same run in another place. It shares everything but the target. Closing this runtime closes it too. */
   in(place: Place): Runtime;
 }
 
-/** Creates the runtime of one command or job. Nothing is read or opened yet. */
+/** Creates the runtime of one command or job. Reads and opens nothing yet. */
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { progress = () => ({ step: () => undefined, end: () => undefined }), onAsking = () => undefined } =
     options;
   const opened: OpenedTarget[] = [];
-  /** The contexts whose own token was looked up: that takes seconds. */
+  /** The contexts whose own token was looked up, which takes seconds. */
   const lookedUp = new Set<string>();
   async function warnOfExpiry(target: Target, description: TargetDescription): Promise<void> {
     if (description.credential !== 'token' || lookedUp.has(description.context)) return;
@@ -188,7 +187,7 @@ function runtimeIn(
   resources: RunResources,
   place: Place & {
     readonly onAsking: () => void;
-    /** Called with a warning before a credential is sent so that others can read it. */
+    /** Called with a warning before a credential is sent over an insecure connection. */
     readonly onInsecure: (warning: string) => void;
     readonly onOpen: (target: OpenedTarget) => void;
     readonly onDescribed: (target: Target, found: TargetDescription) => Promise<void>;
@@ -359,7 +358,7 @@ function runResources(options: RuntimeOptions, awaited: () => string): RunResour
   };
 }
 
-/** How many runs may hold the audit log at a time: a command works in every context, a scheduler on every job in each. */
+/** How many runs may hold the audit log at a time: a command uses every context, a scheduler every job in each. */
 function maxRuns(configuration: Configuration): number {
   const jobs = configuration.invalid.has('jobs') ? 0 : Object.keys(configuration.jobs).length;
   return Math.max(1, Object.keys(configuration.contexts).length) * (1 + jobs);

@@ -16,20 +16,17 @@ import type { Secret } from '@tokenctl/common/secret.ts';
 
 /** A new, empty file for a secret that does not exist yet. */
 export interface ReservedFile {
-  /**
-   * Writes the secret durably and closes the file. If that fails, the file is removed, so that the next attempt can
-   * create it. Throws the file system's error.
-   */
+  /** Writes the secret durably and closes the file, or removes it on failure. Throws the file system's error. */
   fill(secret: Secret): void;
-  /** Removes the file: there will be no secret. */
+  /** Removes the file, because there will be no secret. */
   discard(): void;
 }
 
-/** Lines that a file holds until its secret is there: on a full disk, an empty file can be created, and no secret kept. */
+/** Placeholder lines for the secret: on a full disk, an empty file could be created but no secret stored. */
 const ROOM = Buffer.alloc(4096, '\n');
 
 /**
- * Creates a file with mode 0600 before its secret is created, with room for it on the disk, so that a new token
+ * Creates a file with mode 0600 before its secret is created, and reserves disk space, so that a new token
  * always has a place to be stored. Throws `usage` if the file exists or cannot be created.
  */
 export function reserveSecretFile(path: string): ReservedFile {
@@ -49,7 +46,7 @@ export function reserveSecretFile(path: string): ReservedFile {
     fill(secret) {
       try {
         const text = Buffer.from(`${secret.reveal()}\n`);
-        // In place: the room stays taken until the secret is in it.
+        // In place, so that the space stays reserved until the secret is written.
         writeFully(descriptor, text);
         ftruncateSync(descriptor, text.length);
         fsyncSync(descriptor);
@@ -64,9 +61,9 @@ export function reserveSecretFile(path: string): ReservedFile {
 }
 
 /**
- * Makes a secret and writes it to a new file, which exists before the secret does. `lost` is the error for a
- * secret whose value could not be written. Throws `usage` if the file exists or cannot be created; what
- * `make` throws, without leaving a file.
+ * Creates a secret and writes it to a new file, which exists before the secret does. `lost` is the error for
+ * a secret whose value could not be written. Throws `usage` if the file exists or cannot be created; and as
+ * `make`, without leaving a file.
  */
 export async function intoSecretFile<Made>(
   path: string,
@@ -107,10 +104,7 @@ export function writeSecretFile(path: string, secret: Secret): void {
   }
 }
 
-/**
- * Checks that {@link reserveSecretFile} could create the file, without creating it: for a dry run, and before
- * the confirmation. Throws `usage`.
- */
+/** Checks that {@link reserveSecretFile} could create the file, for a dry run or a confirmation. Throws `usage`. */
 export function requireNewFile(path: string): void {
   try {
     if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
@@ -121,7 +115,7 @@ export function requireNewFile(path: string): void {
   }
 }
 
-/** Writes a new file that others may read. Throws `usage` if the file exists or cannot be written. */
+/** Writes a new file that others may read. Throws `usage` if it exists or cannot be written. */
 export function writeNewFile(path: string, text: string): void {
   try {
     writeFileSync(path, text, { flag: 'wx', mode: 0o644, flush: true });

@@ -7,7 +7,7 @@ import type { SnapshotFile, SnapshotFiles } from '../operations/incident/snapsho
 /** Characters to collect before a write. */
 const BUFFER = 1 << 18;
 
-/** Stores snapshots as files with mode 0600, in a directory of mode 0700 that is created on first use. */
+/** Stores snapshots as files with mode 0600, in a directory with mode 0700 that is created on first use. */
 export function snapshotFiles(folder: string): SnapshotFiles {
   return {
     async create(name) {

@@ -1,18 +1,18 @@
-/** Signals that ask the program to end: Ctrl-C, an orderly stop, a terminal that was closed. */
+/** Signals that ask the program to end: Ctrl-C, an orderly stop, a closed terminal. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Keeps signals from ending the program while it changes something. */
+/** Keeps signals from ending the program during a change. */
 export interface SignalTrap {
-  /** Aborted by the first signal: what works in batches starts no further one. */
+  /** Aborted by the first signal. Work in batches then starts no further one. */
   readonly signal: AbortSignal;
-  /** Lets signals end the program again. */
+  /** From then on, signals end the program again. */
   release(): void;
 }
 
 /**
- * From now on a signal does not end the program but asks it to stop. However often it comes, what is in
- * flight is finished and recorded; only SIGKILL ends it at once, and the next run picks up from there.
- * @param awaited What is still awaited, as the object of a sentence; asked at the second signal.
+ * From now on, a signal asks the program to stop instead of ending it. However often it arrives, work in
+ * flight is finished and recorded; only SIGKILL ends it at once, and the next run continues from there.
+ * @param awaited What is still awaited, as the object of a sentence; called at the second signal.
  */
 export function catchSignals(
   notify: (line: string) => void,

@@ -4,19 +4,18 @@ import { type NamedRestContext, sameAddress } from '../config/contexts.ts';
 import { readSecret } from '../config/secrets.ts';
 import type { Runtime } from './runtime.ts';
 
-/** The tokens of a controller that tokenctl authenticates with, in this context or another one. */
+/** The controller's tokens that tokenctl authenticates with, in this context or another one. */
 export interface TokensInUse {
-  /** The contexts by the ids of their tokens; several tokens where the target can only narrow it down. */
+  /** The contexts by token id. A context has several tokens if the target can only narrow it down. */
   readonly contexts: ReadonlyMap<number, string>;
-  /** Whose tokens could not be found out, and why, as sentences with a full stop. */
+  /** The contexts whose token is unknown and why, as sentences with a full stop. */
   readonly unknown: readonly string[];
 }
 
 /**
- * Finds the tokens of the contexts of the configuration. A database finds them by their hashes; over REST, only contexts with the same
- * address are asked, so that no token is sent elsewhere.
- *
- * @throws TokenctlError what the target of this context throws.
+ * Finds the tokens of the configured contexts. A database finds them by their hashes. Over REST, only
+ * contexts with the same address are queried, so that no token is sent elsewhere.
+ * @throws TokenctlError as this context's target.
  */
 export async function tokensInUse(runtime: Runtime): Promise<TokensInUse> {
   const { contexts: configured } = runtime.configuration;

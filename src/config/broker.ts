@@ -4,16 +4,16 @@ import { ruleProblem } from '../domain/broker/rules.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import { duration, plainName, publishedKeys, statePlace, trustedUrl } from './value-schemas.ts';
 
-/** Who signs identities. */
+/** An issuer that signs identities. */
 const issuer = z
   .strictObject({
-    /** The `iss` of its tokens, to the character. */
+    /** The exact `iss` of its tokens. */
     url: trustedUrl,
-    /** Where its keys are, or a file with them; by its discovery document where not given. */
+    /** The URL or file of its keys. By default from its discovery document. */
     jwks: publishedKeys.optional(),
     /** The authorities of its certificate, in PEM. */
     caFile: z.string().min(1).optional(),
-    /** How long after its `iat` a token is taken. */
+    /** How long after its `iat` a token is accepted. */
     maxAge: duration({ min: '1m', max: '24h' }).default(600),
   })
   .refine(({ url }) => !/[?#]/.test(url), {
@@ -34,19 +34,18 @@ const pattern = z.union(
   { error: 'must be a text, a whole number or a boolean, as the claim is' },
 );
 
-/** Which identities get which tokens. */
 const rule = z.strictObject({
   issuer: z.string().min(1),
-  /** Claims by name, or by a JSON pointer such as /kubernetes.io/namespace: each has to match. */
+  /** Claims by name, or by a JSON pointer such as /kubernetes.io/namespace. Each must match. */
   claims: z
     .record(z.string().min(1), pattern)
     .refine((claims) => Object.keys(claims).length > 0, 'must have at least one claim'),
   context: z.string().min(1),
-  /** The owner of the tokens over a database; over REST it is the account of the context. */
+  /** The owner of the tokens over a database. Over REST, the account of the context owns them. */
   user: z.string().min(1).optional(),
   scope: z.enum(['read', 'write']).default('write'),
   lifetime: duration({ min: '1m', max: '1h' }).default(900),
-  /** How many of its tokens may live at a time, and how many it gives within an hour. */
+  /** The maximum number of live tokens, and of tokens per hour. */
   live: z.number().int().min(1).max(10_000).default(20),
   hourly: z.number().int().min(1).max(100_000).default(120),
 });
@@ -56,11 +55,11 @@ export const brokerSchema = z.lazy(() =>
   z
     .strictObject({
       port: z.number().int().min(0).max(65_535).default(9466),
-      /** The address of the port; anything but loopback is for a container whose network is its own. */
+      /** The address to listen on. An address other than loopback is for a container with its own network. */
       address: z.string().min(1).default('127.0.0.1'),
-      /** The `aud` that identities have to have, and no other: the address of the broker as pipelines reach it. */
+      /** The only accepted `aud` of identities: the broker's URL as pipelines reach it. */
       audience: z.string().min(1),
-      /** Where it is kept which identities were used; a file in the state folder where not given. */
+      /** The store of used identities. By default a file in the state folder. */
       store: statePlace.optional(),
       issuers: z.record(plainName('an issuer'), issuer),
       rules: z.record(plainName('a rule'), rule).default({}),
@@ -86,5 +85,4 @@ export const brokerSchema = z.lazy(() =>
     }),
 );
 
-/** The `broker` section, defaults filled in. */
 export type BrokerSettings = z.output<typeof brokerSchema>;

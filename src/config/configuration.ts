@@ -24,30 +24,29 @@ import {
 } from './schema.ts';
 import { invalidSettings, plainIssue } from './setting-errors.ts';
 
-/** The global flags that are settings. */
 export interface SettingFlags {
   readonly config?: string | undefined;
   readonly context?: string | undefined;
   readonly logFile?: string | undefined;
-  /** A file that holds the URL of a controller's database. It becomes the context of this run. */
+  /** A file that contains the URL of a controller's database. It becomes the context of this run. */
   readonly databaseFile?: string | undefined;
 }
 
 /** The settings of a run, and the configuration file that `context add` writes to. */
 export interface Configuration extends Settings {
-  /** Null if the environment names no folder for it. */
+  /** Null if the environment defines no folder for it. */
   readonly file: string | null;
   /** Whether the file, the environment or a flag sets the place of the audit log. */
   readonly auditLogNamed: boolean;
   /** The context that the environment selects. It overrides the file's current context. */
   readonly environmentContext: string | undefined;
-  /** The current context without that of a flag: the one in which a scheduler runs jobs that name none. */
+  /** The current context without flags, in which a scheduler runs jobs without contexts. */
   readonly usualContext: string | undefined;
   /** Why sections that only some commands use are invalid. Reading one of them throws this. */
   readonly invalid: ReadonlyMap<PartSection, TokenctlError>;
 }
 
-/** The sections that a lockdown or a revocation does not need: a mistake in one stops the commands that use it only. */
+/** The sections that a lockdown or a revocation does not need. A mistake in one stops only the commands that use it. */
 const PART_SECTIONS = [
   'policy',
   'ownerNotices',
@@ -62,9 +61,9 @@ const PART_SECTIONS = [
 type PartSection = (typeof PART_SECTIONS)[number];
 
 /**
- * Reads all layers (defaults, file, environment, flags; later ones win), merges them, checks the result
+ * Reads all layers (defaults, file, environment, flags; later ones win), merges them, validates the result
  * against the schema, and freezes it.
- * @param jobKinds What the `jobs` section may hold.
+ * @param jobKinds The allowed kinds in the `jobs` section.
  * @throws TokenctlError `configuration` with each problem and its file and line, variable or flag
  */
 export function loadConfiguration(
@@ -97,7 +96,7 @@ function usualContextOf({ currentContext }: ReturnType<typeof mergeLayers>): str
   return typeof currentContext === 'string' ? currentContext : undefined;
 }
 
-/** The settings without the parts that are invalid, and what is wrong with these. Throws for any other fault. */
+/** The settings without invalid parts, and the errors of these. Throws for any other error. */
 function checkedSettings(
   merged: ReturnType<typeof mergeLayers>,
   by: { readonly schema: ReturnType<typeof configurationSchema>; readonly layers: readonly Layer[] },
@@ -133,7 +132,6 @@ function refusing(configuration: Configuration, invalid: Configuration['invalid'
   return Object.freeze(Object.create(configuration, Object.fromEntries(parts)) as Configuration);
 }
 
-/** The configuration with other values of some settings. */
 export function withSettings(configuration: Configuration, settings: Partial<Configuration>): Configuration {
   const values = Object.entries(settings).map(
     ([name, value]) => [name, { value, enumerable: true }] as const,
@@ -141,7 +139,7 @@ export function withSettings(configuration: Configuration, settings: Partial<Con
   return Object.create(configuration, Object.fromEntries(values)) as Configuration;
 }
 
-/** The configuration file, to be written. Throws `configuration` if the environment has no folder for it. */
+/** The configuration file to write. Throws `configuration` if the environment defines no folder for it. */
 export function writableFile({ file }: Configuration): string {
   if (file !== null) return file;
   throw new TokenctlError(
@@ -151,7 +149,7 @@ export function writableFile({ file }: Configuration): string {
   );
 }
 
-/** The path of an audit log in a file. Throws `configuration` without a setting, or a folder for it. */
+/** The path of an audit log in a file. Throws `configuration` if there is neither a setting nor a folder for it. */
 export function auditLogFile({ file }: AuditLogSettings): string {
   if (file !== undefined) return file;
   throw new TokenctlError(
@@ -195,7 +193,7 @@ function flagsLayer({ context, logFile, databaseFile }: SettingFlags, environmen
   };
 }
 
-/** The last layer that sets a file or a database for the audit log replaces what earlier layers set. */
+/** The last layer with a file or a database for the audit log replaces those of earlier layers. */
 function withLastAuditLog(layers: readonly Layer[]): readonly Layer[] {
   const deciding = layers.findLastIndex(setsAuditLog);
   return layers.map((layer, index) => (index < deciding ? withoutAuditLog(layer) : layer));
@@ -205,14 +203,14 @@ function setsAuditLog({ values: { auditLog } }: Layer): boolean {
   return isMapping(auditLog) && ('file' in auditLog || 'database' in auditLog);
 }
 
-/** Keeps the layer's other settings of the audit log, so that they are still checked. */
+/** Keeps the layer's other audit log settings, so that they are still validated. */
 function withoutAuditLog(layer: Layer): Layer {
   if (!isMapping(layer.values['auditLog'])) return layer;
   const { file: _file, database: _database, ...auditLog } = layer.values['auditLog'];
   return { ...layer, values: { ...layer.values, auditLog } };
 }
 
-/** Refuses an environment that names two controllers, unless a flag or variable selects a context. */
+/** Refuses an environment with two controllers, unless a flag or variable selects a context. */
 function refuseTwoControllers(conflicting: readonly string[]): void {
   if (conflicting.length === 0) return;
   throw new TokenctlError(
@@ -240,7 +238,7 @@ function deepFreeze<T>(value: T): T {
 
 /**
  * Reads a policy file, which has the shape of the configuration's `policy` section and replaces it. Throws
- * `configuration` if the file cannot be read, or with each problem and its line.
+ * `configuration` if the file is unreadable, or with each problem and its line.
  */
 export function policyFile(flag: string, environment: Environment): PolicySettings {
   const path = absolutePath(flag, process.cwd(), environment);

@@ -17,15 +17,13 @@ import { readSecret } from './secrets.ts';
 
 export type NamedContext = NamedRestContext | NamedDatabaseContext;
 
-/** A context whose controller is reached over its REST API, with its name. */
 export type NamedRestContext = RestContext & { readonly name: string };
 
-/** A context whose controller is reached in its database, with its name. */
 export type NamedDatabaseContext = DatabaseContext & { readonly name: string };
 
 /**
- * The context to work in: the current one, or `name`, which can also be one component of a platform
- * (`NAME/gateway`, `NAME/controller`), as results call it.
+ * The context to work in: the current one, or `name`, which can also be a component of a platform
+ * (`NAME/gateway`, `NAME/controller`), as in results.
  * @throws TokenctlError `configuration` if no context is selected, `not_found` if it does not exist, `usage`
  * if the name stands for several contexts
  */
@@ -35,7 +33,7 @@ export function contextOf(configuration: Configuration, name = configuration.cur
       hint: 'Select one with --context, add one with `tokenctl context add NAME --url URL`, or set CONTROLLER_HOST or TOKENCTL_DATABASE.',
     });
   }
-  // A name such as "constructor" is found in every object.
+  // Every object has a member with a name such as "constructor".
   const settings = Object.hasOwn(configuration.contexts, name)
     ? configuration.contexts[name]
     : componentOf(configuration, name);
@@ -47,7 +45,7 @@ export function contextOf(configuration: Configuration, name = configuration.cur
   return { ...settings, name };
 }
 
-/** A REST context limited to the component that a name like `NAME/gateway` ends with; undefined for any other name. */
+/** A REST context limited to the component in a name like `NAME/gateway`; undefined for any other name. */
 function componentOf({ contexts }: Configuration, name: string): RestContext | undefined {
   const [, base = '', component] = /^([^/]+)\/(gateway|controller)$/.exec(name) ?? [];
   const context = Object.hasOwn(contexts, base) ? contexts[base] : undefined;
@@ -58,10 +56,7 @@ function componentOf({ contexts }: Configuration, name: string): RestContext | u
   return { ...others, component, ...(database !== undefined && { databaseContext: database }) };
 }
 
-/**
- * The database context that goes with a context, or with one component of the platform there: a single name belongs to the
- * component that the context names, and to none if that is both.
- */
+/** The database context of a context or component. A single name is for the context's component, if it has one. */
 export function databaseContextOf(
   { databaseContext, component }: Pick<RestContext, 'databaseContext' | 'component'>,
   part: RestContext['component'] = component,
@@ -70,7 +65,7 @@ export function databaseContextOf(
   return part === component ? databaseContext : undefined;
 }
 
-/** The names of the REST contexts of a controller whose `databaseContext` is this one. */
+/** The names of a controller's REST contexts whose `databaseContext` is this one. */
 export function restContextsOf({ contexts }: Configuration, database: string): readonly string[] {
   return Object.entries(contexts).flatMap(([name, context]) =>
     namedDatabases(context).flatMap(([place, named]) => {
@@ -80,13 +75,13 @@ export function restContextsOf({ contexts }: Configuration, database: string): r
   );
 }
 
-/** For how long an approval is valid if nothing else is configured, in seconds. */
+/** The default validity of an approval, in seconds. */
 const APPROVAL_VALID_FOR = 86_400;
 
 /**
- * The rule of two persons in a context, or in one component of a platform: its own settings over those for all contexts. A
- * context without its own takes those of another one for the same controller: with the same address, or that names it as its
- * database. So the variables of the environment do not lead around the rule.
+ * The four-eyes rule of a context, or of one component of a platform: its own settings override those for all
+ * contexts. A context without its own takes those of another context for the same controller, by address or
+ * as its database. So environment variables cannot bypass the rule.
  */
 export function approvalRuleOf(configuration: Configuration, label: string): ApprovalRule {
   const { contexts, approval: forAll } = configuration;
@@ -110,7 +105,6 @@ export function approvalRuleOf(configuration: Configuration, label: string): App
   return { ...defaults, ...given(shared), ...given(own) };
 }
 
-/** Whether two URLs of contexts are one address. */
 export function sameAddress(url: string, other: string | undefined): boolean {
   return hrefOf(url) === hrefOf(other);
 }
@@ -124,19 +118,19 @@ function given(settings: Partial<ApprovalSettings> | undefined): Partial<Approva
   return Object.fromEntries(entries) as Partial<ApprovalRule>;
 }
 
-/** A context over REST that authenticates with the token in a file instead of its own credential; others unchanged. */
+/** A REST context that authenticates with the token in a file. Other contexts are unchanged. */
 export function withTokenFile(context: NamedContext, file: string): NamedContext {
   if (context.database !== undefined) return context;
   const { username: _name, password: _password, token: _token, ...rest } = context;
   return { ...rest, token: { file } };
 }
 
-/** Whether a name stands for several contexts: it is a comma-separated list, or the name of a group. */
+/** Whether a name stands for several contexts: a comma-separated list, or the name of a group. */
 export function namesSeveral({ groups }: Configuration, name: string): boolean {
   return name.includes(',') || Object.hasOwn(groups, name);
 }
 
-/** The refusal of several contexts where one is meant. */
+/** The error for several contexts where only one is allowed. */
 export function severalContexts(name: string): TokenctlError {
   return new TokenctlError(
     'usage',
@@ -145,14 +139,14 @@ export function severalContexts(name: string): TokenctlError {
   );
 }
 
-/** The jobs that name one of these contexts or groups. */
+/** The jobs that refer to one of these contexts or groups. */
 export function jobsIn(jobs: Configuration['jobs'], names: readonly string[]): string[] {
   return Object.entries(jobs).flatMap(([job, { contexts }]) =>
     contexts?.some((each) => names.includes(each)) === true ? [job] : [],
   );
 }
 
-/** The refusal of a name that no context has, with the nearest one. */
+/** The error for an unknown context, with the nearest name. */
 export function noSuchContext(name: string, known: readonly string[]): TokenctlError {
   const near = nearestName(name, known);
   const others =
@@ -164,7 +158,7 @@ export function noSuchContext(name: string, known: readonly string[]): TokenctlE
 
 /**
  * The distinct names of the contexts to work in, if a list (`east,west`), a group or `all` selects several.
- * Null if a single context is selected, or none.
+ * Null if one context is selected, or none.
  * @throws TokenctlError `not_found` for an unknown name, `usage` for an empty one, `configuration` if `all`
  * is set and there are no contexts
  */
@@ -185,7 +179,7 @@ export function resolveContexts(configuration: Configuration, all: boolean): rea
   return expandGroups(configuration, parts).map((name) => contextOf(configuration, name).name);
 }
 
-/** Replaces the names of groups by those of their contexts, without duplicates. Does not check that contexts exist. */
+/** Replaces group names by the names of their contexts, without duplicates. Does not check that contexts exist. */
 export function expandGroups({ groups }: Configuration, names: readonly string[]): readonly string[] {
   const contexts = names.flatMap(
     (name) => (Object.hasOwn(groups, name) ? groups[name] : undefined) ?? [name],
@@ -197,7 +191,7 @@ export type ContextCredential =
   | { readonly kind: 'token'; readonly token: Secret }
   | { readonly kind: 'password'; readonly username: string; readonly password: Secret };
 
-/** Reads the credential of a context. Throws `configuration` if it has none, or it cannot be read safely. */
+/** Reads a context's credential. Throws `configuration` if there is none or it cannot be read safely. */
 export function credentialOf(context: NamedRestContext, environment: Environment): ContextCredential {
   const { name, url, token, username, password } = context;
   if (token !== undefined && 'file' in token && isLoggedOut(name, token.file))

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { normalizedName } from '../domain/distinguished-name.ts';
 import { percent, secretReference } from './value-schemas.ts';
 
-/** The words for a value of the wrong form; one that is missing is said to be so. */
+/** The error text for an invalid value. A missing value is reported as missing. */
 const unless =
   (wrong: string | undefined) =>
   ({ input }: { input?: unknown }): string | undefined =>
@@ -15,9 +15,9 @@ const address = z
     return username === '' && password === '' && search === '' && hash === '';
   }, 'must be a base URL, without a user name, a query or a fragment');
 
-/** Which users of the controller a directory speaks for, and how they are matched. */
+/** Which of the controller's users a directory is authoritative for, and how they are matched. */
 const rules = () => ({
-  /** The backends of the controller whose accounts are of this directory, such as `saml` or `oidc`. */
+  /** The controller's backends whose accounts belong to this directory, such as `saml` or `oidc`. */
   accounts: z.array(z.string().min(1)).default([]),
   loginName: z.string().includes('{username}', { error: 'must contain {username}' }).default('{username}'),
   byEmail: z.boolean().default(false),
@@ -25,7 +25,7 @@ const rules = () => ({
   except: z.array(z.string().min(1)).default([]),
   stopBelowPercent: percent.default(10),
   stopAbovePercent: percent.default(10),
-  /** PEM of the authority that signed the certificate of the source. */
+  /** The authority of the source's certificate, in PEM. */
   caFile: z.string().min(1).optional(),
 });
 
@@ -49,27 +49,27 @@ const attribute = z.string().regex(/^[A-Za-z][\w-]*$/, 'is not the name of an at
 const several = <Item extends z.ZodType>(item: Item) =>
   z.preprocess((value) => (typeof value === 'string' ? [value] : value), z.array(item).min(1));
 
-/** An LDAP directory; the defaults differ between Active Directory and the others. */
+/** An LDAP directory. The defaults differ between Active Directory and others. */
 const ldap = <Kind extends string>(
   kind: Kind,
   defaults: { readonly filter: string; readonly id: string; readonly logins: readonly string[] },
 ) =>
   z.strictObject({
     kind: z.literal(kind),
-    /** The servers; the next one is asked if one cannot be reached. */
+    /** The servers. If one is unreachable, the next one is used. */
     url: several(ldapAddress),
     /** Whether a connection to `ldap://` is encrypted before the bind. */
     startTls: z.boolean().default(false),
-    /** The account that reads: it needs no other right. */
+    /** The account for reading. It needs no other right. */
     bindDn: z.string().min(1),
     bindPassword: secretReference,
-    /** Where the users are, each with everything below. */
+    /** The subtrees that contain the users. */
     base: several(entryName),
     /** Which entries are users (RFC 4515). */
     filter: z.string().min(3).default(defaults.filter),
-    /** Which of them may not sign in any more, besides what the server's own attributes say. */
+    /** Which users are disabled, in addition to the server's own attributes. */
     disabledFilter: z.string().min(3).optional(),
-    /** The groups of which a user must be in one, directly or by a group within it. */
+    /** A user must be in one of these groups, directly or through a nested group. */
     groups: several(entryName).optional(),
     idAttribute: attribute.default(defaults.id),
     loginAttribute: several(attribute).default([...defaults.logins]),
@@ -86,7 +86,7 @@ function wrongKind({ input }: { input?: unknown }): string {
 
 const client = { clientId: z.string().min(1), clientSecret: secretReference };
 
-/** The `directories` section: who says which users have left. Its schema is built when a configuration has one. */
+/** The `directories` section: the sources that show who has left. Its schema is built only if there is one. */
 export const directoriesSchema = z.lazy(() =>
   z.record(
     z
@@ -100,9 +100,8 @@ export const directoriesSchema = z.lazy(() =>
       [
         z.strictObject({
           kind: z.literal('scim'),
-          /** The base address: what comes before `/Users`. */
+          /** The base URL, before `/Users`. */
           url: address,
-          /** The bearer token. */
           token: secretReference,
           paging: z.enum(['auto', 'index', 'cursor']).default('auto'),
           ...rules(),
@@ -111,7 +110,7 @@ export const directoriesSchema = z.lazy(() =>
           kind: z.literal('entra'),
           tenant: z.string().regex(/^[\w.-]+$/, 'is not a tenant: use its ID or its domain'),
           ...client,
-          /** Other addresses than those of the worldwide cloud. */
+          /** For clouds other than the worldwide one. */
           url: address.default('https://graph.microsoft.com/v1.0'),
           loginUrl: address.default('https://login.microsoftonline.com'),
           ...rules(),
@@ -136,9 +135,9 @@ export const directoriesSchema = z.lazy(() =>
           ),
         z.strictObject({
           kind: z.literal('google'),
-          /** The JSON key of the service account. */
+          /** The service account's JSON key. */
           serviceAccount: z.strictObject({ file: z.string().min(1) }),
-          /** The administrator in whose name the service account reads. */
+          /** The administrator that the service account impersonates for reading. */
           administrator: z.string().min(3),
           customer: z.string().min(1).optional(),
           url: address.default('https://admin.googleapis.com'),
@@ -163,8 +162,6 @@ export const directoriesSchema = z.lazy(() =>
   ),
 );
 
-/** The `directories` section, defaults filled in. */
 export type DirectorySettings = z.output<typeof directoriesSchema>[string];
 
-/** Those of an LDAP directory. */
 export type LdapSettings = Extract<DirectorySettings, { kind: 'ldap' | 'active-directory' }>;

@@ -1,4 +1,4 @@
-/** Writes the contexts of the configuration file: adds, renames, links and removes them. */
+/** Edits the contexts in the configuration file: adds, renames, links and removes them. */
 import { statSync } from 'node:fs';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { Document, isMap, isScalar, isSeq } from 'yaml';
@@ -24,10 +24,7 @@ import {
 } from './schema.ts';
 import { plainIssue } from './setting-errors.ts';
 
-/**
- * Checks that a context can be added under this name. Throws `usage` if the name is invalid, reserved, a
- * group's, or taken and `replace` is not set.
- */
+/** Throws `usage` if a name for a new context is invalid, reserved, a group's, or taken and `replace` is not set. */
 export function requireFreeName(configuration: Configuration, name: string, replace: boolean): void {
   if (name === ENVIRONMENT_CONTEXT) {
     throw new TokenctlError(
@@ -54,7 +51,7 @@ export function requireFreeName(configuration: Configuration, name: string, repl
   }
 }
 
-/** Checks the groups of a new context. Throws `usage` if one is the name of a context or not a valid name. */
+/** Checks the groups of a new context. Throws `usage` if one is the name of a context or invalid. */
 export function requireGroupNames(
   { contexts }: Pick<Configuration, 'contexts'>,
   { context, groups }: { context: string; groups: readonly string[] },
@@ -73,10 +70,10 @@ export function requireGroupNames(
   }
 }
 
-/** A context as flags give it: unchecked. */
+/** The unvalidated flags of a context. */
 export type ContextDraft = { readonly [setting in keyof RestContext]?: unknown };
 
-/** Checks a context before it is written. Throws `usage` that lists the invalid settings. */
+/** Validates a context before it is written. Throws `usage` that lists the invalid settings. */
 export function checkedContext(name: string, draft: ContextDraft): NamedContext {
   const checked = contextSchema.safeParse(draft, { error: plainIssue });
   if (checked.success) return { ...checked.data, name };
@@ -85,8 +82,8 @@ export function checkedContext(name: string, draft: ContextDraft): NamedContext 
 }
 
 /**
- * Writes a context to the configuration file, whose comments are kept, and adds it to groups. A context that
- * it replaces hands on its rule of two persons. The first context of the file becomes the current one.
+ * Writes a context to the configuration file, whose comments are kept, and adds it to groups. It keeps the
+ * four-eyes rule of the context that it replaces. The file's first context becomes the current one.
  */
 export function addContext(
   file: string,
@@ -102,7 +99,7 @@ export function addContext(
   });
 }
 
-/** Writes which tokens `login` made for a context of the file, of those that were not revoked. */
+/** Writes which unrevoked tokens `login` created for a context in the file. */
 export function setLoginTokens(file: string, name: string, ids: readonly number[]): void {
   editFile(file, (document) => {
     if (ids.length === 0) document.deleteIn(['contexts', name, 'loginTokens']);
@@ -110,14 +107,14 @@ export function setLoginTokens(file: string, name: string, ids: readonly number[
   });
 }
 
-/** Adds a context to a group of the configuration file, and creates the group if needed. */
+/** Adds a context to a group in the configuration file, and creates the group if needed. */
 function addToGroup(document: Document, { group, name }: { group: string; name: string }) {
   const members = document.getIn(['groups', group]);
   if (!isSeq(members)) document.setIn(['groups', group], document.createNode([name]));
   else if (!members.items.some((item) => isScalar(item) && item.value === name)) members.add(name);
 }
 
-/** Makes a context of the file the current one. Throws `not_found` if the file has no such context. */
+/** Makes a context in the file the current one. Throws `not_found` if the file does not contain it. */
 export function useContext(configuration: Configuration, name: string): void {
   contextInFile(configuration, name);
   editFile(writableFile(configuration), (document) => document.set('currentContext', name));
@@ -129,7 +126,7 @@ interface RemovedContext {
   readonly wasCurrent: boolean;
 }
 
-/** Checks that a context can be removed. Throws as `removeContext` does. */
+/** Checks that a context can be removed. Throws as `removeContext`. */
 export function requireRemovable(configuration: Configuration, name: string): NamedContext {
   const context = contextInFile(configuration, name);
   requireUnused(configuration, [name, ...emptiedGroups(configuration, name)]);
@@ -143,9 +140,8 @@ function emptiedGroups({ groups }: Configuration, name: string): readonly string
 }
 
 /**
- * Removes a context from the configuration file and from its groups; a group without another context is removed too.
- *
- * @throws TokenctlError `not_found` if the file has no such context, `usage` if a job or another context names it
+ * Removes a context from the configuration file and from its groups. Groups without another context are removed too.
+ * @throws TokenctlError `not_found` if the file does not contain it, `usage` if a job or another context refers to it
  */
 export function removeContext(configuration: Configuration, name: string): RemovedContext {
   const context = requireRemovable(configuration, name);
@@ -166,9 +162,9 @@ export function removeContext(configuration: Configuration, name: string): Remov
 }
 
 /**
- * Renames a context in the configuration file, also where groups, jobs, other contexts or `currentContext` name it.
- *
- * @throws TokenctlError `not_found` if the file has no such context, `usage` for a new name that is invalid or taken
+ * Renames a context in the configuration file, including references in groups, jobs, other contexts and
+ * `currentContext`.
+ * @throws TokenctlError `not_found` if the file does not contain it, `usage` for an invalid or taken new name
  */
 export function renameContext(configuration: Configuration, name: string, to: string): void {
   contextInFile(configuration, name);
@@ -184,7 +180,7 @@ export function renameContext(configuration: Configuration, name: string, to: st
   });
 }
 
-/** Names the context of its database in a context. Throws `not_found` if the file does not have both. */
+/** Sets the database context of a context. Throws `not_found` if the file does not contain both. */
 export function linkDatabase(configuration: Configuration, name: string, database: string): void {
   for (const each of [name, database]) contextInFile(configuration, each);
   editFile(writableFile(configuration), (document) =>
@@ -192,7 +188,7 @@ export function linkDatabase(configuration: Configuration, name: string, databas
   );
 }
 
-/** Renames a context in the map of contexts, and where others name it as their database. */
+/** Renames a context in the map of contexts, and where others refer to it as their database. */
 function renameKey(contexts: unknown, name: string, to: string): void {
   if (!isMap(contexts)) return;
   for (const { key, value } of contexts.items) {
@@ -214,7 +210,7 @@ function isNamed(item: unknown, name: string): boolean {
   return isScalar(item) && item.value === name;
 }
 
-/** A context that the file holds, which those of the environment and of flags are not. */
+/** A context in the file. Contexts from the environment and flags are not in it. */
 function contextInFile(configuration: Configuration, name: string): NamedContext {
   const { [ENVIRONMENT_CONTEXT]: _, ...inFile } = configuration.contexts;
   if (namesSeveral(configuration, name)) throw severalContexts(name);
@@ -222,7 +218,7 @@ function contextInFile(configuration: Configuration, name: string): NamedContext
   return contextOf(configuration, name);
 }
 
-/** Refuses the removal of names that would leave a configuration that cannot be read. */
+/** Refuses a removal that would leave an invalid configuration. */
 function requireUnused({ contexts, jobs }: Configuration, names: readonly string[]): void {
   const others = Object.entries(contexts).filter(([, context]) =>
     namedDatabases(context).some(([, database]) => names.includes(database)),
@@ -238,8 +234,8 @@ function requireUnused({ contexts, jobs }: Configuration, names: readonly string
 }
 
 /**
- * Edits the configuration file, which keeps its mode; a new one is with mode 0600, or that of the machine 0644:
- * its service is another user, and secrets are in files of their own.
+ * Edits the configuration file, which keeps its mode. A new one has mode 0600. The machine's has 0644,
+ * because its service is another user and secrets are in separate files.
  * @throws TokenctlError `configuration` if it cannot be read or written
  */
 export function editFile(file: string, edit: (document: Document) => void): void {

@@ -3,7 +3,7 @@ import { isLoopback } from '@tokenctl/common/network-address.ts';
 import type { NamedContext, NamedRestContext } from './contexts.ts';
 import { ENVIRONMENT_CONTEXT } from './schema.ts';
 
-/** How a context sends its credential so that others on the way can read it; null if they cannot. */
+/** How others on the network can read a context's credential; null if they cannot. */
 function insecurity({ url, verifyTls }: NamedRestContext): string | null {
   if (!URL.canParse(url)) return null;
   const { protocol, hostname } = new URL(url);
@@ -13,8 +13,8 @@ function insecurity({ url, verifyTls }: NamedRestContext): string | null {
 }
 
 /**
- * The warning about a context whose credential others on the way can read; null for any other. A context has
- * to allow it. `CONTROLLER_VERIFY_SSL=false` allows it for the context of the environment.
+ * The warning about a context whose credential others on the network can read; null for other contexts. The
+ * context must allow it. `CONTROLLER_VERIFY_SSL=false` allows it for the environment's context.
  * @throws TokenctlError `configuration` if the context does not allow it.
  */
 export function insecureWarning(context: NamedContext): string | null {

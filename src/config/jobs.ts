@@ -2,28 +2,25 @@ import { z } from 'zod';
 import { exceptionSchema } from './policy.ts';
 import { daysBefore, duration, MAX_AGE, secretReference, statePlace } from './value-schemas.ts';
 
-/** A kind of job, as far as the configuration has to know it. */
+/** What the configuration needs to know about a kind of job. */
 export interface JobKind {
   readonly name: string;
-  /** Whether it is a dry run by default. */
   readonly dryRun: boolean;
   parameters(): z.ZodType;
 }
 
-/** The form of a job name, which also appears in the ledger and in metrics. */
+/** The format of a job name, which also appears in the ledger and in metrics. */
 const jobNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
-/** The settings that all jobs share. */
 const common = () => ({
-  /** A cron expression; that of the kind of job where not given. */
+  /** A cron expression. By default that of the kind. */
   schedule: z.string().min(1).optional(),
-  /** As in the IANA database. */
+  /** A name in the IANA database. */
   timeZone: z.string().min(1).default('UTC'),
-  /** Where it runs: each context has ticks of its own. */
+  /** The contexts, each with its own ticks. */
   contexts: z.array(z.string().min(1)).min(1).optional(),
   timeout: duration({ min: '1s', max: '7d' }).default(3600),
   jitter: duration({ max: '7d' }).default(0),
-  /** What to do with missed ticks. */
   missed: z
     .strictObject({
       run: z.enum(['all', 'last', 'none']).default('last'),
@@ -50,13 +47,13 @@ function jobSchema(kinds: readonly JobKind[]) {
   );
   type Schema = (typeof schemas)[number];
   return z.discriminatedUnion('job', schemas as [Schema, ...Schema[]], {
-    // A kind is a word of ours, so that the message can list all.
+    // Kinds are our own words, so the message can list them all.
     error: ({ code }) =>
       code === 'invalid_union' ? `must be one of: ${kinds.map(({ name }) => name).join(', ')}` : undefined,
   });
 }
 
-/** The `jobs` section: jobs by name. Its schema is built when a configuration has one, as that of the policy is. */
+/** The `jobs` section: jobs by name. Its schema is built only for a configuration that has one. */
 export function jobsSchema(kinds: readonly JobKind[]) {
   return z.lazy(() =>
     z.record(
@@ -66,7 +63,7 @@ export function jobsSchema(kinds: readonly JobKind[]) {
   );
 }
 
-/** A job of the configuration, defaults filled in. Its parameters have the shape of its kind. */
+/** A configured job, including defaults. Its parameters have the shape of its kind. */
 export type JobSettings = z.output<ReturnType<typeof jobSchema>>;
 
 /** A recipient of notices: a webhook, generic or for Slack, or email addresses. */
@@ -78,21 +75,20 @@ function recipientSchema() {
     z.strictObject({ kind: z.literal('slack'), ...webhook }),
     z.strictObject({
       kind: z.literal('email'),
-      /** Holds the `smtps://` or `smtp://` URL of the server, its credentials in it. */
+      /** Contains the server's `smtps://` or `smtp://` URL with its credentials. */
       server: secretReference,
       from: z.string().min(3),
       to: z.array(z.string().min(3)).min(1),
-      /** Sends in clear text where the server offers nothing else. */
+      /** Allows plain text if the server offers no encryption. */
       allowPlain: z.boolean().default(false),
       at,
     }),
   ]);
 }
 
-/** A recipient of notices, by its kind. */
 export type RecipientSettings = z.output<ReturnType<typeof recipientSchema>>;
 
-/** The `scheduler` section where nothing is configured; durations in seconds. */
+/** The default `scheduler` section. Durations are in seconds. */
 const SCHEDULER = {
   healthPort: 9464,
   healthAddress: '127.0.0.1',
@@ -104,7 +100,7 @@ const SCHEDULER = {
   keepDays: 400,
 };
 
-/** The `scheduler` section: how `jobs start` works. Its schema is built when a configuration has one. */
+/** The `scheduler` section: how `jobs start` works. Its schema is built only for a configuration that has one. */
 export const schedulerSchema = z
   .lazy(() =>
     z.strictObject({
@@ -112,24 +108,22 @@ export const schedulerSchema = z
       ledger: statePlace.optional(),
       /** The port of the health and metrics pages, on the loopback address. */
       healthPort: z.number().int().min(0).max(65_535).default(SCHEDULER.healthPort),
-      /** The address they are on; anything but loopback is for a container whose network is its own. */
+      /** The address of these pages. An address other than loopback is for a container with its own network. */
       healthAddress: z.string().min(1).default(SCHEDULER.healthAddress),
-      /** For how long a claim holds without being renewed. */
+      /** How long a claim lasts without renewal. */
       lease: duration({ min: '1s', max: '1d' }).default(SCHEDULER.lease),
-      /** How long runs in progress may take to end when the scheduler stops. */
+      /** How long running jobs may take to end when the scheduler stops. */
       grace: duration({ max: '1d' }).default(SCHEDULER.grace),
-      /** How many runs one process has in progress at most, in all contexts and in one. Others wait, the most overdue first. */
+      /** The maximum number of one process's runs, in all contexts and in one. The most overdue goes first. */
       runsAtOnce: z.number().int().min(1).max(1000).default(SCHEDULER.runsAtOnce),
       runsPerContext: z.number().int().min(1).max(1000).default(SCHEDULER.runsPerContext),
-      /** Who is told what happened, by a name. `at` is how grave it must be. */
+      /** The recipients of notices, by name. `at` is their minimum severity. */
       notify: z.record(z.string().min(1), recipientSchema()).default(SCHEDULER.notify),
-      /** For how many days the history is kept. */
       keepDays: z.number().int().positive().max(36_500, 'must be at most 36500').default(SCHEDULER.keepDays),
     }),
   )
   .default(SCHEDULER);
 
-/** The `scheduler` section, defaults filled in. */
 export type SchedulerSettings = z.output<typeof schedulerSchema>;
 
 const templateSchema = () =>
@@ -142,34 +136,33 @@ const templateSchema = () =>
     text: z.string().min(1).max(10_000),
   });
 
-/** The `ownerNotices` section: mail to the owners of tokens. Its schema is built when a configuration has one. */
+/** The `ownerNotices` section: mail to the owners of tokens. Its schema is built only if there is one. */
 export const ownerNoticesSchema = z.lazy(() =>
   z.strictObject({
-    /** Holds the `smtps://` or `smtp://` URL of the server, its credentials in it. */
+    /** Contains the server's `smtps://` or `smtp://` URL with its credentials. */
     server: secretReference,
     from: z
       .string()
       .min(3)
       .regex(/^[^\r\n]*$/, 'must be a single line'),
-    /** Sends in clear text where the server offers nothing else. */
+    /** Allows plain text if the server offers no encryption. */
     allowPlain: z.boolean().default(false),
-    /** Days before the expiry; none for no mail about that. */
+    /** Days before the expiry; empty for no mail about it. */
     thresholds: z.array(daysBefore).default([30, 7, 1]),
-    /** Whether owners are told what was revoked. */
+    /** Whether owners are notified about revoked tokens. */
     revoked: z.boolean().default(true),
-    /** How far back revocations are looked for. */
+    /** The period in which revocations are searched. */
     revokedWithin: duration({ min: '1m', max: '90d' }).default(7 * 86_400),
-    /** The tokens that owners get no mail about. */
+    /** The tokens whose owners get no mail. */
     optOut: z.array(exceptionSchema()).default([]),
-    /** Domains that mail is sent to; all where not given. */
+    /** The allowed mail domains; empty for all. */
     domains: z.array(z.string().min(1)).default([]),
-    /** How many mails one run sends. */
+    /** The maximum number of mails in one run. */
     atMost: z.number().int().min(1).max(100_000).default(500),
     template: templateSchema().optional(),
-    /** Templates for members of organizations, by their names. The first that fits counts. */
+    /** Templates for members of organizations, by organization name. The first match counts. */
     organizations: z.record(z.string().min(1), templateSchema()).default({}),
   }),
 );
 
-/** The `ownerNotices` section, defaults filled in. */
 export type OwnerNoticesSettings = z.output<typeof ownerNoticesSchema>;

@@ -5,27 +5,26 @@ import { type Document, isMap, isNode, isScalar, Lexer, LineCounter, parseDocume
 import { absolutePath, configFolder, type Environment } from './paths.ts';
 import { ENVIRONMENT_CONTEXT } from './schema.ts';
 
-/** Values of one origin, before they are merged and checked. */
+/** Values from one source, before they are merged and validated. */
 export interface Layer {
   readonly values: RawSettings;
-  /** Says in words where the value at this path comes from: `tokenctl.yaml:7`, a variable, a flag. */
+  /** Where the value at this path comes from, in words: `tokenctl.yaml:7`, a variable, a flag. */
   locate(path: readonly PropertyKey[]): string;
 }
 
-/** Settings as an origin gives them: sections of unchecked values. */
+/** A source's settings: sections of unvalidated values. */
 interface RawSettings {
   readonly [section: string]: unknown;
 }
 
-/** Whether a value is a mapping, as opposed to a scalar, a list or nothing. */
 export function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**
- * Merges layers; later layers override earlier ones. Sections merge key by key, and the value of a key is replaced as
- * a whole. So a context comes from one layer only: a credential from the environment is never sent to an address from
- * a file.
+ * Merges layers; later layers override earlier ones. Sections are merged key by key, and a key's value is
+ * replaced as a whole. So a context comes from only one layer: a credential from the environment is never
+ * sent to an address from a file.
  */
 export function mergeLayers(layers: readonly Layer[]): RawSettings {
   const merged: Record<string, unknown> = {};
@@ -38,25 +37,25 @@ export function mergeLayers(layers: readonly Layer[]): RawSettings {
   return merged;
 }
 
-/** The variable that holds the URL of a controller's database. */
+/** The variable with the URL of a controller's database. */
 const DATABASE = 'TOKENCTL_DATABASE';
 const AUDIT_LOG = 'TOKENCTL_AUDIT_LOG';
 const AUDIT_DATABASE = 'TOKENCTL_AUDIT_DATABASE';
 
-/** The environment's layer: its choice of a context is known to be a name. */
+/** The environment's layer, in which the selected context is a name. */
 interface EnvironmentLayer extends Layer {
   readonly values: RawSettings & { readonly currentContext?: string };
-  /** The variables that name two controllers: then there is no context of the environment. Empty for one or none. */
+  /** The variables that define two controllers; then the environment has no context. Empty for one or none. */
   readonly conflicting: readonly string[];
 }
 
 /**
- * The settings that the environment gives: tokenctl's own variables, and those of the awx CLI as they
- * are (`CONTROLLER_HOST` and so on; each also in its older form `TOWER_HOST`, which it overrides). Without a host of these, those of
- * the collection `ansible.platform` (`AAP_HOSTNAME` and so on): a credential never goes to the host of the other tool.
+ * The settings in the environment: tokenctl's own variables, and those of the awx CLI (`CONTROLLER_HOST` and so on,
+ * each also under its older name `TOWER_HOST`, which it overrides). If these contain no host, those of the collection
+ * `ansible.platform` (`AAP_HOSTNAME` and so on): a credential is never sent to the other tool's host.
  *
- * These variables, or TOKENCTL_DATABASE, make one context, which is the current one unless
- * TOKENCTL_CONTEXT names another. Secrets are not read here: the context says in which variable they are.
+ * These variables, or TOKENCTL_DATABASE, make one context, which is the current one unless TOKENCTL_CONTEXT selects
+ * another. Secrets are not read here: the context contains the name of their variable.
  */
 export function environmentLayer(environment: Environment): EnvironmentLayer {
   const contexts = [hostContext(environment), databaseContext(environment)].filter(
@@ -97,7 +96,7 @@ function hostContext(environment: Environment): RawSettings | undefined {
   const password = hostVariable(environment, 'PASSWORD');
   const token = hostVariable(environment, 'OAUTH_TOKEN');
   const verify = hostVariable(environment, 'VERIFY_SSL');
-  // The awx CLI prefers the token where both are set.
+  // The awx CLI prefers the token if both are set.
   const credential = token
     ? { token: { env: token.name } }
     : password && { password: { env: password.name } };
@@ -114,7 +113,7 @@ function isOff(value: string): boolean {
   return ['false', 'no', 'off', 'f', 'n', '0'].includes(value.toLowerCase());
 }
 
-/** What the collection `ansible.platform` calls the variables of the awx CLI. */
+/** The names of the awx CLI's variables in the collection `ansible.platform`. */
 const PLATFORM_VARIABLES = {
   HOST: 'AAP_HOSTNAME',
   USERNAME: 'AAP_USERNAME',
@@ -125,12 +124,12 @@ const PLATFORM_VARIABLES = {
 
 type HostSuffix = keyof typeof PLATFORM_VARIABLES;
 
-/** The variables of the awx CLI in both of their forms, and those of the collection `ansible.platform`. */
+/** The awx CLI's variables under both names, and those of the collection `ansible.platform`. */
 export const hostVariables = Object.fromEntries(
   Object.entries(PLATFORM_VARIABLES).map(([of, platform]) => [of, [...awxVariables(of), platform]]),
 ) as unknown as Readonly<Record<HostSuffix, readonly string[]>>;
 
-/** Variables of tokenctl that can hold a password. */
+/** tokenctl's variables that can contain a password. */
 export const ownSecretVariables: readonly string[] = [DATABASE, AUDIT_DATABASE];
 
 function awxVariables(of: string): readonly string[] {
@@ -146,7 +145,7 @@ function hostVariable(environment: Environment, suffix: HostSuffix) {
   return undefined;
 }
 
-/** An empty variable counts as one that is not set. */
+/** An empty variable counts as unset. */
 function value(environment: Environment, name: string): string | undefined {
   return environment[name] || undefined;
 }
@@ -162,16 +161,13 @@ function variableOf(environment: Environment, section?: PropertyKey, key?: Prope
   return hostVariable(environment, suffix)?.name ?? 'CONTROLLER_*';
 }
 
-/** The path of the configuration file, and whether a flag or variable names it, so that it must exist. */
+/** The path of the configuration file. It must exist if a flag or variable contains it. */
 interface ConfigurationFile {
   readonly path: string;
   readonly named: boolean;
 }
 
-/**
- * The file of `--config`, else of TOKENCTL_CONFIG, else `tokenctl.yaml` in the XDG folder; null if the environment
- * names no such folder.
- */
+/** The file in `--config`, else in TOKENCTL_CONFIG, else `tokenctl.yaml` in the XDG folder; null if there is none. */
 export function configurationFile(
   flag: string | undefined,
   environment: Environment,
@@ -197,7 +193,7 @@ export function fileLayer(file: ConfigurationFile, environment: Environment): La
   };
 }
 
-/** The text of the file; undefined if it does not exist and no flag or variable names it. */
+/** The text of the file; undefined if it does not exist and no flag or variable requires it. */
 export function readConfiguration({ path, named }: ConfigurationFile): string | undefined {
   try {
     return readFileSync(path, 'utf8');
@@ -221,17 +217,17 @@ interface ParsedFile {
   readonly lines: LineCounter;
 }
 
-/** How many aliases there may be, and how often they may copy a value: a few lines of nested ones would copy billions. */
+/** How many aliases are allowed, and how often they may copy a value: a few nested lines could copy billions. */
 const MAX_ALIASES = 1_000;
-/** How deep values may be nested: settings have six levels. */
+/** The maximum nesting depth of values. Settings have six levels. */
 const MAX_DEPTH = 50;
 
-/** Parses YAML. Throws `configuration` with the line, also for what is nested or copied too often. */
+/** Parses YAML. Throws `configuration` with the line, also for values that are nested or copied too often. */
 export function parseConfiguration(text: string, path: string): ParsedFile {
   const lines = new LineCounter();
   try {
     requireBounded(text);
-    // The library compares each key with all before it.
+    // The library compares each key with all earlier ones.
     const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
     const [problem = repeatedKey(document)] = document.errors;
     if (problem === null) {
@@ -257,27 +253,27 @@ export function parseConfiguration(text: string, path: string): ParsedFile {
   }
 }
 
-/** Throws RangeError for values that are nested deeper, such as one that is within itself by an alias. */
+/** Throws RangeError for values that are nested deeper, such as one that contains itself through an alias. */
 function requireShallow(value: unknown, levels: number): void {
   if (typeof value !== 'object' || value === null) return;
   if (levels === 0) throw new RangeError('nested too deep');
   for (const inner of Object.values(value)) requireShallow(inner, levels - 1);
 }
 
-/** What is not well-formed, and where. */
+/** A syntax error and its position. */
 interface Fault {
   readonly pos: readonly [number];
   readonly message: string;
 }
 
 /**
- * Counts aliases before they are looked up, which costs more with each, and levels of brackets before they are parsed, which takes
- * kilobytes for each. Throws ReferenceError for too many aliases, RangeError for too many levels.
+ * Counts aliases before they are resolved, which costs more with each, and nested brackets before they are parsed,
+ * which takes kilobytes for each. Throws ReferenceError for too many aliases, RangeError for too many levels.
  */
 function requireBounded(text: string): void {
   let [aliases, levels, before] = [0, 0, ''];
   for (const lexeme of new Lexer().lex(text)) {
-    // The lexer puts this mark before the text of a scalar, which may begin with an asterisk in a block.
+    // The lexer puts this mark before the text of a scalar, which may start with an asterisk in a block.
     if (before !== '\u001f') {
       if (lexeme.startsWith('*')) aliases += 1;
       if (lexeme === '[' || lexeme === '{') levels += 1;
@@ -289,7 +285,7 @@ function requireBounded(text: string): void {
   }
 }
 
-/** The first key that occurs twice in a mapping, or null. */
+/** The first repeated key in a mapping, or null. */
 function repeatedKey(document: Document): Fault | null {
   let found: Fault | null = null;
   visit(document, {

@@ -11,22 +11,20 @@ import {
 import { dirname, join } from 'node:path';
 import { absolutePath, configFolder, type Environment } from './paths.ts';
 
-/** Where the packages for Debian and Red Hat keep what the service of this machine uses. */
+/** Where the Debian and Red Hat packages keep the files of the machine's service. */
 export interface MachinePlace {
-  /** The configuration file. */
   readonly configuration: string;
-  /** The folder above the state folder (`XDG_STATE_HOME` of the units). */
+  /** The parent of the state folder (`XDG_STATE_HOME` of the units). */
   readonly states: string;
 }
 
-/** As the packages and their units have it. */
+/** The same as in the packages and their units. */
 export const MACHINE: MachinePlace = { configuration: '/etc/tokenctl/tokenctl.yaml', states: '/var/lib' };
 
 /**
- * The environment of a command that an administrator types, so that it finds the same configuration, audit log and ledger as the
- * service. The configuration of the machine is that of root, where its folder exists and root has none of its own. Whoever uses
- * it uses the state of the machine as well, unless XDG_STATE_HOME names another.
- *
+ * The environment of a command that an administrator runs, so that it finds the configuration, audit log and ledger
+ * of the service. root uses the machine's configuration if its folder exists and root has no own configuration. With
+ * the machine's configuration, a command also uses the machine's state, unless XDG_STATE_HOME is set.
  * @param config The value of `--config`.
  */
 export function machineEnvironment(
@@ -56,9 +54,8 @@ function hasNoOwn(environment: Environment): boolean {
 }
 
 /**
- * Gives what root made in the state folder of a service to the user that owns the folder: the service could not write it
- * otherwise. Does nothing in a folder of root, or for another user than root. Folders that are new are included.
- *
+ * Gives files that root created in a service's state folder to the folder's owner: otherwise the service could not
+ * write them. Does nothing in a folder of root, or for a user other than root. Includes new folders.
  * @throws Error of the file system
  */
 export function giveToOwner(folder: string): void {
@@ -76,13 +73,13 @@ function give(folder: string, owner: { readonly uid: number; readonly gid: numbe
   }
 }
 
-/** The owner of the folder could replace the file by a link to one of root's: what was opened is what is checked. */
+/** The folder's owner could replace the file by a link to one of root's, so the opened file is checked. */
 function giveOne(path: string, { uid, gid }: { uid: number; gid: number }): void {
   let descriptor: number;
   try {
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch {
-    // It is gone, or another one now.
+    // The file was deleted or replaced.
     return;
   }
   try {

@@ -2,28 +2,24 @@ import { chmodSync, mkdirSync, realpathSync, renameSync, rmSync, writeFileSync }
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 
-/** The environment as a process has it: names to values. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PROGRAM = 'tokenctl';
 
 /**
- * The folder for configuration and secrets (XDG Base Directory Specification); null if the environment names neither
- * XDG_CONFIG_HOME nor HOME. `bin/tokenctl.js` sets HOME where the user's entry in the password database has it.
+ * The folder for configuration and secrets (XDG Base Directory Specification); null if the environment contains
+ * neither XDG_CONFIG_HOME nor HOME. `bin/tokenctl.js` sets HOME from the user's entry in the password database.
  */
 export function configFolder(environment: Environment): string | null {
   return programFolder(environment, 'XDG_CONFIG_HOME', '.config');
 }
 
-/** As {@link stateFolder}, with null instead of the error. */
+/** Like {@link stateFolder}, with null instead of the error. */
 export function stateFolderIfKnown(environment: Environment): string | null {
   return programFolder(environment, 'XDG_STATE_HOME', '.local/state');
 }
 
-/**
- * The folder for what must outlive a run but is no configuration: the audit log, the job ledger, incidents.
- * Throws `configuration` if the environment names neither XDG_STATE_HOME nor HOME.
- */
+/** The folder for the audit log, the ledger and incidents. Throws `configuration` without XDG_STATE_HOME and HOME. */
 export function stateFolder(environment: Environment): string {
   const folder = stateFolderIfKnown(environment);
   if (folder !== null) return folder;
@@ -32,15 +28,14 @@ export function stateFolder(environment: Environment): string {
   });
 }
 
-/** The folder of a service's credentials, which systemd names after the unit: each unit has another one. */
+/** The folder of a service's credentials. systemd names it after the unit, so each unit has a different one. */
 const CREDENTIALS = '$CREDENTIALS_DIRECTORY/';
 
 /**
- * A path as people write it: `~/` is the home folder, `$CREDENTIALS_DIRECTORY/` the folder of credentials that systemd
- * gives a service, and what is relative starts at `base`. Outside of a service, `$CREDENTIALS_DIRECTORY/` is the folder
- * `secrets` at `base`, from which the units of the packages load the credentials.
- *
- * @throws TokenctlError `configuration` if HOME is needed and not set
+ * Resolves a path: `~/` is the home folder, `$CREDENTIALS_DIRECTORY/` the folder of credentials that systemd
+ * gives a service, and relative paths start at `base`. Outside a service, `$CREDENTIALS_DIRECTORY/` is the
+ * folder `secrets` at `base`, from which the packages' units load the credentials.
+ * @throws TokenctlError `configuration` if HOME is required and not set
  */
 export function absolutePath(path: string, base: string, environment: Environment): string {
   if (path.startsWith('~/')) {
@@ -57,7 +52,7 @@ export function absolutePath(path: string, base: string, environment: Environmen
   return resolve(base, path);
 }
 
-/** The specification has relative values ignored. */
+/** According to the specification, relative values are ignored. */
 function programFolder(environment: Environment, variable: string, inHome: string): string | null {
   const base = environment[variable];
   if (base !== undefined && isAbsolute(base)) return join(base, PROGRAM);
@@ -65,9 +60,9 @@ function programFolder(environment: Environment, variable: string, inHome: strin
 }
 
 /**
- * Writes a file that only its owner can read, unless `mode` says more. It replaces an existing file in one
- * step, so that a reader always finds the old content or the new. A symbolic link is kept.
- * @throws TokenctlError `configuration` where it cannot be written
+ * Writes a file that only its owner can read, unless `mode` allows more. It replaces an existing file in one
+ * step, so that a reader always finds the old or the new content. A symbolic link is kept.
+ * @throws TokenctlError `configuration` if it cannot be written
  */
 export function replaceFile(path: string, content: string, mode = 0o600): void {
   const fresh = `${targetOf(path)}.${process.pid}.new`;
@@ -83,7 +78,7 @@ export function replaceFile(path: string, content: string, mode = 0o600): void {
   }
 }
 
-/** People keep their configuration elsewhere and link to it. */
+/** Some users keep their configuration elsewhere and link to it. */
 function targetOf(path: string): string {
   try {
     return realpathSync(path);

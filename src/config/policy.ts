@@ -8,7 +8,7 @@ interface PolicyLimits {
   readonly unusedFor?: number | undefined;
 }
 
-/** The policy of a run: the default one, with what the configuration changes, and limits over both. */
+/** The policy of a run: the default one, with the changes in the configuration, and limits over both. */
 export function policyFrom(configured: PolicySettings, limits: PolicyLimits = {}): Policy {
   const { maxLifetime, unusedFor } = limits;
   const merged = Object.fromEntries(
@@ -21,7 +21,7 @@ export function policyFrom(configured: PolicySettings, limits: PolicyLimits = {}
   };
 }
 
-/** What a setting gives; a key without a value keeps its default. */
+/** The given values. A key without a value keeps its default. */
 function given(setting: object | undefined): object {
   return Object.fromEntries(Object.entries(setting ?? {}).filter(([, value]) => value !== undefined));
 }
@@ -34,7 +34,7 @@ const day = z
   .string({ error: 'must be a date: "2026-12-31"' })
   .refine(isCalendarDay, { error: 'must be a date: "2026-12-31"' });
 
-/** A thousand years of days: dates end long before the largest number. */
+/** A thousand years in days: dates end long before the largest number. */
 const MAX_AGE = 365_000;
 const positive = (what: string) =>
   z
@@ -45,7 +45,7 @@ const positive = (what: string) =>
 const whole = (what: string) =>
   z.number().int().positive(`must be a whole number of ${what} above 0`).optional();
 
-/** The shape of an exception of a rule, and of a rule by which owners are not told. */
+/** The shape of an exception of a rule, and of a rule that opts out of owner notices. */
 export function exceptionSchema() {
   return z.strictObject({
     user: pattern.optional(),
@@ -56,7 +56,6 @@ export function exceptionSchema() {
   });
 }
 
-/** The settings that all rules share. */
 function ruleSchema() {
   const exception = exceptionSchema();
   return z.strictObject({
@@ -118,15 +117,15 @@ function rulesSchema() {
   } satisfies { [Name in RuleName]: z.ZodType<PartOf<Policy[Name]> | undefined> });
 }
 
-/** The `policy` section. Its schema is built when a configuration has one: that takes longer than to read most configurations. */
+/** The `policy` section. Its schema is built only if there is one, because that takes a while. */
 export const policySchema = z.lazy(rulesSchema);
 
-/** A rule's setting with everything left out that keeps its default. */
+/** A rule's setting without the parts that keep their default. */
 type PartOf<Setting> = { readonly [Key in keyof Setting]?: Setting[Key] | undefined };
 
 export type PolicySettings = z.output<typeof policySchema>;
 
-/** `Date` reads 31 February as 3 March, so compare with the input. */
+/** `Date` turns 31 February into 3 March, so the result is compared with the input. */
 function isCalendarDay(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
   const parsed = new Date(`${text}T00:00:00Z`);

@@ -9,25 +9,24 @@ import { signalsSchema } from './signals.ts';
 import { storesSchema } from './stores.ts';
 import { type DatabaseSetting, databaseSetting, duration, secretReference } from './value-schemas.ts';
 
-/** What a context or a group may be called: it is a key of the file, and part of a file's name. */
+/** The allowed names of a context or group: it is a key in the file, and part of a file name. */
 export const contextNamePattern = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
 /** The formats for exported entries of the audit log. */
 export const exportFormats = ['ocsf', 'ecs', 'cef', 'syslog', 'jsonl'] as const;
 
-/** The name of the context that the environment's variables make. A file cannot define it. */
+/** The name of the context from the environment's variables. A file cannot define it. */
 export const ENVIRONMENT_CONTEXT = 'environment';
-/** The name of the context that `--database-file` makes. */
+/** The name of the context from `--database-file`. */
 export const DATABASE_FILE_CONTEXT = 'database';
 
 const RESERVED_NAMES: readonly string[] = [ENVIRONMENT_CONTEXT, DATABASE_FILE_CONTEXT];
 
-/** Whether a group may have this name. */
 export function isGroupName(name: string): boolean {
   return contextNamePattern.test(name) && !RESERVED_NAMES.includes(name);
 }
 
-/** `/api`, `/api/v2`, `/api/gateway/v1` and `/api/controller/v2` at the end of an address. */
+/** `/api`, `/api/v2`, `/api/gateway/v1` and `/api/controller/v2` at the end of a URL. */
 const API_PATH = /\/api(\/(gateway\/|controller\/)?(v\d{1,2})?)?\/*$/;
 
 const baseUrl = z.string().superRefine((value, { addIssue }) => {
@@ -43,10 +42,10 @@ const baseUrl = z.string().superRefine((value, { addIssue }) => {
   }
 });
 
-/** The address of a controller. The path of its API, which people copy from a browser or another program, is left out. */
+/** A controller's URL, without the path of its API, which users copy from a browser or another program. */
 const url = baseUrl.transform((value) => value.replace(API_PATH, ''));
 
-/** What makes a URL unreadable although it starts like one. */
+/** Why a URL is invalid although it starts like one. */
 function unreadableUrl(value: string): string {
   const [, port] = /^[^:]+:\/\/[^/?#]*:([^/?#:\]]*)(?:[/?#]|$)/.exec(value) ?? [];
   return port !== undefined && !(/^\d+$/.test(port) && Number(port) <= 65_535)
@@ -54,10 +53,10 @@ function unreadableUrl(value: string): string {
     : 'must be a URL, but its host name is invalid';
 }
 
-/** Where a platform gateway caches sessions: `redis` names the secret that holds one or several URLs. */
+/** A platform gateway's session cache. `redis` refers to the secret with one or several URLs. */
 const sessionCache = z.strictObject({
   redis: secretReference,
-  /** KEY_PREFIX of the gateway's settings. */
+  /** KEY_PREFIX in the gateway's settings. */
   keyPrefix: z.string().max(100).default('gateway'),
   caFile: z.string().min(1).optional(),
   certFile: z.string().min(1).optional(),
@@ -65,7 +64,7 @@ const sessionCache = z.strictObject({
   verifyHostname: z.boolean().default(true),
 });
 
-/** A proxy in plain text, where its URL holds no password, else where the URL is kept; `none` for the direct way. */
+/** A proxy in plain text without a password, else where its URL is stored; `none` for a direct connection. */
 const plainProxy = baseUrl.refine(
   (text) => /^https?:/i.test(text),
   'must be http://HOST:PORT or https://HOST:PORT',
@@ -83,10 +82,9 @@ const proxy = z.union(
   },
 );
 
-/** The proxy of a context. */
 export type ProxySettings = z.output<typeof proxy>;
 
-/** The database contexts of the components of a platform. */
+/** The database contexts of a platform's components. */
 const componentDatabases = z.strictObject({
   gateway: z.string().min(1).optional(),
   controller: z.string().min(1).optional(),
@@ -100,10 +98,10 @@ const publicKey = z.string().superRefine((text, { addIssue }) => {
   }
 });
 
-/** The rule of two persons: for all contexts, or for one, whose settings override those for all. */
+/** The four-eyes rule, for all contexts or for one, whose settings override those for all. */
 const approval = z.strictObject({
   required: z.boolean().optional(),
-  /** Public keys by the names that the approvers log in with. */
+  /** Public keys by the approvers' login names. */
   approvers: z
     .record(z.string().regex(/^[\w.@\\-]{1,64}$/, 'is not a login name'), publicKey)
     .refine((keys) => new Set(Object.values(keys)).size === Object.keys(keys).length, {
@@ -115,7 +113,6 @@ const approval = z.strictObject({
   breakGlass: z.boolean().optional(),
 });
 
-/** The rule of two persons as the configuration gives it. */
 export type ApprovalSettings = z.output<typeof approval>;
 
 const settings = z
@@ -125,17 +122,17 @@ const settings = z
     cache: sessionCache.optional(),
     username: z.string().min(1).optional(),
     token: secretReference.optional(),
-    /** The ids of the tokens that `login` made for this context and that were not revoked, the one in use last. */
+    /** The ids of the unrevoked tokens that `login` created for this context. The last one is in use. */
     loginTokens: z.array(z.int().positive()).optional(),
     password: secretReference.optional(),
     caFile: z.string().min(1).optional(),
     proxy: proxy.optional(),
     verifyTls: z.boolean().optional(),
-    /** Whether the credential may be sent over plain HTTP, or without verifying the certificate, to another machine. */
+    /** Whether the credential may be sent to another machine over plain HTTP or without verifying the certificate. */
     insecure: z.boolean().optional(),
-    /** Which component of a platform is meant; all that keep tokens where not given. */
+    /** The component of a platform. By default all that store tokens. */
     component: z.enum(['gateway', 'controller']).optional(),
-    /** The context for the database of the same controller, or of each component, which printed commands then name. */
+    /** The context for the database of the same controller, or of each component. Printed commands then contain it. */
     databaseContext: z.union([z.string().min(1), componentDatabases]).optional(),
     approval: approval.optional(),
   })
@@ -161,7 +158,6 @@ const settings = z
     },
   );
 
-/** The shape of a context. */
 export const contextSchema = settings.transform((context, { addIssue }): ContextSettings => {
   const { url, database, cache, ...rest } = context;
   if (database !== undefined && url === undefined) {
@@ -184,7 +180,7 @@ export type RestContext = Omit<z.output<typeof settings>, 'database' | 'url' | '
 export interface DatabaseContext {
   readonly url?: undefined;
   readonly database: DatabaseSetting;
-  /** Where a platform gateway caches sessions. */
+  /** A platform gateway's session cache. */
   readonly cache?: z.output<typeof sessionCache>;
   readonly approval?: z.output<typeof approval>;
 }
@@ -203,11 +199,11 @@ const address = z.string().superRefine((text, { addIssue }) => {
   }
 });
 
-/** What has to take each intent before it is acted on. */
+/** The sink that must accept each intent before the act. */
 const required = z
   .strictObject({
     to: address.optional(),
-    /** A file that is appended to, instead of an address. */
+    /** A file to append to, instead of a URL. */
     file: z.string().min(1).optional(),
     format: z.enum(exportFormats).default('jsonl'),
     caFile: z.string().min(1).optional(),
@@ -221,34 +217,31 @@ const required = z
     return z.NEVER;
   });
 
-/** The `auditLog` section: where the log is kept, in a file or in a database, and what it asks for. */
+/** The `auditLog` section: the file or database of the log, and its requirements. */
 const auditLogSchema = z
   .strictObject({
     file: z.string().min(1).optional(),
     database: databaseSetting.optional(),
-    /** Where the key is that signs checkpoints. */
+    /** The source of the key that signs checkpoints. */
     key: z
       .strictObject({ file: z.string().min(1) })
       .transform(({ file }) => file)
       .optional(),
-    /** Whether a change has to say why. */
     requireReason: z.boolean().optional(),
-    /** Whether a change has to name a ticket. */
     requireTicket: z.boolean().optional(),
     required: required.optional(),
   })
   .transform(({ file, database, ...rest }, { addIssue }) => {
-    // Neither is set where the environment names no folder for the default file.
+    // Neither is set if the environment defines no folder for the default file.
     if (database === undefined) return { file, database, ...rest };
     if (file === undefined) return { database, file, ...rest };
     addIssue('has both a file and a database: remove one');
     return z.NEVER;
   });
 
-/** The `auditLog` section, defaults filled in. */
 export type AuditLogSettings = z.output<typeof auditLogSchema>;
 
-/** Groups of contexts: the names of each group's contexts, in the order in which commands work in them. */
+/** Groups of contexts: each group's context names, in the order in which commands work in them. */
 const groupsSchema = z.record(
   z
     .string()
@@ -257,7 +250,7 @@ const groupsSchema = z.record(
   z.array(z.string().min(1)).min(1, 'must have at least one context'),
 );
 
-/** All sections but the jobs, whose kinds belong to other folders. */
+/** All sections except `jobs`, whose kinds belong to other folders. */
 const sections = z.strictObject({
   currentContext: z.string().min(1).optional(),
   contexts: z.record(
@@ -269,12 +262,11 @@ const sections = z.strictObject({
   policy: policySchema.default({}),
   ownerNotices: ownerNoticesSchema.optional(),
   directories: directoriesSchema.default({}),
-  /** The rule of two persons for all contexts, and where the own private key of an approver is. */
+  /** The four-eyes rule for all contexts, and the source of an approver's private key. */
   approval: approval.extend({ key: secretReference.optional() }).optional(),
-  /** Where tokens are kept for the programs that use them. */
+  /** Where tokens are stored for the programs that use them. */
   stores: storesSchema.default({}),
   scheduler: schedulerSchema,
-  /** Security events of identity providers. */
   signals: signalsSchema.optional(),
   /** Tokens for pipelines that have an identity. */
   broker: brokerSchema.optional(),
@@ -350,7 +342,7 @@ function checkGroups({ contexts, groups }: Sections, { addIssue }: z.RefinementC
   }
 }
 
-/** The names that `databaseContext` of a context gives, each with its place there. */
+/** The names in a context's `databaseContext`, each with its path there. */
 export function namedDatabases(context: ContextSettings): [place: string[], name: string][] {
   if (context.url === undefined) return [];
   const { databaseContext } = context;
@@ -358,5 +350,5 @@ export function namedDatabases(context: ContextSettings): [place: string[], name
   return Object.entries(databaseContext ?? {}).map(([component, name = '']) => [[component], name]);
 }
 
-/** The settings of a run, after all layers were merged and checked. */
+/** The settings of a run, after all layers were merged and validated. */
 export type Settings = z.output<ReturnType<typeof configurationSchema>>;

@@ -6,21 +6,18 @@ import { Secret } from '@tokenctl/common/secret.ts';
 import { type Environment, replaceFile } from './paths.ts';
 import type { DatabaseSetting, SecretReference } from './value-schemas.ts';
 
-/** Bits of a mode that let anybody but the owner in. */
+/** The bits of a mode that give anyone but the owner access. */
 const GROUP_OR_OTHERS = 0o077;
-/** The same, but for reading by the group. */
+/** The same, except for the group's right to read. */
 const MORE_THAN_GROUP_READ = 0o037;
 const ROOT = 0;
 
-/**
- * Reads a secret from where the configuration says it is. A line feed at its end is not part of it. Throws
- * `configuration` if it is missing, or if others can read its file.
- */
+/** Reads a secret without a trailing line feed. Throws `configuration` if it is missing or others can read it. */
 export function readSecret(reference: SecretReference, environment: Environment): Secret {
   return 'env' in reference ? secretOf(environment, reference.env) : secretIn(reference.file, environment);
 }
 
-/** The first line feed ends it: a file made by an editor or `echo` has one. */
+/** A trailing line feed is not part of the secret: a file made by an editor or `echo` has one. */
 export function secretFrom(text: string, origin: string): Secret {
   const value = text.replace(/\r?\n$/, '');
   if (value === '') throw new TokenctlError('configuration', `${origin} is empty: it contains no secret.`);
@@ -50,7 +47,7 @@ function secretIn(path: string, environment: Environment): Secret {
 export function readSecretFile(path: string, environment: Environment): string {
   const descriptor = openSecret(path);
   try {
-    // Check the opened file, not the path, which could change in between.
+    // Checks the opened file, not the path, which could change in between.
     const status = fstatSync(descriptor);
     if (!status.isFile()) throw new TokenctlError('configuration', `The secret file ${path} is not a file.`);
     if (isShared(path, status, environment)) {
@@ -69,7 +66,7 @@ export function readSecretFile(path: string, environment: Environment): string {
 
 /**
  * The text of a secret file, which other systems write with a byte order mark or in another encoding. Throws
- * `configuration` for an encoding other than UTF-8: read as UTF-8 it would be a wrong secret.
+ * `configuration` for an encoding other than UTF-8, which would give a wrong secret.
  */
 function textOf(bytes: Buffer, path: string): string {
   const [first, second] = bytes;
@@ -85,10 +82,10 @@ function textOf(bytes: Buffer, path: string): string {
 }
 
 /**
- * Whether users other than the owner can read a secret file. A file of root in the folder of $CREDENTIALS_DIRECTORY may
- * be readable by its group: systemd keeps a service's credentials there with mode 0440, where the group's bits are the
- * mask of an access control list that names the service's user only, in a folder that no other user can enter
- * (https://systemd.io/CREDENTIALS).
+ * Whether users other than the owner can read a secret file. A file of root in the folder of
+ * $CREDENTIALS_DIRECTORY may be readable by its group: systemd stores a service's credentials there with mode
+ * 0440, where the group's bits are the mask of an access control list that contains only the service's user,
+ * in a folder that no other user can enter (https://systemd.io/CREDENTIALS).
  */
 function isShared(path: string, status: Stats, environment: Environment): boolean {
   if (process.platform === 'win32') return false;
@@ -115,7 +112,7 @@ function openSecret(path: string): number {
   }
 }
 
-/** Where {@link storeSecret} keeps a secret of a context. */
+/** Where {@link storeSecret} stores a context's secret. */
 export function storedSecretPath({
   configurationFile,
   context,
@@ -129,8 +126,8 @@ export function storedSecretPath({
 }
 
 /**
- * Keeps a secret of a context in a file of its own, which only the owner can read, beside the configuration
- * file, and returns its path. An earlier secret of that context is replaced in one step.
+ * Stores a context's secret in a separate file next to the configuration file, readable only for the owner,
+ * and returns its path. An earlier secret of that context is replaced in one step.
  */
 export function storeSecret(secret: Secret, place: Parameters<typeof storedSecretPath>[0]): string {
   const path = storedSecretPath(place);
@@ -138,15 +135,15 @@ export function storeSecret(secret: Secret, place: Parameters<typeof storedSecre
   return path;
 }
 
-/** A database as messages name it: its URL where that holds no secret, else where its URL is. */
+/** A database's name in messages: its URL if that contains no secret, else the source of the URL. */
 export function databaseName(database: DatabaseSetting): string {
   if (typeof database === 'string') return database;
   return 'file' in database ? `with its URL in ${database.file}` : `with its URL in $${database.env}`;
 }
 
 /**
- * Reads how a database is reached from where the configuration says it is: a URL or `service=NAME`, which may
- * hold a password and so travels as a secret.
+ * Reads a database's connection from its configured source: a URL or `service=NAME`. It may contain a
+ * password, so it is a secret.
  * @throws TokenctlError `configuration` if it is missing, or if others can read its file
  */
 export function databaseConnection(database: DatabaseSetting, environment: Environment): Secret {

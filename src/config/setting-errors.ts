@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { nearestName } from '../domain/nearest-name.ts';
 import { isMapping, type Layer } from './layers.ts';
 
-/** What was checked: the merged layers, by a schema of all of them. */
+/** The validated values: the merged layers, with their common schema. */
 interface Checked {
   readonly schema: z.ZodType;
   readonly layers: readonly Layer[];
@@ -15,7 +15,7 @@ interface Problem {
   readonly problem: string;
 }
 
-/** All invalid settings, one a line: their source (file and line, variable, flag), name and problem. */
+/** All invalid settings, one per line: their source (file and line, variable, flag), name and problem. */
 export function invalidSettings(
   issues: readonly z.core.$ZodIssue[],
   { schema, layers }: Checked,
@@ -28,7 +28,7 @@ export function invalidSettings(
 function problemsOf(issue: z.core.$ZodIssue, { schema, layers }: Checked): Problem[] {
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => {
-      // A file of one section that repeats the name of the section.
+      // A file with one section that repeats the section's name.
       const isOuter = issue.path.at(-1) === key;
       const problem = isOuter
         ? `there is no such setting: remove the outer key "${key}"`
@@ -51,7 +51,7 @@ function problemAt(path: readonly PropertyKey[], problem: string, layers: readon
   return { where: origin?.locate(path) ?? 'the settings', path: name, problem };
 }
 
-/** Whether a layer gives this value; of a context or section, whether it gives the whole of it. */
+/** Whether a layer contains this value. For a context or section: whether it contains the whole of it. */
 function gives(values: unknown, path: readonly PropertyKey[]): boolean {
   let inner = values;
   for (const key of path.slice(0, 2)) {
@@ -61,7 +61,7 @@ function gives(values: unknown, path: readonly PropertyKey[]): boolean {
   return true;
 }
 
-/** A schema without what makes it optional, and without what turns its output into a type. */
+/** A schema without wrappers that make it optional or change its output type. */
 function withoutWrapping(schema: unknown): unknown {
   const isWrapped =
     schema instanceof z.ZodOptional ||
@@ -70,11 +70,11 @@ function withoutWrapping(schema: unknown): unknown {
     schema instanceof z.ZodLazy;
   if (isWrapped) return withoutWrapping(schema.unwrap());
   if (!(schema instanceof z.ZodPipe)) return schema;
-  // What is made of a short form before it is checked has no names of its own.
+  // The result of converting a short form before validation has no names of its own.
   return withoutWrapping(schema.in instanceof z.ZodTransform ? schema.out : schema.in);
 }
 
-/** The setting names that a schema knows under a path. */
+/** The valid setting names under a path. */
 function knownKeys(whole: z.ZodType, path: readonly PropertyKey[]): string[] {
   let schema: unknown = whole;
   for (const key of path) {
@@ -95,8 +95,8 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * What is wrong with a setting, in the words of a configuration file instead of the schema library's. A
- * predicate that follows the setting's name: `must be a mapping`. For what the schema has no text for.
+ * What is wrong with a setting, in the words of a configuration file instead of the schema library's: a
+ * predicate after the setting's name, such as `must be a mapping`. Used if the schema has no text of its own.
  */
 export function plainIssue(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
@@ -111,7 +111,7 @@ export function plainIssue(issue: z.core.$ZodRawIssue): string {
   }
 }
 
-/** A key without a value is null in YAML: people leave one behind when they comment out what it held. */
+/** A key without a value is null in YAML, for example after its content was commented out. */
 function wrongKind(expected: string, input: unknown): string {
   const kind = `must be ${KINDS[expected] ?? `of kind ${expected}`}`;
   if (input === null) return `${kind}, but is empty: fill it in or omit it`;

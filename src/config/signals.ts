@@ -14,7 +14,7 @@ import {
 const oneOrMore = <Value extends z.ZodType>(value: Value) =>
   z.preprocess((given) => (typeof given === 'string' ? [given] : given), z.array(value).min(1)).optional();
 
-/** CAEP allows further types of credentials, so that only a misspelled one is refused. */
+/** CAEP allows further types of credentials, so only a misspelled one is refused. */
 const credentialType = z.string().superRefine((text, { addIssue }) => {
   const known = conditionMembers.credential_type;
   const near = known.some((each) => each === text) ? undefined : nearestName(text, known);
@@ -40,7 +40,7 @@ const mapping = z.preprocess(
   }),
 );
 
-/** What is done for each kind of event; kinds that are left out keep their defaults. */
+/** The action for each kind of event. Missing kinds keep their defaults. */
 const actions = z
   .partialRecord(z.enum(signalKinds), mapping)
   .superRefine((mappings, { addIssue }) => {
@@ -58,22 +58,19 @@ const audiences = z
   .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
   .transform((value) => (typeof value === 'string' ? [value] : value));
 
-/** An identity provider, or who else sends events. */
+/** An identity provider, or another sender of events. */
 const transmitter = z.strictObject({
   /** The `iss` of its tokens. */
   issuer: z.string().min(1),
-  /** Where its keys are published, or a file with them: a JWK Set, or certificates or public keys in PEM. */
+  /** The URL or file of its keys: a JWK Set, or certificates or public keys in PEM. */
   jwks: publishedKeys,
-  /** The `aud` of its security events, as the stream has it; `signals connect` says which. */
+  /** The stream's `aud` of its security events, as shown by `signals connect`. */
   audience: audiences.optional(),
-  /**
-   * Accepts pushed events at /signals/NAME. `token` is what the transmitter sends as its authorization, after `Bearer`, and `url`
-   * the address of the receiver as the transmitter reaches it, for `signals connect`.
-   */
+  /** Accepts events at /signals/NAME with the bearer `token`. `url` is the receiver's URL, for `signals connect`. */
   push: z.strictObject({ token: secretReference.optional(), url: trustedUrl.optional() }).optional(),
-  /** Where the job signals-poll asks for events, and with which token. */
+  /** Where the job signals-poll polls for events, and with which token. */
   poll: z.strictObject({ url: trustedUrl.optional(), token: secretReference.optional() }).optional(),
-  /** The client that gets the tokens for `poll` and `management` where these have none (RFC 6749 §4.4). */
+  /** The client that requests tokens for `poll` and `management` if these have none (RFC 6749 §4.4). */
   client: z
     .strictObject({
       tokenUrl: trustedUrl,
@@ -90,8 +87,8 @@ const transmitter = z.strictObject({
     )
     .optional(),
   /**
-   * Lets `signals connect`, `status` and `disconnect` manage its stream, with the token of a client of the transmitter. The token is
-   * sent to the host of the issuer, or to this one.
+   * Lets `signals connect`, `status` and `disconnect` manage its stream, with the token of one of the
+   * transmitter's clients. The token is sent to the issuer's host, or to this one.
    */
   management: z
     .strictObject({
@@ -103,31 +100,31 @@ const transmitter = z.strictObject({
         .optional(),
     })
     .optional(),
-  /** Accepts its calls of /global-token-revocation. `audience` is that of the token of the call. */
+  /** Accepts its calls of /global-token-revocation. `audience` is that of the call's token. */
   revocation: z.strictObject({ audience: audiences }).optional(),
-  /** Accepts its logout tokens at /backchannel-logout. `audience` is the client id; `withoutExpiry` takes tokens without `exp`. */
+  /** Accepts logout tokens at /backchannel-logout. `audience` is the client id; `withoutExpiry` allows no `exp`. */
   logout: z.strictObject({ audience: audiences, withoutExpiry: z.boolean().default(false) }).optional(),
-  /** Other issuers whose subjects it may speak of. */
+  /** Other issuers of subjects that it may refer to. */
   subjectIssuers: z.array(z.string().min(1)).default([]),
-  /** The mail domains of its users; any where not given. */
+  /** The mail domains of its users; empty for any. */
   domains: z.array(z.string().min(1).toLowerCase()).default([]),
-  /** The tenants that are this one, as the subjects of its events name them. */
+  /** The own tenants, as in the subjects of its events. */
   tenants: z.array(z.string().min(1)).default([]),
-  /** The members of complex subjects that it declares critical; `signals connect` says which. */
+  /** The members of complex subjects that it declares critical, as shown by `signals connect`. */
   criticalMembers: z.array(z.string().min(1)).default([]),
   /** The social accounts of its users in the controller. */
   accounts: z
     .strictObject({ provider: z.string().min(1), uid: z.string().min(1).default('{sub}') })
     .optional(),
-  /** How old an event may be: what was not acknowledged is sent again. */
+  /** The maximum age of an event: unacknowledged events are resent. */
   maxAge: duration({ min: '1m', max: '30d' }).default(7 * 86_400),
   actions,
 });
 
-/** What is wrong with how the events of a transmitter arrive. */
+/** What is wrong with the delivery settings of a transmitter. */
 function deliveryProblems({ push, poll, audience, management, client }: z.output<typeof transmitter>) {
   const isDelivered = push !== undefined || poll !== undefined;
-  // Before the stream exists, `signals connect` is what says its audience and address.
+  // Before the stream exists, `signals connect` determines its audience and URL.
   const isManaged = management !== undefined;
   return [
     push !== undefined && poll !== undefined && 'has both push and poll: remove one',
@@ -144,28 +141,27 @@ function deliveryProblems({ push, poll, audience, management, client }: z.output
   ];
 }
 
-/** The `signals` section: security events of identity providers. Its schema is built when a configuration has one. */
+/** The `signals` section: security events of identity providers. Its schema is built only if there is one. */
 export const signalsSchema = z.lazy(() =>
   z
     .strictObject({
       port: z.number().int().min(0).max(65_535).default(9465),
-      /** The address of the port; anything but loopback is for a container whose network is its own. */
+      /** The address to listen on. An address other than loopback is for a container with its own network. */
       address: z.string().min(1).default('127.0.0.1'),
-      /** Where events are recorded before their sender is answered; a file in the state folder where not given. */
+      /** Where events are recorded before their sender gets a response. By default a file in the state folder. */
       queue: statePlace.optional(),
-      /** Where users are looked for and acted on; the current context where not given. */
+      /** The contexts in which users are searched and acted on. By default the current one. */
       contexts: z.array(z.string().min(1)).min(1).optional(),
-      /** How many users events may be acted on within an hour. Further ones are held. */
+      /** The maximum number of users that events affect per hour. Events about further users stay pending. */
       usersPerHour: z.number().int().min(1).max(1_000_000).default(20),
-      /** How many events may wait to be carried out. Senders of further ones are told to try again. */
+      /** The maximum number of waiting events. Senders of further ones are asked to retry. */
       maxWaiting: z.number().int().min(10).max(1_000_000).default(20_000),
-      /** Users that are never acted on, each a name or a pattern. */
+      /** Users that are never affected, each a name or a pattern. */
       except: z.array(z.string().min(1)).default([]),
-      /** What is done about a local account that an event matches. */
+      /** The action for a local account that an event matches. */
       localUsers: z.enum(['hold', 'act']).default('hold'),
       actions,
       transmitters: z.record(transmitterName, transmitter).default({}),
-      /** For how many days ended events are kept. */
       keepDays: z
         .number()
         .int()
@@ -188,7 +184,6 @@ export const signalsSchema = z.lazy(() =>
     }),
 );
 
-/** The `signals` section, defaults filled in. */
 export type SignalsSettings = z.output<typeof signalsSchema>;
 
 export type TransmitterSettings = SignalsSettings['transmitters'][string];

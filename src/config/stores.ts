@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { nearestName } from '../domain/nearest-name.ts';
 import { duration, secretReference } from './value-schemas.ts';
 
-/** What stands for the name of the consumer in the place of a store, so that one store serves many. */
+/** The placeholder for the consumer's name in a store's place, so that one store serves many. */
 const CONSUMER = '{consumer}';
 
 const inFile = z.strictObject({ file: z.string().min(1) });
@@ -15,7 +15,7 @@ const address = z
     return username === '' && password === '' && search === '' && hash === '';
   }, 'must be a base URL, without a user name, a query or a fragment');
 
-/** Names with slashes between, none of them a step up. */
+/** Names separated by slashes, without `..`. */
 const vaultPath = z
   .string()
   .refine(
@@ -23,7 +23,7 @@ const vaultPath = z
     'must be a path such as ci/awx, without a leading or trailing slash',
   );
 
-/** A name of an object of Kubernetes (RFC 1123). */
+/** The name of a Kubernetes object (RFC 1123). */
 const objectName = z
   .string()
   .refine(
@@ -51,7 +51,6 @@ const login = z.union(
     z.strictObject({
       kubernetes: z.strictObject({
         role: z.string().min(1),
-        /** The token of the service account. */
         jwt: inFile.default({ file: '/var/run/secrets/kubernetes.io/serviceaccount/token' }),
         mount: vaultPath.default('kubernetes'),
       }),
@@ -60,7 +59,7 @@ const login = z.union(
   { error: 'must have exactly one login method: token, appRole or kubernetes' },
 );
 
-/** The `stores` section: where tokens are kept for the programs that use them. */
+/** The `stores` section: where tokens are stored for the programs that use them. */
 export const storesSchema = z.record(
   z
     .string()
@@ -74,7 +73,7 @@ export const storesSchema = z.record(
         url: address,
         /** A namespace of Vault Enterprise or OpenBao. */
         namespace: z.string().min(1).optional(),
-        /** Where the KV engine, version 2, is mounted. */
+        /** The mount path of the KV engine, version 2. */
         mount: vaultPath.default('secret'),
         path: vaultPath,
         key,
@@ -86,16 +85,16 @@ export const storesSchema = z.record(
         namespace: objectName,
         secret: objectName,
         key,
-        /** Without it, the service account of the pod. */
+        /** By default, the pod's service account is used. */
         kubeconfig: z
           .strictObject({ file: z.string().min(1), context: z.string().min(1).optional() })
           .optional(),
       }),
       z.strictObject({
         kind: z.literal('command'),
-        /** Gets the value on standard input. */
+        /** Receives the value on standard input. */
         write: command,
-        /** Prints the value, or nothing where none is stored. */
+        /** Prints the value, or nothing if none is stored. */
         read: command,
         timeout: duration({ min: '1s', max: '10m' }).default(30),
       }),
@@ -104,10 +103,9 @@ export const storesSchema = z.record(
   ),
 );
 
-/** A store, defaults filled in. */
 export type StoreSettings = z.output<typeof storesSchema>[string];
 
-/** The place of a store for a consumer. Two consumers whose places are equal would overwrite each other. */
+/** The place of a store for a consumer. Two consumers with the same place would overwrite each other. */
 export function storeFor(settings: StoreSettings, consumer: string): StoreSettings {
   const named = (text: string) => text.replaceAll(CONSUMER, consumer);
   switch (settings.kind) {
@@ -122,7 +120,7 @@ export function storeFor(settings: StoreSettings, consumer: string): StoreSettin
   }
 }
 
-/** The settings of a store. Throws `not_found`. */
+/** Throws `not_found` for an unknown name. */
 export function storeSettings(name: string, stores: Readonly<Record<string, StoreSettings>>): StoreSettings {
   const found = Object.hasOwn(stores, name) ? stores[name] : undefined;
   if (found !== undefined) return found;

@@ -7,18 +7,16 @@ import { createTransport, type SendMailOptions } from 'nodemailer';
 import type { Mailer, Notifier } from '../operations/ports/notifier.ts';
 import { noticeText } from './notices.ts';
 
-/** The mail server and the sender. */
 export interface MailerOptions {
-  /** `smtps://user:password@host:465`, or `smtp://host:587`, which then has to offer STARTTLS. */
+  /** `smtps://user:password@host:465`, or `smtp://host:587`, which must offer STARTTLS. */
   readonly server: Secret;
   readonly from: string;
-  /** Sends in clear text where the server offers nothing else: for a relay on this machine. */
+  /** Allows plain text if the server offers no encryption: for a relay on this machine. */
   readonly allowPlain?: boolean;
-  /** How long a message may take in all, in milliseconds; 60,000 unless given. */
+  /** The timeout of a message in total, in milliseconds; by default 60,000. */
   readonly messageTimeoutMs?: number;
 }
 
-/** The same, and the recipients. */
 export interface EmailOptions extends MailerOptions {
   readonly to: readonly string[];
 }
@@ -31,12 +29,12 @@ const SERVER_SETTING = {
 
 /** How long a server may be silent, in milliseconds. */
 const TIMEOUT_MS = 10_000;
-/** How long a message may take in all, in milliseconds: a server that sends a byte now and then is never silent. */
+/** The timeout of a message in total, in milliseconds: a server that sends a byte now and then is never silent. */
 const MESSAGE_TIMEOUT_MS = 60_000;
 
 /**
- * Sends each notice as an email by SMTP (RFC 5321). The Message-ID derives from the notice's id, so that
- * mail programs show a notice that is sent twice only once.
+ * Sends each notice as an email by SMTP (RFC 5321). The Message-ID is derived from the notice's id, so that
+ * mail programs show a notice that was sent twice only once.
  * @throws TokenctlError `configuration` for an invalid server URL.
  */
 export function openEmail(options: EmailOptions): Notifier {
@@ -61,10 +59,7 @@ export function openEmail(options: EmailOptions): Notifier {
   };
 }
 
-/**
- * Sends each mail to its one recipient, whose address is an envelope address and never parsed as a list.
- * Throws `configuration` for an invalid server URL.
- */
+/** Sends each mail to one recipient, whose address is never parsed as a list. Throws `configuration`. */
 export function openMailer(options: MailerOptions): Mailer {
   const { from } = options;
   const { url, send, close } = openTransport(options);
@@ -87,19 +82,19 @@ export function openMailer(options: MailerOptions): Mailer {
   };
 }
 
-/** RFC 5322 §3.6.4: the domain at its end is one of the sender. Filters distrust mail with another. */
+/** RFC 5322 §3.6.4: it ends with a domain of the sender. Filters distrust mail with another domain. */
 function messageIdOf(id: string, from: string): string {
   const domain = /@([A-Za-z0-9.-]+)>?\s*$/.exec(from)?.[1] ?? 'tokenctl.invalid';
   return `<${id}@${domain}>`;
 }
 
-/** RFC 5321 §4.2.1: 5yz is a permanent refusal. The same answer to another command is about the sender or the message. */
+/** RFC 5321 §4.2.1: 5yz is a permanent refusal. After other commands, it concerns the sender or the message. */
 function isRecipientRefused(cause: unknown): boolean {
   if (!(cause instanceof Error && 'responseCode' in cause && 'command' in cause)) return false;
   return cause.command === 'RCPT TO' && Number(cause.responseCode) >= 500;
 }
 
-/** A connection for each message: `send` ends when the message is taken or its time is over, and then closes it. */
+/** One connection per message: `send` ends when the message is accepted or times out, and closes it. */
 function openTransport(options: MailerOptions) {
   const { messageTimeoutMs = MESSAGE_TIMEOUT_MS } = options;
   const { url, host, port, username, password } = readSettingUrl(options.server.reveal(), SERVER_SETTING);

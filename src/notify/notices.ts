@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Notice, Notifier } from '../operations/ports/notifier.ts';
 
-/** A notice in words: its own where it has some, else what kind it is and what it says. */
+/** The text of a notice: its own if it has one, else its type and its data. */
 export function noticeText({ type, data }: Notice): { subject: string; text: string } {
   const { subject, text, ...others } = data;
   if (typeof subject === 'string')
@@ -19,10 +19,7 @@ function linesOf(data: Readonly<Record<string, unknown>>): string {
 /** Slack refuses a text block of more than 3,000 characters. */
 const MAX_TEXT_LENGTH = 2900;
 
-/**
- * A notice as Slack's incoming webhooks take it, and Mattermost's and Rocket.Chat's as well: the text for
- * where blocks are not shown, and the same in blocks.
- */
+/** A notice for incoming webhooks of Slack, Mattermost and Rocket.Chat: the text, and the same in blocks. */
 export function slackMessage(notice: Notice): unknown {
   const { subject, text } = noticeText(notice);
   const shown = text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}…` : text;
@@ -35,30 +32,26 @@ export function slackMessage(notice: Notice): unknown {
   };
 }
 
-/** The three characters that mean something in Slack's text: a description must not become a link or a mention. */
+/** The three special characters in Slack's text: a description must not become a link or a mention. */
 function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** Where notices are sent, and what happens with the results. */
 export interface NoticeQueueOptions {
   readonly notifier: Notifier;
   /** Called once for each notice, with the error of the last attempt if it was abandoned. */
   readonly onResult: (result: 'delivered' | 'abandoned', error: unknown) => void;
-  /** Waits between attempts, in milliseconds; a notifier may try a few times by itself in each. */
+  /** The waits between attempts, in milliseconds. A notifier may retry a few times within each. */
   readonly pauses?: readonly number[];
 }
 
-/** Two hours in all. */
+/** Two hours in total. */
 const PAUSES_MS: readonly number[] = [30_000, 120_000, 600_000, 1_800_000, 4_800_000];
 
 /** The length of the queue. Further notices are dropped. */
 const MAX_WAITING = 1000;
 
-/**
- * Sends notices in the background, in order. One that was refused for good is dropped, so that the next ones
- * do not wait for it. Failures are reported to `onResult` only.
- */
+/** Sends notices in the background, in order. Drops a permanently refused one. Reports failures to `onResult`. */
 export class NoticeQueue {
   readonly #options: NoticeQueueOptions;
   readonly #waiting: Notice[] = [];
@@ -82,9 +75,8 @@ export class NoticeQueue {
   }
 
   /**
-   * Tries each waiting notice once more, without pauses, and closes the connections. After one that could not
-   * be delivered the others are abandoned: a recipient that does not answer would keep the program for the
-   * timeout of each.
+   * Retries each waiting notice once, without pauses, and closes the connections. After one that could not be
+   * delivered, the others are abandoned: an unresponsive recipient would block the program for the timeout of each.
    */
   async close(): Promise<void> {
     this.#closing.abort();

@@ -8,17 +8,16 @@ import { readSettingUrl } from '@tokenctl/common/setting-url.ts';
 import type { Dispatcher } from 'undici';
 import type { Notice, Notifier } from '../operations/ports/notifier.ts';
 
-/** The receiver of a webhook, and how to post to it. */
 export interface WebhookOptions {
-  /** The URL. Knowing it is usually enough to post, so it is a secret. */
+  /** Knowing the URL is usually enough to post, so it is a secret. */
   readonly url: Secret;
-  /** The key of the signatures; without it, requests are not signed. */
+  /** The signing key. Without it, requests are not signed. */
   readonly signingSecret?: Secret | undefined;
   /** Converts a notice to the JSON that the receiver expects; by default `id`, `type`, `timestamp` and `data`. */
   readonly encode?: (notice: Notice) => unknown;
   /** The timeout of one request, in milliseconds. */
   readonly timeoutMs?: number;
-  /** Waits between attempts, in milliseconds; one attempt more than there are waits. */
+  /** The waits between attempts, in milliseconds. There is one attempt more than waits. */
   readonly pauses?: readonly number[];
 }
 
@@ -35,7 +34,7 @@ const PAUSES_MS: readonly number[] = [500, 2_000, 5_000];
  * A webhook: posts each notice as JSON (`id`, `type`, `timestamp`, `data`), with the headers of Standard
  * Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`: HMAC-SHA256 of `id.timestamp.body`, in
  * Base64 after `v1,`). Any 2xx accepts the notice. Broken connections, 429 and 5xx are retried; redirects are
- * not followed. Takes less than a minute in all.
+ * not followed. Takes less than a minute in total.
  * @throws TokenctlError `configuration` for an invalid URL.
  */
 export function openWebhook(options: WebhookOptions): Notifier {

@@ -7,20 +7,19 @@ import { Secret } from '@tokenctl/common/secret.ts';
 import { parse } from 'yaml';
 import { type ConnectOptions, membersOf } from './store-client.ts';
 
-/** How the API of a cluster is reached. */
 export interface ClusterAccess extends ConnectOptions {
   readonly url: URL;
-  /** The value of the Authorization header; null where a certificate of the client identifies it. */
+  /** The value of the Authorization header; null if a client certificate is used. */
   readonly authorization: Secret | null;
 }
 
-/** Where Kubernetes puts the service account of a pod. */
+/** Where Kubernetes mounts a pod's service account. */
 const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const PLUGIN_TIMEOUT_MS = 30_000;
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** Reads how a pod reaches its cluster: its service account. Throws `configuration` outside of a cluster. */
+/** Reads the access of a pod to its cluster: its service account. Throws `configuration` outside a cluster. */
 export function accessInCluster(name: string, environment: Variables, folder = ACCOUNT): ClusterAccess {
   const [host, port] = [environment['KUBERNETES_SERVICE_HOST'], environment['KUBERNETES_SERVICE_PORT']];
   if (!host || !port) {
@@ -36,10 +35,10 @@ export function accessInCluster(name: string, environment: Variables, folder = A
 }
 
 /**
- * Reads how a kubeconfig reaches a cluster: the server, its authority, and a token, a file with one, a certificate, or a program
- * that gives them (`exec`, https://kubernetes.io/docs/reference/config-api/client-authentication.v1).
- *
- * @param context The current one where not given.
+ * Reads the access to a cluster from a kubeconfig: the server, its authority, and a token, a token file, a
+ * certificate, or a program that prints them (`exec`,
+ * https://kubernetes.io/docs/reference/config-api/client-authentication.v1).
+ * @param context By default the current one.
  * @throws TokenctlError `configuration`
  */
 export async function accessByKubeconfig(
@@ -89,7 +88,7 @@ function bearer(token: string, name: string): Secret {
   return new Secret(`Bearer ${text}`);
 }
 
-/** A member in base64, or the file that another names. */
+/** A member in base64, or the content of the file in another member. */
 function pemOf(
   members: Readonly<Record<string, unknown>>,
   member: string,
@@ -102,13 +101,13 @@ function pemOf(
   return typeof path === 'string' ? readText(resolve(folder, path), name) : undefined;
 }
 
-/** Runs the program that gives a credential. What it prints is never quoted. */
+/** Runs a credential plugin. Its output is never quoted. */
 async function runPlugin(
   plugin: Readonly<Record<string, unknown>>,
   { name, file, environment }: { name: string; file: string; environment: Variables },
 ): Promise<Readonly<Record<string, unknown>>> {
   const { apiVersion, command } = plugin;
-  // kubectl writes null for none.
+  // kubectl writes null for missing values.
   const [args, env] = [plugin['args'] ?? [], plugin['env'] ?? []];
   if (typeof command !== 'string' || !Array.isArray(args) || !Array.isArray(env)) {
     throw new TokenctlError('configuration', `${name}: ${file} uses a credential program without a command`);
@@ -119,7 +118,7 @@ async function runPlugin(
   const info = { apiVersion, kind: 'ExecCredential', spec: { interactive: false } };
   try {
     const { stdout } = await promisify(execFile)(
-      // What has a slash is relative to the file.
+      // A command with a slash is relative to the file.
       command.includes('/') ? resolve(dirname(file), command) : command,
       args.map(String),
       {
@@ -143,7 +142,7 @@ async function runPlugin(
 function parsed(file: string, name: string): unknown {
   const text = readText(file, name);
   try {
-    // Its warnings would quote lines.
+    // Warnings would quote lines.
     return parse(text, { logLevel: 'silent' });
   } catch {
     throw new TokenctlError('configuration', `${name}: ${file} is not YAML`);

@@ -6,19 +6,19 @@ import { type SecretStore, sameValue, storeChanged } from '../operations/ports/s
 
 const MAX_BYTES = 64 * 1024;
 
-/** The two commands of a store. Each is a program and its arguments; no shell reads them. */
+/** The two commands of a store, each a program with arguments. They run without a shell. */
 export interface CommandStoreOptions {
-  /** Gets the value on standard input. */
+  /** Receives the value on standard input. */
   readonly write: readonly string[];
-  /** Prints the value, or nothing where none is stored. */
+  /** Prints the value, or nothing if none is stored. */
   readonly read: readonly string[];
-  /** How long each may take, in seconds. */
+  /** The timeout of each, in seconds. */
   readonly timeout: number;
-  /** What they get: no secret of tokenctl is in it. */
+  /** Contains none of tokenctl's secrets. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** A store that two commands reach: for secret managers of clouds and password managers. */
+/** A store with two commands, for cloud secret managers and password managers. */
 export function commandStore(options: CommandStoreOptions, called: string): SecretStore {
   const { read: reading, write: writing, timeout, environment } = options;
   const name = called;
@@ -38,7 +38,7 @@ export function commandStore(options: CommandStoreOptions, called: string): Secr
   };
 }
 
-/** Runs a program to its end. What it prints is never quoted: it may hold the value. */
+/** Runs a program to its end. Its output is never quoted, because it may contain the value. */
 async function runCommand(
   [program = '', ...args]: readonly string[],
   options: {
@@ -58,7 +58,7 @@ async function runCommand(
     signal: stop,
     killSignal: 'SIGKILL',
   });
-  // Its end is awaited below, but not after the time is over.
+  // Its end is awaited below, but not beyond the timeout.
   child.on('error', () => undefined);
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
@@ -67,7 +67,7 @@ async function runCommand(
     child.kill('SIGKILL');
     child.stdout.destroy();
   });
-  // A program that does not read its input closes it: its exit code says what it did.
+  // A program that does not read its input closes it. Its exit code shows the result.
   child.stdin.on('error', () => undefined).end(input);
   try {
     const [code, killed] = (await once(child, 'close', { signal: stop })) as [
@@ -92,7 +92,7 @@ async function runCommand(
     const { code = 'unknown' } = cause as NodeJS.ErrnoException;
     throw new TokenctlError('configuration', `${name}: ${program} cannot be run (${code})`, { cause });
   } finally {
-    // What it started may hold its output open.
+    // Its child processes may keep its output open.
     child.stdout.destroy();
   }
 }

@@ -20,15 +20,15 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
 import { type SecretStore, sameValue, storeChanged } from '../operations/ports/secret-store.ts';
 
-/** Longer than any token: what is longer is another kind of file. */
+/** In bytes. A larger file cannot contain a token. */
 const MAX_BYTES = 64 * 1024;
 const NEW_MODE = 0o600;
 
 /**
- * A file that holds the value and a line feed, for programs that read it, systemd credentials and mounts. It is replaced in one
- * step: a reader finds the old value or the new one. Its mode and its owner stay; a new one has mode 0600. A symbolic link is kept.
- *
- * @param options.isPrivate Refuses a file that is there, if it is a link or others can read it.
+ * A file with the value and a line feed, for programs that read it, systemd credentials and mounts. It is
+ * replaced in one step: a reader finds the old or the new value. Its mode and owner are kept; a new one has
+ * mode 0600. A symbolic link is kept.
+ * @param options.isPrivate Refuses an existing file that is a link or that others can read.
  */
 export function fileStore(
   path: string,
@@ -51,7 +51,7 @@ export function fileStore(
           removeLeft(target);
           writeFileSync(fresh, `${value.reveal()}\n`, { mode: NEW_MODE, flag: 'wx', flush: true });
           keepModeAndOwner(fresh, statSync(target, { throwIfNoEntry: false }));
-          // A file has no version to compare in the step that replaces it: this is as close to it as can be.
+          // A file has no version to compare while replacing it. This check is as close to that as possible.
           if (!sameValue(read(), over)) throw storeChanged(name);
           renameSync(fresh, target);
           syncFolder(dirname(target));
@@ -87,10 +87,10 @@ function readStored(path: string, name: string): Secret | null {
   }
 }
 
-/** After this time, a new file is one that a killed process left, in milliseconds: writing takes less than a second. */
+/** Temporary files older than this are from killed processes, in milliseconds. A write takes less than a second. */
 const LEFT_MS = 600_000;
 
-/** Removes what killed processes left beside a file: values that no one reads, and that the next rotation revokes. */
+/** Removes files that killed processes left next to a file. The next rotation revokes their values. */
 function removeLeft(target: string): void {
   const [folder, prefix] = [dirname(target), `${basename(target)}.`];
   for (const name of readdirSync(folder)) {
@@ -108,7 +108,7 @@ function keepModeAndOwner(fresh: string, of: Stats | undefined): void {
   chmodSync(fresh, of.mode & 0o777);
 }
 
-/** A rename is lost in a power cut until its folder is on the disk. */
+/** A power failure can undo a rename until its folder is synced. */
 function syncFolder(folder: string): void {
   const descriptor = openSync(folder, 'r');
   try {

@@ -4,23 +4,23 @@ import { type SecretStore, sameValue, storeChanged } from '../operations/ports/s
 import type { ClusterAccess } from './cluster-access.ts';
 import { membersOf, StoreClient, type StoreRequest } from './store-client.ts';
 
-/** A key of a Secret. */
 export interface KubernetesStoreOptions {
   readonly namespace: string;
   readonly secret: string;
   readonly key: string;
-  /** Reads how the cluster is reached; again for each use, since its tokens are renewed in their files. */
+  /** Reads the cluster's access. Called for each use, because tokens are renewed in their files. */
   readonly access: () => Promise<ClusterAccess>;
 }
 
-/** The longest name of a field manager. */
+/** The maximum length of a field manager's name. */
 const MAX_MANAGER = 128;
 const MAX_ATTEMPTS = 3;
 
 /**
- * A key of a Secret of Kubernetes, by server-side apply with the field manager `tokenctl.KEY`: other keys, labels and annotations
- * stay as they are. The version of the object that was read is sent with it, so that no value of another writer is replaced. Needs
- * `get`, `create` and `patch` on secrets (https://kubernetes.io/docs/reference/using-api/server-side-apply).
+ * A key of a Kubernetes Secret, written by server-side apply with the field manager `tokenctl.KEY`: other
+ * keys, labels and annotations are unchanged. The object's version is sent along, so that no other writer's
+ * value is replaced. Needs `get`, `create` and `patch` on secrets
+ * (https://kubernetes.io/docs/reference/using-api/server-side-apply).
  */
 export function kubernetesStore(options: KubernetesStoreOptions, called: string): SecretStore {
   const { namespace, secret, key, access } = options;
@@ -40,14 +40,14 @@ export function kubernetesStore(options: KubernetesStoreOptions, called: string)
         ...request,
         headers: {
           ...headers,
-          // JSON is YAML.
+          // JSON is valid YAML.
           ...(request.method === 'PATCH' && { 'content-type': 'application/apply-patch+yaml' }),
         },
       });
     const get = async (signal: AbortSignal | undefined) => {
       const { status, body } = await send({ method: 'GET', path: place, signal });
       const { data, metadata, details } = membersOf(body);
-      // Any other 404 is not about the Secret.
+      // Any other 404 does not concern the Secret.
       if (status === 404 && membersOf(details)['kind'] === 'secrets') return null;
       if (status !== 200) throw client.refusal(status, rights);
       const { resourceVersion, uid } = membersOf(metadata);
@@ -63,18 +63,18 @@ export function kubernetesStore(options: KubernetesStoreOptions, called: string)
     read: async (signal) => (await (await open()).get(signal))?.value ?? null,
     async write(value, over, signal) {
       const { client, send, get } = await open();
-      // Another key of the Secret may be written meanwhile: that is no conflict about this one.
+      // Another key of the Secret may be written meanwhile, which is not a conflict for this one.
       for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
         const now = await get(signal);
         if (!sameValue(now?.value ?? null, over)) throw storeChanged(name);
-        // An apply creates what is missing: with the uid, not in the place of one that was deleted.
+        // An apply creates a missing object. With the uid, it does not recreate a deleted one.
         const metadata = { name: secret, namespace, ...now?.version };
         const data = { [key]: Buffer.from(value.reveal()).toString('base64') };
         const json = { apiVersion: 'v1', kind: 'Secret', metadata, data };
         const { status } =
           now === null
             ? await send({ method: 'POST', path: `${folder}?${writer}`, json, signal })
-            : // Forced: who wrote the value that is replaced owns the key, and it is the value that is meant.
+            : // Forced: the writer of the replaced value owns the key, and this value is the one to replace.
               await send({ method: 'PATCH', path: `${place}?${writer}&force=true`, json, signal });
         if (status === 200 || status === 201) return;
         if (status !== 409) throw client.refusal(status, rights);
@@ -84,7 +84,7 @@ export function kubernetesStore(options: KubernetesStoreOptions, called: string)
   };
 }
 
-/** One for each key: what a manager applied before and leaves out is removed, and several consumers may share a Secret. */
+/** One manager for each key, because values that a manager applied before and omits are removed. */
 function fieldManager(key: string): string {
   const whole = `tokenctl.${key}`;
   if (whole.length <= MAX_MANAGER) return whole;

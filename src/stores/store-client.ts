@@ -4,32 +4,30 @@ import { openOutgoing } from '@tokenctl/common/network/outgoing.ts';
 import { isProtected } from '@tokenctl/common/network-address.ts';
 
 const TIMEOUT_MS = 15_000;
-/** A Secret of Kubernetes has at most 1 MiB, in base64 in JSON. */
+/** In bytes. A Kubernetes Secret has at most 1 MiB, as base64 in JSON. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
-/** A request to the API of a store. */
 export interface StoreRequest {
   readonly method: 'GET' | 'POST' | 'PATCH';
-  /** Below the base address, without a slash in front. */
+  /** Relative to the base URL, without a leading slash. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly json?: unknown;
   readonly signal: AbortSignal | undefined;
 }
 
-/** What a store answered. */
 export interface StoreAnswer {
   readonly status: number;
   readonly body: unknown;
 }
 
-/** Sends requests to the API of a store: each has a limit, follows no redirect, and goes to its one origin. */
+/** Sends requests to a store's API. Each has a timeout, follows no redirect, and goes only to the store's origin. */
 export class StoreClient {
   readonly #name: string;
   readonly #base: URL;
   readonly #connect: ConnectOptions;
 
-  /** @throws TokenctlError `configuration` for an address that would send the credential unencrypted */
+  /** @throws TokenctlError `configuration` for a URL that would send the credential unencrypted */
   constructor(name: string, url: URL, connect: ConnectOptions = {}) {
     if (!isProtected(url)) {
       throw new TokenctlError('configuration', `${name}: the address must start with https://`);
@@ -68,12 +66,11 @@ export class StoreClient {
     }
   }
 
-  /** The error for an answer that makes no sense. */
   misbehaved(what: string): TokenctlError {
     return new TokenctlError('target_misbehaved', `${this.#name} ${what}`);
   }
 
-  /** The error for a status that is no success. Nothing of the answer is quoted: it may hold a value. */
+  /** The error for an unsuccessful status. The response is not quoted, because it may contain a value. */
   refusal(status: number, right: string): TokenctlError {
     const said = `${this.#name} answered ${status}`;
     if (status === 401) {
@@ -90,7 +87,7 @@ export class StoreClient {
     });
   }
 
-  /** The error after others changed what is beside the value again and again: the value itself is as it was. */
+  /** The error if others keep changing values next to this one. The value itself is unchanged. */
   contended(): TokenctlError {
     return new TokenctlError(
       'target_unreachable',
@@ -100,8 +97,8 @@ export class StoreClient {
   }
 
   /**
-   * Numbers that JavaScript cannot hold keep their text: what is stored beside the value is written back. What is no JSON is null in a
-   * failure: a proxy in front of the store has pages of its own.
+   * Numbers that JavaScript cannot represent keep their text, because values next to this one are written
+   * back. Invalid JSON becomes null in a failure: a proxy in front of the store has its own pages.
    */
   #parse(text: string, isSuccess: boolean): unknown {
     if (text === '') return null;
@@ -116,21 +113,21 @@ export class StoreClient {
 
 /** TLS to the store, all in PEM. */
 export interface ConnectOptions {
-  /** Authorities to trust. */
+  /** The trusted authorities. */
   readonly ca?: string;
-  /** A certificate of the client, and its key. */
+  /** A client certificate, and its key. */
   readonly cert?: string;
   readonly key?: string;
 }
 
-/** A reviver as ECMAScript's proposal for the source text of JSON.parse defines it. */
+/** A reviver according to ECMAScript's proposal for the source text of JSON.parse. */
 function keepNumber(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
   const source = context?.source;
   if (typeof value !== 'number' || source === undefined || String(value) === source) return value;
   return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(source);
 }
 
-/** The members of an object; none of anything else. */
+/** The members of an object; empty for anything else. */
 export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)

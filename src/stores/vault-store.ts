@@ -2,19 +2,18 @@ import { Secret } from '@tokenctl/common/secret.ts';
 import { type SecretStore, sameValue, storeChanged } from '../operations/ports/secret-store.ts';
 import { membersOf, StoreClient, type StoreRequest } from './store-client.ts';
 
-/** How tokenctl logs in to Vault: its own token, or one for each use that it revokes afterwards. */
+/** How tokenctl logs in to Vault: with its own token, or one per use that it revokes afterwards. */
 export type VaultLogin =
   | { readonly token: Secret }
   | { readonly mount: string; readonly credentials: () => Readonly<Record<string, Secret | string>> };
 
-/** A key of a secret of the KV engine, version 2. */
 export interface VaultStoreOptions {
   readonly url: URL;
-  /** PEM of the authorities to trust. */
+  /** The trusted authorities in PEM. */
   readonly ca: string | undefined;
   /** A namespace of Vault Enterprise or OpenBao. */
   readonly namespace: string | undefined;
-  /** Where the engine is mounted. */
+  /** The mount path of the engine. */
   readonly mount: string;
   /** The path of the secret below it. */
   readonly path: string;
@@ -25,10 +24,10 @@ export interface VaultStoreOptions {
 const MAX_ATTEMPTS = 3;
 
 /**
- * A key of a secret in HashiCorp Vault or OpenBao (KV engine, version 2). Each write is a new version with check-and-set, so that
- * no value of another writer is replaced; other keys of the secret are written back as they are. Needs `read` and `create`,
- * `update` on the data path. A token that a login gave is revoked at the end of its use; one from a file is neither renewed nor
- * revoked (https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2).
+ * A key of a secret in HashiCorp Vault or OpenBao (KV engine, version 2). Each write is a new version with
+ * check-and-set, so that no other writer's value is replaced; other keys of the secret are written back unchanged.
+ * Needs `read` and `create`, `update` on the data path. A token from a login is revoked after its use; one from a
+ * file is neither renewed nor revoked (https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2).
  */
 export function vaultStore(options: VaultStoreOptions, called: string): SecretStore {
   const { url, ca, namespace, mount, path, key, login } = options;
@@ -50,7 +49,7 @@ export function vaultStore(options: VaultStoreOptions, called: string): SecretSt
     try {
       return await act(token);
     } finally {
-      // It ends by itself where this fails.
+      // The token expires by itself if this fails.
       await send(token, { method: 'POST', path: 'v1/auth/token/revoke-self', signal: undefined }).catch(
         () => undefined,
       );
@@ -60,8 +59,8 @@ export function vaultStore(options: VaultStoreOptions, called: string): SecretSt
   const readWhole = async (token: Secret, signal: AbortSignal | undefined) => {
     const { status, body } = await send(token, { method: 'GET', path: place, signal });
     const { data, metadata } = membersOf(membersOf(body)['data']);
-    // A deleted version is answered with 404 and its metadata: the next write counts on from it. Without any version, 404 comes with no
-    // error; with one, there is no such namespace or engine.
+    // A deleted version is answered with 404 and its metadata: the next write continues its count. Without
+    // any version, 404 has no error; with an error, the namespace or engine does not exist.
     const { version = isNothing(body) ? 0 : undefined } = membersOf(metadata);
     if (status !== 200 && (status !== 404 || version === undefined)) throw client.refusal(status, rights);
     if (typeof version !== 'number')
@@ -78,7 +77,7 @@ export function vaultStore(options: VaultStoreOptions, called: string): SecretSt
     read: async (signal) => (await using(signal, (token) => readWhole(token, signal))).value,
     write: (value, over, signal) =>
       using(signal, async (token) => {
-        // Another key of the secret may be written meanwhile: that is no conflict about this one.
+        // Another key of the secret may be written meanwhile, which is not a conflict for this one.
         for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
           const now = await readWhole(token, signal);
           if (!sameValue(now.value, over)) throw storeChanged(name);
@@ -97,7 +96,7 @@ function isNothing(body: unknown): boolean {
   return Array.isArray(errors) && errors.length === 0;
 }
 
-/** Vault says so in words only: `check-and-set parameter did not match the current version`. */
+/** Vault reports this only as text: `check-and-set parameter did not match the current version`. */
 function isOutdated(body: unknown): boolean {
   const { errors } = membersOf(body);
   return (
@@ -134,7 +133,7 @@ async function logIn(
   return new Secret(token);
 }
 
-/** A path of several names, each encoded. */
+/** A path with each segment encoded. */
 function encoded(path: string): string {
   return path.split('/').map(encodeURIComponent).join('/');
 }

@@ -20,7 +20,7 @@ import { controllerClock, machineClock } from '../../operations/ports/clock.ts';
 import { programHost } from '../exec/program-environment.ts';
 import { createRuntime, type Runtime } from '../runtime.ts';
 
-/** For how long a target is used before it is opened anew, in milliseconds: clocks, rights and credentials change. */
+/** How long a target is used before it is reopened, in milliseconds: clocks, rights and credentials change. */
 const PLACE_AGE_MS = 300_000;
 
 interface DeskOptions {
@@ -30,11 +30,10 @@ interface DeskOptions {
   readonly store: IdentityStore;
   readonly log: Logger;
   readonly rules: readonly BrokerRule[];
-  /** How many tokens are made or ended at a time. */
+  /** How many tokens are issued or revoked at a time. */
   readonly atOnce: number;
 }
 
-/** An open context. */
 interface Place {
   readonly runtime: Runtime;
   readonly change: Promise<Change>;
@@ -42,12 +41,12 @@ interface Place {
   users: number;
 }
 
-/** What is asked for, once its rule is known. */
+/** A requested token whose rule is known. */
 export interface WantedToken extends Pick<IdentityExchange, 'rule' | 'identity' | 'scope'> {
   readonly origin: TokenOrigin;
 }
 
-/** Makes and ends tokens in the contexts of the rules. */
+/** Issues and revokes tokens in the contexts of the rules. */
 export class BrokerDesk {
   readonly #options: DeskOptions;
   readonly #places = new Map<string, Place>();
@@ -65,12 +64,12 @@ export class BrokerDesk {
     return [...new Set(this.#options.rules.map(({ context }) => context))];
   }
 
-  /** The address of the controller of a context over REST, for programs; null where it is not known. */
+  /** The REST address of a context's controller, for programs; null if unknown. */
   hostOf(context: string): string | null {
     return programHost(this.#inContext(context))?.url ?? null;
   }
 
-  /** Refuses rules that could give no token. What cannot be reached now may be reached later. */
+  /** Refuses rules that can never issue a token. A target that is unreachable now may be reachable later. */
   async prepare(): Promise<void> {
     const { rules, log } = this.#options;
     for (const rule of rules)
@@ -88,7 +87,7 @@ export class BrokerDesk {
     );
   }
 
-  /** Ends the token of a value, wherever this broker or a replica of it made it. Returns whether it was one. */
+  /** Revokes the token with this value, whichever replica of this broker issued it. Returns whether there was one. */
   async revoke(value: Secret): Promise<boolean> {
     const { store } = this.#options;
     for (const context of this.contexts) {
@@ -100,7 +99,7 @@ export class BrokerDesk {
     return false;
   }
 
-  /** Ends what is past its end, and what runs that were killed left. What cannot be ended now is logged. */
+  /** Revokes expired tokens, and those of killed runs. Failures are logged. */
   async endDue(): Promise<void> {
     const { store, log } = this.#options;
     for (const context of this.contexts) {
@@ -158,7 +157,7 @@ export class BrokerDesk {
     return place;
   }
 
-  /** Nobody uses it from now on; it is closed when the last who does has ended. */
+  /** Takes a target out of use. It is closed when its last user has finished. */
   #retire(context: string, place: Place): void {
     if (this.#places.get(context) === place) this.#places.delete(context);
     this.#closeUnused(context, place);
@@ -182,7 +181,7 @@ export class BrokerDesk {
   }
 }
 
-/** What may be otherwise in a minute. */
+/** Failures that may disappear within a minute. */
 const PASSING: ReadonlySet<string> = new Set([
   'target_unreachable',
   'database_unreachable',

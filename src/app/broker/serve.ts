@@ -21,19 +21,19 @@ import { openStatePlace } from '../state-place.ts';
 import { BrokerDesk } from './broker-desk.ts';
 import { PipelineTokens } from './token-service.ts';
 
-/** How many tokens are made or ended at a time: each holds a connection to the audit log, and one to the controller. */
+/** How many tokens are issued or revoked at once. Each needs a connection to the audit log and the controller. */
 const AT_ONCE = 8;
-/** How often tokens past their end are looked for, and the store is tidied, in milliseconds. */
+/** How often expired tokens are searched, and the store is cleaned up, in milliseconds. */
 const END_EVERY_MS = 5_000;
 const FORGET_EVERY_MS = 600_000;
-/** A connection for each who is at it, with one to spare. */
+/** One connection per concurrent token, and one to spare. */
 const STORE_CONNECTIONS = AT_ONCE + 1;
 const RESPONSE_TIMEOUT_MS = 10_000;
 
 /**
- * Gives pipelines tokens until SIGTERM or SIGINT. Returns once those that are being made are recorded and answered.
- *
- * @throws TokenctlError `configuration`, `database_unreachable`, `permission_refused`, `usage` before anything is taken.
+ * Issues tokens to pipelines until SIGTERM or SIGINT. Returns once tokens in progress are recorded and answered.
+ * @throws TokenctlError `configuration`, `database_unreachable`, `permission_refused`, `usage` before anything is
+ * accepted.
  */
 export async function serveBroker({ flags, environment, version, notify }: StartOptions): Promise<void> {
   const configuration = loadConfiguration(flags, environment, jobKinds);
@@ -80,7 +80,7 @@ export async function serveBroker({ flags, environment, version, notify }: Start
         forgotten = performance.now();
         await store.forget();
       } catch (error) {
-        // Whatever it is, pipelines get their answers, and the next round tries again.
+        // Whatever the error is, pipelines get their answers, and the next round retries.
         const reason = error instanceof TokenctlError ? { reason: error.message } : { err: error };
         log.error(reason, 'tokens past their end could not be looked for; retrying');
       }

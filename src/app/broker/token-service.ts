@@ -20,7 +20,7 @@ import { BrokerRefusal } from '../../operations/ports/broker.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
 import type { BrokerDesk } from './broker-desk.ts';
 
-/** The clocks of issuers differ by a minute at most; with the other side of it, for how long an identity is remembered beyond its end. */
+/** How long an identity is remembered after its expiry, in seconds, since issuers' clocks differ by up to a minute. */
 const REMEMBER_MORE_S = 180;
 
 interface ServiceOptions {
@@ -32,14 +32,14 @@ interface ServiceOptions {
   readonly log: Logger;
 }
 
-/** Verifies identities, finds their rules, and has their tokens made. */
+/** Verifies identities, finds their rules, and has their tokens issued. */
 export class PipelineTokens implements TokenService {
   readonly #options: ServiceOptions;
   readonly #keys = new IssuerKeys();
   readonly #refusals: RefusalNotes;
   readonly #issuers: ReadonlyMap<string, { readonly name: string; readonly ca: string | undefined }>;
 
-  /** @throws TokenctlError `configuration` for a file of authorities that cannot be read */
+  /** @throws TokenctlError `configuration` for an unreadable file of authorities */
   constructor(options: ServiceOptions) {
     this.#options = options;
     this.#refusals = new RefusalNotes(options);
@@ -126,7 +126,7 @@ const WORDS = {
   no_context: 'No rule gives this identity a token for this audience',
 } as const;
 
-/** One for each `jti` of an issuer; for each token where its issuer gives none. A signature can be written in several ways. */
+/** An id for each `jti` of an issuer, or for each token without one. A signature can be written in several ways. */
 function identityId(token: string, { iss, jti }: { iss?: string; jti?: string }): string {
   const named = typeof jti === 'string' && jti !== '' ? [iss, jti] : [token.slice(0, token.lastIndexOf('.'))];
   return createHash('sha256').update(JSON.stringify(named)).digest('hex');
@@ -140,11 +140,11 @@ function readCa(path: string): string {
   }
 }
 
-/** The same refusal of the same subject is recorded once in this time, and so many different ones at most, in milliseconds. */
+/** The same refusal is recorded once in this time, in milliseconds, and at most this many different ones. */
 const REFUSAL_MS = 600_000;
 const MAX_REFUSALS = 100;
 
-/** What the audit log says of a refused identity. */
+/** The audit log's facts about a refused identity. */
 interface RefusedIdentity {
   readonly issuer: string;
   readonly rules: readonly BrokerRule[];
@@ -152,7 +152,7 @@ interface RefusedIdentity {
   readonly claims: object;
 }
 
-/** Records identities that got no token: only those that their issuer signed, and no more than people read. */
+/** Records identities that got no token: only those signed by their issuer, and only as many as people can read. */
 class RefusalNotes {
   readonly #options: ServiceOptions;
   readonly #noted = new Map<string, number>();

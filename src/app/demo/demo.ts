@@ -10,7 +10,7 @@ import { catchSignals } from '../stop-signals.ts';
 
 export interface DemoOptions {
   readonly version: string;
-  /** The package's folder, whose program the demo runs. */
+  /** The package's folder with the program to run. */
   readonly root: string;
   readonly environment: Environment;
   /** Whether the service keeps running after the demo. */
@@ -18,8 +18,8 @@ export interface DemoOptions {
 }
 
 /**
- * Plays the demo: a service of its own with some thousand tokens, and the real commands against it over HTTP.
- * Every step's outcome is checked, so that the demo ends with 0 only if all of it is true.
+ * Plays the demo: its own service with some thousand tokens, and the real commands against it over HTTP.
+ * Every step's outcome is checked, so that the demo exits with 0 only if all of it is true.
  * @throws TokenctlError `target_misbehaved` if a step does not end as expected
  */
 export async function playDemo(options: DemoOptions): Promise<void> {
@@ -125,7 +125,7 @@ async function auditorAsks(run: Shell, stage: DemoService): Promise<void> {
   await run.run(`log verify --log-file ${copy}`, { expected: 6 });
 }
 
-/** The command to type: a checkout of the repository is not installed globally. */
+/** The command to type. A checkout of the repository is not installed globally. */
 function callName(root: string): string {
   return existsSync(join(root, 'tsconfig.json')) ? 'npx tokenctl' : 'tokenctl';
 }
@@ -167,7 +167,7 @@ async function expectStatus(
   );
 }
 
-/** A request of the demo's own, with a token or with the superuser's password. */
+/** The demo's own request, with a token or with the superuser's password. */
 function ask({ service, adminPassword }: DemoService, path: string, token?: string): Promise<Response> {
   const basic = Buffer.from(`admin:${adminPassword.reveal()}`).toString('base64');
   const authorization = token === undefined ? `Basic ${basic}` : `Bearer ${token}`;
@@ -181,11 +181,10 @@ async function newestId(response: Response): Promise<number> {
   return newest.id;
 }
 
-/** Runs commands as a user would type them, and prints the demo's text. */
+/** Runs commands as a user types them, and prints the demo's text. */
 interface Shell {
-  /** Prints a paragraph of the story. */
   say(text: string): void;
-  /** Shows a command line and runs the program with it. Throws `target_misbehaved` for another exit code. */
+  /** Shows a command line and runs the program with it. Throws `target_misbehaved` for an unexpected exit code. */
   run(
     line: string,
     options?: { readonly expected?: number; readonly environment?: Environment },
@@ -216,7 +215,7 @@ function shell(program: string, environment: Environment): Shell {
   };
 }
 
-/** Splits a command line at spaces, quoted parts kept whole. */
+/** Splits a command line at spaces, but not within quotes. */
 function words(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
 }

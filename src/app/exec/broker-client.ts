@@ -7,30 +7,30 @@ import { Secret } from '@tokenctl/common/secret.ts';
 import { z } from 'zod';
 import { secretFrom } from '../../config/secrets.ts';
 
-/** Where the identity of a run is, and for whom it is to be. */
+/** The source of a run's identity, and its audience. */
 export interface IdentitySource {
   readonly file?: string | undefined;
-  /** A variable of the environment. */
   readonly variable?: string | undefined;
-  /** The audience that GitHub is asked for; by default the address of the broker. */
+  /** The audience to request from GitHub; by default the broker's address. */
   readonly audience?: string | undefined;
 }
 
-/** An identity, and the variables of the environment that hold it. */
+/** An identity, and the environment variables that contain it. */
 export interface RunIdentity {
   readonly token: Secret;
   readonly variables: readonly string[];
 }
 
-/** The variable in which GitLab and others are told to put the identity of a job. */
+/** The variable for a job's identity, as the documentation sets it up for GitLab and others. */
 const IDENTITY_VARIABLE = 'TOKENCTL_IDENTITY';
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 64 * 1024;
 
 /**
- * Finds the identity of this run: in the file or the variable that is named, by asking GitHub Actions, or in TOKENCTL_IDENTITY.
- *
- * @throws TokenctlError `configuration` where there is none; `target_unreachable`, `permission_refused` where GitHub gives none.
+ * Finds the identity of this run: in the given file or variable, by requesting it from GitHub Actions, or in
+ * TOKENCTL_IDENTITY.
+ * @throws TokenctlError `configuration` if there is none; `target_unreachable`, `permission_refused` if
+ * GitHub sends none.
  */
 export async function findIdentity(
   broker: string,
@@ -49,7 +49,7 @@ export async function findIdentity(
   });
 }
 
-/** Projected files of Kubernetes are read by others in the pod, so that their mode is as it is. */
+/** Others in the pod read projected Kubernetes files, so their mode is not checked. */
 function secretInFile(path: string): Secret {
   try {
     return secretFrom(readFileSync(path, 'utf8'), `The identity file ${path}`);
@@ -81,13 +81,12 @@ async function askGitHub(ask: { url: string; bearer: string; audience: string })
   });
 }
 
-/** A token that a broker gave. */
 export interface BrokeredToken {
   readonly value: Secret;
   readonly scope: string;
-  /** For how many seconds it is valid. */
+  /** How many seconds it is valid. */
   readonly seconds: number;
-  /** Where the controller is; null where the broker does not say. */
+  /** The controller's address; null if the broker does not say. */
   readonly host: string | null;
 }
 
@@ -99,15 +98,14 @@ const given = z.object({
   controller_host: z.string().optional(),
 });
 
-/** How often it is asked again where it cannot do it at the moment, and the longest wait between, in seconds. */
+/** The number of attempts if the broker is temporarily unable, and the maximum wait between them, in seconds. */
 const ATTEMPTS = 3;
 const MAX_WAIT_S = 31;
 
 /**
- * Exchanges an identity for a token (RFC 8693). Where the broker cannot do that at the moment, it is asked again twice.
- *
- * @throws TokenctlError `usage` for an address that is not protected, `permission_refused` where it gives none, `target_unreachable`,
- * `target_misbehaved`.
+ * Exchanges an identity for a token (RFC 8693). If the broker is temporarily unable, it retries twice.
+ * @throws TokenctlError `usage` for an unprotected address, `permission_refused` if the broker refuses,
+ * `target_unreachable`, `target_misbehaved`.
  */
 export async function requestToken(
   broker: string,
@@ -139,7 +137,7 @@ function tokenIn(body: unknown): BrokeredToken {
   return { value: new Secret(value), scope, seconds, host };
 }
 
-/** Gives a token back to its broker (RFC 7009). Throws as {@link requestToken}. */
+/** Returns a token to its broker for revocation (RFC 7009). Throws as {@link requestToken}. */
 export async function returnToken(broker: string, token: Secret): Promise<void> {
   const body = new URLSearchParams({ token: token.reveal() });
   const { status, body: answer } = await send('The broker', addressOf(broker, 'revoke'), {
@@ -171,7 +169,7 @@ function refusal(status: number, body: unknown): TokenctlError {
   );
 }
 
-/** The code of a network error, or its message where it has none. */
+/** The code of a network error, or else its message. */
 function reasonOf(cause: unknown): string {
   const code = errorCode(cause);
   const inner = cause instanceof Error ? (cause.cause ?? cause) : cause;

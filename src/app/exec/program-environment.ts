@@ -3,13 +3,12 @@ import type { Configuration } from '../../config/configuration.ts';
 import { contextOf, restContextsOf } from '../../config/contexts.ts';
 import { hostVariables, isMapping, ownSecretVariables } from '../../config/layers.ts';
 
-/** Where a program finds the controller. */
 export interface ProgramHost {
   readonly url: string;
   readonly verifyTls: boolean;
 }
 
-/** The controller's address over REST: that of the context, or for a database that of the one context that names it; null otherwise. */
+/** The controller's REST address: the context's, or that of the only context that refers to the database; else null. */
 export function programHost(configuration: Configuration): ProgramHost | null {
   const context = contextOf(configuration);
   const rest =
@@ -23,20 +22,17 @@ export function programHost(configuration: Configuration): ProgramHost | null {
   return { url: first.url, verifyTls: first.verifyTls ?? true };
 }
 
-/** Variables of a proxy: a program needs them as tokenctl does. */
+/** Proxy variables, which a program needs as tokenctl does. */
 const PROXY = /^(https?|all|no)_proxy$/i;
 
-/**
- * The variables of this process that have credentials of tokenctl. Throws `configuration` if a section is
- * invalid: what it takes secrets from is not known.
- */
+/** The variables of this process with tokenctl's credentials. Throws `configuration` if a section is invalid. */
 export function credentialVariables(configuration: Configuration): ReadonlySet<string> {
   const own = new Set([...Object.values(hostVariables).flat(), ...ownSecretVariables]);
-  // Not by its own members: another configuration can be behind it.
+  // Includes inherited members: another configuration may be the prototype.
   for (const section in configuration)
     for (const name of referencedVariables(configuration[section as keyof Configuration]))
       if (!PROXY.test(name)) own.add(name);
-  // A runner of a pipeline has no context.
+  // A pipeline runner has no context.
   const hasContext = configuration.currentContext !== undefined;
   const usesDatabase = hasContext && contextOf(configuration).database !== undefined;
   if (configuration.auditLog.database !== undefined || usesDatabase) own.add('PGPASSWORD');
@@ -44,10 +40,9 @@ export function credentialVariables(configuration: Configuration): ReadonlySet<s
 }
 
 /**
- * The environment of a program: the token and the controller in the variables of the awx CLI and of the collections for Ansible, and
- * everything else as it is, without the variables that have credentials of tokenctl.
- *
- * @param options.host Null leaves out the address: the token must not be sent to the one of another controller.
+ * The environment of a program: the token and the controller in the variables of the awx CLI and of the
+ * Ansible collections, and all other variables except those with tokenctl's credentials.
+ * @param options.host Null omits the address: the token must not be sent to another controller.
  * @param options.names Further variables that get the token.
  */
 export function programEnvironment(options: {
@@ -69,7 +64,7 @@ export function programEnvironment(options: {
   ]);
 }
 
-/** The variables that the configuration takes secrets from, in whichever section. */
+/** The variables with secrets that any section of the configuration refers to. */
 function referencedVariables(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(referencedVariables);
   if (!isMapping(value)) return [];

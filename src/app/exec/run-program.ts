@@ -3,27 +3,27 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { constants as systemConstants } from 'node:os';
 import { delimiter, resolve } from 'node:path';
 
-/** Signals that are passed on to a program, and then bound its time. */
+/** Signals that are passed on to a program. They then limit its time. */
 const SIGNALS = ['SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGHUP'] as const;
 
 type PassedSignal = (typeof SIGNALS)[number];
 
-/** Those that a terminal sends to the program as well. */
+/** Signals that a terminal also sends to the program itself. */
 const OF_A_TERMINAL: ReadonlySet<PassedSignal> = new Set(['SIGINT', 'SIGQUIT']);
 
-/** For how long a program may go on after a signal, in milliseconds. */
+/** How long a program may continue after a signal, in milliseconds. */
 const STOP_MS = 10_000;
 
-/** The exit codes of shells. */
+/** As in shells. */
 const NOT_FOUND = 127;
 const NOT_EXECUTABLE = 126;
 
-/** A program that was found, or why it cannot be run, with the exit code of shells for that. */
+/** The path of a program, or why it cannot be run, with a shell's exit code. */
 export type FoundProgram =
   | { readonly path: string }
   | { readonly path: null; readonly why: string; readonly code: number };
 
-/** Finds a program as a shell does: a name with a slash is a path, any other is looked for in PATH. */
+/** Finds a program as a shell does: a name with a slash is a path, any other is searched in PATH. */
 export function findProgram(name: string, environment: NodeJS.ProcessEnv): FoundProgram {
   const folders = name.includes('/') ? [''] : (environment['PATH'] ?? '').split(delimiter);
   let found = false;
@@ -41,14 +41,13 @@ export function findProgram(name: string, environment: NodeJS.ProcessEnv): Found
     : { path: null, why: `${name}: command not found`, code: NOT_FOUND };
 }
 
-/** The exit code of shells for what a signal ended. */
+/** A shell's exit code for a program ended by a signal. */
 export function signalCode(signal: NodeJS.Signals): number {
   return 128 + systemConstants.signals[signal];
 }
 
-/** Catches signals for as long as a token is there: they end the program, and never this one before the token is revoked. */
+/** Catches signals while a token exists: they end the program, but not this one before it has revoked the token. */
 export class SignalRelay {
-  /** The first signal. */
   received: PassedSignal | null = null;
   #pass: (signal: PassedSignal) => void = () => undefined;
   readonly #listeners = SIGNALS.map((signal) => {
@@ -60,7 +59,7 @@ export class SignalRelay {
     return () => process.off(signal, listener);
   });
 
-  /** Passes signals on from now on. Until then, and after `release`, they are only noted. */
+  /** Passes signals on from now on. Before, and after `release`, they are only recorded. */
   passTo(pass: (signal: PassedSignal) => void): { readonly release: () => void } {
     this.#pass = pass;
     return { release: () => this.passTo(() => undefined) };
@@ -72,10 +71,9 @@ export class SignalRelay {
 }
 
 /**
- * Runs a program, by its name as it was given, with the streams of this one, and passes signals on to it.
- * After a signal it has ten seconds, then it is killed; what a terminal sends, it has from there, and may go
- * on.
- * @returns Its exit code; 128 and the number of the signal that ended it.
+ * Runs a program with the streams of this one, under the given name, and passes signals on to it. After a signal it
+ * has ten seconds, and is then killed. Signals from a terminal reach it directly, and it may continue.
+ * @returns Its exit code, or 128 plus the number of the signal that ended it.
  */
 export async function runProgram(options: {
   readonly path: string;

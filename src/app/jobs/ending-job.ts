@@ -1,20 +1,20 @@
 import { type Configuration, withSettings } from '../../config/configuration.ts';
 import { checkedJobs } from './scheduled-jobs.ts';
 
-/** A job of the configuration that looks for what is past its end: incidents to lift, leases to end. */
+/** A configured job that ends things on time: it lifts incidents, or revokes leases. */
 export interface EndingJob {
   /** Its name in the configuration and the ledger: `lift@production`. */
   readonly name: string;
-  /** The first time that it is due at or after the end. */
+  /** Its first run at or after the end. */
   readonly at: Date;
   /** A dry run ends nothing. */
   readonly dryRun: boolean;
 }
 
 /**
- * The job that ends something of a context when its end has come (`NAME/gateway` is a component of the
- * context NAME, whose jobs cover it): one that is no dry run if there is any, the one that is due first. Null
- * if no job of the configuration covers it. Whether a scheduler runs it is not known.
+ * The job that ends something in a context on time: a real one rather than a dry run, and the one that runs
+ * first. `NAME/gateway` is a component of the context NAME, whose jobs cover it. Null if no configured job
+ * covers it. It is unknown whether a scheduler runs it.
  */
 export function endingJobOf(
   configuration: Configuration,
@@ -22,7 +22,7 @@ export function endingJobOf(
 ): EndingJob | null {
   const { kind, context, until } = options;
   const [base] = context.split('/');
-  // A scheduler is not started with the --context of this command.
+  // A scheduler is not started with this command's --context.
   const { usualContext } = configuration;
   const scheduled = withSettings(configuration, { currentContext: usualContext });
   const found = checkedJobs(scheduled).flatMap(({ name, settings, schedule, context: place }) => {

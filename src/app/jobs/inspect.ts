@@ -15,15 +15,15 @@ import { type CheckedJob, checkedJobs } from './scheduled-jobs.ts';
 
 /** A job with its next tick and last run. */
 export interface JobState extends CheckedJob {
-  /** When it is due next; null for an invalid schedule. */
+  /** Its next tick; null for an invalid schedule. */
   readonly next: Date | null;
-  /** Its newest run; null for none yet. */
+  /** Its newest run; null if there is none yet. */
   readonly last: RunRecord | null;
-  /** Whether a scheduler runs that would run it when it is due: the same for all jobs. */
+  /** Whether a scheduler is running for the jobs. The same for all jobs. */
   readonly scheduler: SchedulerSighting;
 }
 
-/** Every job of the configuration with its next tick and last run. Throws `configuration`. */
+/** Every configured job with its next tick and last run. Throws `configuration`. */
 export function jobStates(runtime: Runtime): Promise<readonly JobState[]> {
   return withLedger(runtime, async (store) => {
     const states: JobState[] = [];
@@ -41,7 +41,7 @@ export function jobStates(runtime: Runtime): Promise<readonly JobState[]> {
   });
 }
 
-/** What to say where no scheduler runs; null where one does. */
+/** A warning if no scheduler is running, else null. */
 export function schedulerText({ running, lastSeen }: SchedulerSighting): string | null {
   if (running) return null;
   const seen =
@@ -51,12 +51,12 @@ export function schedulerText({ running, lastSeen }: SchedulerSighting): string 
   return `${seen}, so no job runs on schedule. To start it: systemctl enable --now tokenctl-jobs (with the Debian or RPM package), or tokenctl jobs start`;
 }
 
-/** What `context check` says of the scheduler: nothing where one runs, or where the configuration has no jobs. */
+/** The scheduler warning of `context check`. Null if a scheduler is running or the configuration has no jobs. */
 export async function schedulerWarning(runtime: Runtime): Promise<string | null> {
   try {
     const { configuration, environment } = runtime;
     if (Object.keys(configuration.jobs).length === 0) return null;
-    // To open a file that is missing would create it.
+    // Opening a missing file would create it.
     if (
       configuration.scheduler.ledger?.database === undefined &&
       !existsSync(ledgerName(configuration, environment))
@@ -68,7 +68,7 @@ export async function schedulerWarning(runtime: Runtime): Promise<string | null>
   }
 }
 
-/** The newest runs; `job` may be a name of the configuration: its runs in all contexts. */
+/** The newest runs. `job` may be a name from the configuration, for its runs in all contexts. */
 export function jobHistory(runtime: Runtime, selector: HistorySelector): Promise<readonly RunRecord[]> {
   return withLedger(runtime, async (store) => {
     const { job, limit } = selector;
@@ -83,13 +83,13 @@ export function jobHistory(runtime: Runtime, selector: HistorySelector): Promise
   });
 }
 
-/** A run, and what the audit log has of it. */
+/** A run with its audit log entries. */
 export interface ShownRun extends RunRecord {
-  /** Its entries of the audit log. */
+  /** Its entries in the audit log. */
   readonly entries: readonly Entry[];
 }
 
-/** One run with its entries of the audit log, by its id or the beginning of it. Throws `not_found`. */
+/** One run with its audit log entries, by its id or the id's prefix. Throws `not_found`. */
 export async function shownRun(runtime: Runtime, id: string): Promise<ShownRun> {
   const record = await withLedger(runtime, (store) => store.run(id));
   if (record === null) {
@@ -107,10 +107,10 @@ export async function shownRun(runtime: Runtime, id: string): Promise<ShownRun> 
   return { ...record, entries };
 }
 
-/** A margin for clocks that differ: the run may be of another machine. */
+/** A margin for clock differences: the run may be from another machine. */
 const CLOCK_MARGIN_MS = 86_400_000;
 
-/** Whether a name of the ledger is that of a job of the configuration, in one of its contexts. */
+/** Whether a ledger name belongs to a configured job, in any of its contexts. */
 export function matchesJob(name: string, job: string): boolean {
   return name === job || name.startsWith(`${job}@`);
 }

@@ -21,13 +21,13 @@ interface NoticeResult {
   readonly error: unknown;
 }
 
-/** Everyone of the configuration who is told what happens. */
+/** All configured recipients of notices. */
 export class Recipients {
-  /** The notifiers by name, for jobs that send notices themselves. */
+  /** By name, for jobs that send their own notices. */
   readonly notifiers: ReadonlyMap<string, Notifier>;
   readonly #queues: readonly { readonly at: RecipientSettings['at']; readonly queue: NoticeQueue }[];
 
-  /** @throws TokenctlError `configuration` where a secret cannot be read or is no address. */
+  /** @throws TokenctlError `configuration` if a secret is unreadable or is not an address. */
   constructor(
     { notify }: SchedulerSettings,
     options: { readonly environment: Environment; readonly onResult: (result: NoticeResult) => void },
@@ -44,25 +44,25 @@ export class Recipients {
     }));
   }
 
-  /** Queues a notice for every recipient that wants its severity. Returns at once. */
+  /** Queues a notice for every recipient of its severity. Returns at once. */
   tell({ notice, severity }: NoticeWithSeverity): void {
     for (const { at, queue } of this.#queues)
       if (SEVERITY_ORDER[severity] >= SEVERITY_ORDER[at]) queue.tell(notice);
   }
 
-  /** Tries what still waits once more, and lets go of connections. */
+  /** Retries waiting notices once, and closes connections. */
   async close(): Promise<void> {
     await Promise.all(this.#queues.map(({ queue }) => queue.close()));
   }
 }
 
-/** A notice, and how grave it is: who is told is decided by that. */
+/** A notice with its severity, which determines the recipients. */
 interface NoticeWithSeverity {
   readonly notice: Notice;
   readonly severity: JobNotice['severity'];
 }
 
-/** The notices of an event: those of the job, failed runs without a retry, and abandoned ticks. */
+/** The notices of an event: the job's own, failed runs without a retry, and abandoned ticks. */
 export function noticesOf(
   event: SchedulerEvent,
   { settings, at }: { settings: JobSettings | undefined; at: Date },
@@ -111,7 +111,7 @@ function withSeverity(
   return { severity, notice: { id, type: 'job.notice', at, data: shared } };
 }
 
-/** Opens the notifier of a recipient. Throws `configuration` where its secret is none, or no address. */
+/** Opens the notifier of a recipient. Throws `configuration` if its secret is missing or is not an address. */
 export function openNotifier(settings: RecipientSettings, environment: Environment): Notifier {
   if (settings.kind === 'email') {
     const { from, to, allowPlain } = settings;
@@ -125,13 +125,13 @@ export function openNotifier(settings: RecipientSettings, environment: Environme
   });
 }
 
-/** Milliseconds after its time limit at which a run that has not ended counts as stuck. */
+/** How long after its time limit an unfinished run counts as stuck, in milliseconds. */
 const STUCK_AFTER_MS = 600_000;
 
 interface EventReporterOptions {
   readonly log: Logger;
   readonly metrics: SchedulerMetrics;
-  /** As they are at the time of an event: a reload replaces them. */
+  /** The values at the time of an event. A reload replaces them. */
   readonly current: () => { readonly configuration: Configuration; readonly recipients: Recipients };
   readonly now: () => Date;
 }
@@ -139,14 +139,14 @@ interface EventReporterOptions {
 /** Counts and logs the scheduler's events, sends notices, and tracks stuck runs. */
 export class EventReporter {
   readonly #options: EventReporterOptions;
-  /** The runs in progress, with the instant (of the monotonic clock) at which they count as stuck. */
+  /** The runs in progress, with the monotonic time from which they count as stuck. */
   readonly #running = new Map<string, { readonly job: string; readonly until: number }>();
 
   constructor(options: EventReporterOptions) {
     this.#options = options;
   }
 
-  /** A run that has not ended long after it should have; null for none. */
+  /** A run that is long overdue, or null. */
   get stuck(): string | null {
     const late = [...this.#running.values()].find(({ until }) => performance.now() > until);
     return late === undefined ? null : `A run of ${late.job} did not stop after its time limit`;
@@ -193,7 +193,7 @@ export class EventReporter {
   }
 }
 
-/** What is no error of ours is logged as it is; of ours the summary says all. */
+/** Unexpected errors are logged in full. For ours, the summary is sufficient. */
 function bugOf(error: unknown): { readonly err?: unknown } {
   return error === null || error instanceof TokenctlError ? {} : { err: error };
 }

@@ -10,14 +10,13 @@ import type { TargetDescription } from '../../operations/ports/target.ts';
 import { csvReport } from '../../reports/audit/csv-report.ts';
 import { baselineHeading, readBaseline, writeReport } from '../../reports/report-file.ts';
 
-/** For how long a program may take to print names, and how much it may print. */
+/** How long a program may run to print names, and how much it may print. */
 const COMMAND_TIMEOUT_MS = 300_000;
 const MAX_COMMAND_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 export function jobFiles(options: {
-  /** The environment that programs are started with. */
+  /** The environment of started programs. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** The program's version, which reports state. */
   readonly version: string;
 }): JobFiles {
   return {
@@ -72,7 +71,7 @@ function printed(
   });
 }
 
-/** The program's stderr is left out: it may contain secrets. */
+/** The program's stderr is omitted, because it may contain secrets. */
 function commandFailed(program: string, cause: Error & { readonly code?: unknown }): TokenctlError {
   const why =
     typeof cause.code === 'number'
@@ -85,18 +84,14 @@ function commandFailed(program: string, cause: Error & { readonly code?: unknown
 }
 
 interface AuditReportOptions {
-  /** Its ending says in which format: .html, .sarif, .json or .csv. */
+  /** Its extension determines the format: .html, .sarif, .json or .csv. */
   readonly path: string;
   readonly audit: Audit;
   readonly description: TargetDescription;
-  /** The program's version. */
   readonly version: string;
 }
 
-/**
- * Writes an audit as `tokens audit --output` does, reading it to its end. Throws `configuration` for an
- * ending that names no format, or a file that cannot be written; and as the audit.
- */
+/** Writes an audit as `tokens audit --output`. Throws `configuration` for a bad extension or file, and as the audit. */
 async function writeAuditReport(options: AuditReportOptions): Promise<void> {
   await writeReport(options.path, await chunksOf(options));
 }

@@ -4,9 +4,9 @@ import { databaseName } from '../../config/secrets.ts';
 import type { JobStore } from '../../operations/ports/scheduler.ts';
 import { openStatePlace, stateFile } from '../state-place.ts';
 
-/** How long the ledger may take to answer, in milliseconds: a fraction of a lease. */
+/** The ledger's response timeout, in milliseconds: a fraction of a lease. */
 const RESPONSE_TIMEOUT_MS = 15_000;
-/** A connection for each lane that looks at the ledger at the same time. */
+/** One connection for each job loop that reads the ledger at the same time. */
 const CONNECTIONS = 8;
 const FILE_NAME = 'ticks.sqlite';
 
@@ -16,10 +16,7 @@ export function ledgerName({ scheduler: { ledger } }: Configuration, environment
   return stateFile(ledger, { environment, fileName: FILE_NAME });
 }
 
-/**
- * Opens the ledger that the configuration names; a file in the state folder where it names none. Throws
- * `database_unreachable`, `configuration`, `permission_refused`.
- */
+/** Opens the configured ledger. Throws `database_unreachable`, `configuration`, `permission_refused`. */
 export async function openLedger({ scheduler }: Configuration, environment: Environment): Promise<JobStore> {
   const { openLedgerTables } = await import('../../scheduler/ledger/ledger.ts');
   const place = await openStatePlace(scheduler.ledger, {

@@ -24,18 +24,18 @@ import { openOwnerMailer, ownerNoticeRules, requireOwnerNotices } from '../owner
 import { createRuntime, type Runtime } from '../runtime.ts';
 import { jobKinds } from './job-kinds.ts';
 
-/** What all runs share. */
+/** Shared by all runs. */
 export interface WorkOptions {
   readonly configuration: Configuration;
   readonly environment: Environment;
   readonly clock: Clock;
   readonly log: AuditLog;
   readonly files: JobFiles;
-  /** The channels for a job's own notices, by name. */
+  /** The notifiers for a job's own notices, by name. */
   readonly notifiers: ReadonlyMap<string, Notifier>;
 }
 
-/** A job of the configuration, in one of its contexts. */
+/** A configured job in one of its contexts. */
 export interface ConfiguredJob {
   /** Its name in the ledger. */
   readonly name: string;
@@ -44,7 +44,7 @@ export interface ConfiguredJob {
   readonly context: string | null;
 }
 
-/** Runs a job once. The target is opened anew, so that a replaced credential is used from the next run on. */
+/** Runs a job once. The target is reopened, so that the next run uses a replaced credential. */
 export async function runJob(
   { name, settings, context }: ConfiguredJob,
   run: RunContext,
@@ -63,7 +63,7 @@ export async function runJob(
     dryRun,
     signal: run.signal,
   };
-  // A dry run signs the real log as well; it only does not store the checkpoint.
+  // A dry run also signs the real log. It only does not store the checkpoint.
   if (kind.on === 'log') return await kind.run({ ...shared, log: options.log, actor: marks }, parameters);
   const runtime = createRuntime({
     flags: {},
@@ -91,14 +91,14 @@ export async function runJob(
   }
 }
 
-/** The kind of job of this name, which the configuration was checked for. */
+/** The kind of job with this name. The configuration was validated for it. */
 export function jobKind(name: string): AnyJob {
   const kind = jobKinds.find((each) => each.name === name);
   if (kind !== undefined) return kind;
   throw new TokenctlError('configuration', `No kind of job is named "${name}"`);
 }
 
-/** What the configuration says outside of the parameters of jobs. */
+/** The configuration outside the jobs' parameters. */
 export function jobSettings({ policy, scheduler, ownerNotices }: Configuration): SharedSettings {
   return {
     policy: policyFrom(policy),
@@ -132,24 +132,21 @@ function servicesOf({ configuration, environment, notifiers }: WorkOptions): Job
   };
 }
 
-/** A log with the entries of another. It stores nothing. */
+/** A log with the entries of another one, which stores nothing. */
 function readOnlyLog(log: AuditLog, clock: Clock): AuditLog {
   return { ...dryRunAuditLog(clock), entries: (from, only) => log.entries(from, only) };
 }
 
 type PartWork = (place: Runtime, component: Component | null) => Promise<JobReport>;
 
-/** What a run came to in one component of a platform. */
+/** The result of a run in one component of a platform. */
 interface Part {
   readonly component: Component;
   readonly report?: JobReport;
   readonly error?: unknown;
 }
 
-/**
- * Does a job's work in its context; on a platform whose gateway and controller both keep tokens, in one after
- * the other, so that a sweep leaves neither out. Throws once both were tried.
- */
+/** Runs a job in each component of a platform that stores tokens, one by one. Throws after all were tried. */
 async function inEachComponent(
   runtime: Runtime,
   { context, isOnePlace }: { context: string; isOnePlace: boolean },
@@ -216,7 +213,7 @@ function sumOf(findings: readonly Readonly<Record<Severity, number>>[]): Record<
   return sum;
 }
 
-/** Only of the rules that were checked everywhere: the rest would be taken for all. */
+/** Only rules that were checked in all components. Partial sums would look like totals. */
 function sumOfRules(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
   const rules = Object.keys(all[0] ?? {}).filter((rule) => all.every((each) => rule in each));
   return Object.fromEntries(
@@ -224,7 +221,6 @@ function sumOfRules(all: readonly Readonly<Record<string, number>>[]): Record<st
   );
 }
 
-/** Where a run of a job works. */
 interface PlaceOfRun {
   readonly context: string;
   /** The component of a platform; null for a standalone controller. */
@@ -234,10 +230,7 @@ interface PlaceOfRun {
 /** The placeholder for the context's name in a file name. */
 const CONTEXT = '{context}';
 
-/**
- * The files of a job in one context: `{context}` in the names of a report and its baseline becomes its name. Without that,
- * the components of a platform have each a file of their own all the same.
- */
+/** The files of a job in one context, which replaces `{context}`. Components always get separate files. */
 function filesIn(place: PlaceOfRun, files: JobFiles): JobFiles {
   return {
     ...files,

@@ -16,18 +16,18 @@ import { scheduledJobs } from './scheduled-jobs.ts';
 
 export interface RunManuallyOptions {
   readonly runtime: Runtime;
-  /** A name of the configuration, for all of its contexts, or that with `@` and one of them. */
+  /** A name from the configuration, for all of its contexts, or that name with `@` and one context. */
   readonly name: string;
-  /** Only these of its contexts, as `--context` names them: one, a comma-separated list, or a group. All by default. */
+  /** Only these contexts, in the form of `--context`: one, a comma-separated list, or a group. By default all. */
   readonly within?: string | undefined;
   /** Changes nothing, whatever the configuration says. */
   readonly dryRun: boolean;
   readonly version: string;
-  /** Tells the user something that is no result: a line on stderr. */
+  /** Prints a line for the user on stderr. */
   readonly notify: (line: string) => void;
 }
 
-/** A run that was made by hand. */
+/** A run that was started manually. */
 export interface ManualRun extends Pick<RunEnded, 'state' | 'seconds' | 'summary' | 'error'> {
   readonly job: string;
   readonly run: string;
@@ -35,8 +35,8 @@ export interface ManualRun extends Pick<RunEnded, 'state' | 'seconds' | 'summary
 }
 
 /**
- * Runs a job now, in each of its contexts, under the claim that its ticks take as well. Signals ask it to
- * end. Throws `not_found`, `configuration`, `already_running` where it is being run, and as the ledger.
+ * Runs a job now, in each of its contexts, under the same claim as its ticks. Signals ask it to end. Throws
+ * `not_found`, `configuration`, `already_running` while it is running, and as the ledger.
  */
 export async function runManually(options: RunManuallyOptions): Promise<readonly ManualRun[]> {
   const { runtime, name, dryRun, version, notify } = options;
@@ -84,7 +84,7 @@ export async function runManually(options: RunManuallyOptions): Promise<readonly
   }
 }
 
-/** A job without contexts, as of the audit log, runs in none. */
+/** A job without contexts, such as one on the audit log, is in none. */
 function isWithin({ name }: ScheduledJob, within: string, { configuration }: Runtime): boolean {
   const context = /@(.*)$/.exec(name)?.[1];
   const contexts = expandGroups(

@@ -13,7 +13,7 @@ import type { ScheduledJob } from '../../scheduler/scheduled-job.ts';
 import { directorySettings, openDirectory } from '../open-directory.ts';
 import { type ConfiguredJob, jobKind, jobSettings, runJob, type WorkOptions } from './run-job.ts';
 
-/** A job as `jobs list` and `jobs check` know it. */
+/** A job in `jobs list` and `jobs check`. */
 export interface CheckedJob extends ConfiguredJob {
   /** Null for an invalid job. */
   readonly schedule: Schedule | null;
@@ -21,7 +21,7 @@ export interface CheckedJob extends ConfiguredJob {
   readonly problem: TokenctlError | null;
 }
 
-/** Every job of the configuration in each of its contexts, checked as far as that goes without connecting. */
+/** Every configured job in each of its contexts, checked as far as possible without connecting. */
 export function checkedJobs(configuration: Configuration): readonly CheckedJob[] {
   return Object.entries(configuration.jobs).flatMap(([name, settings]) =>
     contextsOf(settings, configuration).map((context) => {
@@ -38,14 +38,14 @@ export function checkedJobs(configuration: Configuration): readonly CheckedJob[]
 }
 
 /**
- * Why the audit log of the jobs is not protected from a user who can write it, as a finished warning; null if a job stores
- * checkpoints in a second place: signed checkpoints in the folder of the log, or none, can be replaced together with it.
+ * A warning that the jobs' audit log is not protected from a user who can write it. Null if a job stores checkpoints
+ * in a second place: signed checkpoints in the log's folder, or none, can be replaced together with the log.
  */
 export function unprotectedLog({ jobs, auditLog }: Configuration): string | null {
   const folder = auditLog.file === undefined ? null : dirname(auditLog.file);
   const isElsewhere = ({ job, parameters }: JobSettings) => {
     if (job !== 'log-checkpoint') return false;
-    // As the kind of the job has checked.
+    // The job's kind validated this.
     const { keepIn, notify } = parameters as { readonly keepIn?: string; readonly notify: boolean };
     return notify || (keepIn !== undefined && dirname(keepIn) !== folder);
   };
@@ -53,10 +53,7 @@ export function unprotectedLog({ jobs, auditLog }: Configuration): string | null
   return 'Warning: no job stores checkpoints of the audit log somewhere else. A user who can write to the log can rewrite it unnoticed. Add a job of kind log-checkpoint with `notify: true`, or with `keepIn` in another place.';
 }
 
-/**
- * Warnings of credentials of jobs' contexts and directories that cannot be read here: a run would fail, unless it has another environment or
- * user. Nothing is connected.
- */
+/** Warnings about unreadable credentials of the jobs' contexts and directories. Connects to nothing. */
 export function unreadableCredentials(
   configuration: Configuration,
   environment: Environment,
@@ -87,13 +84,13 @@ export function unreadableCredentials(
   ];
 }
 
-/** The parameters of jobs that name a file which is written. */
+/** The job parameters with a file to write. */
 const WRITTEN = ['report', 'baseline', 'keepIn'] as const;
 
 /**
- * Warnings of files that jobs cannot write here, or that the service of this machine cannot write: the folder
- * of its configuration is read-only to it, and what is relative begins there. Nothing is written.
- * @param service The configuration of the service.
+ * Warnings about files that jobs cannot write here, or that this machine's service cannot write: the folder
+ * of its configuration is read-only for it, and relative paths start there. Writes nothing.
+ * @param service The path of the service's configuration.
  */
 export function unwritableFiles(
   { jobs, file }: Pick<Configuration, 'jobs' | 'file'>,
@@ -102,7 +99,7 @@ export function unwritableFiles(
 ): readonly string[] {
   return Object.entries(jobs).flatMap(([name, { parameters }]) =>
     WRITTEN.flatMap((parameter) => {
-      // As the kind of the job has checked.
+      // The job's kind validated this.
       const path = (parameters as { readonly [name in typeof parameter]?: string })[parameter];
       if (path === undefined) return [];
       const isReadOnly = file === service && `${path}/`.startsWith(`${dirname(service)}/`);
@@ -119,7 +116,7 @@ export function unwritableFiles(
   );
 }
 
-/** Why a file cannot be written here; null if nothing speaks against it. Only for a report, the folder has to be there. */
+/** Why a file cannot be written here, or null. Only for a report, the folder must exist. */
 function refusal(path: string, parameter: (typeof WRITTEN)[number]): string | null {
   let folder = dirname(path);
   const isMade = parameter !== 'report' || folder.includes('{context}');
@@ -135,11 +132,11 @@ function refusal(path: string, parameter: (typeof WRITTEN)[number]): string | nu
 
 function directoryOf({ job, parameters }: JobSettings): string | undefined {
   if (job !== 'offboarding') return undefined;
-  // As the kind of the job has checked.
+  // The job's kind validated this.
   return (parameters as { readonly present?: { readonly directory?: string } }).present?.directory;
 }
 
-/** The jobs of the configuration, ready to be run. Throws `configuration` listing every problem. */
+/** The configured jobs, ready to run. Throws `configuration` listing every problem. */
 export function scheduledJobs(options: WorkOptions): readonly ScheduledJob[] {
   const jobs = checkedJobs(options.configuration);
   const problems = jobs.flatMap(({ name, problem }) =>
@@ -197,7 +194,7 @@ function checked({ settings, context }: ConfiguredJob, expression: string, confi
   return schedule;
 }
 
-/** A tick delayed past the next one would count as missed. */
+/** A tick delayed beyond the next one would count as missed. */
 function requireSmallJitter(schedule: Schedule, jitter: number): void {
   let at = schedule.next(new Date());
   for (let tick = 0; tick < 50; tick += 1) {

@@ -25,25 +25,24 @@ export interface StartOptions {
   readonly flags: SettingFlags;
   readonly environment: Environment;
   readonly version: string;
-  /** Tells the user something that is no result: a line on stderr. */
+  /** Prints a line for the user on stderr. */
   readonly notify: (line: string) => void;
 }
 
 /** How many runs of a tick may be lost before it is abandoned. */
 const MAX_LOSSES = 5;
-/** How often the ledger is looked at, in milliseconds, at the most. */
+/** The maximum interval for checking the ledger, in milliseconds. */
 const MAX_POLL_MS = 5_000;
-/** How often a scheduler says in the ledger that it runs, in milliseconds. */
+/** How often a scheduler's heartbeat is written to the ledger, in milliseconds. */
 const BEAT_MS = 10_000;
-/** How long that counts: several beats, since a ledger may be slow. */
+/** How long a heartbeat counts, in milliseconds: several intervals, since a ledger may be slow. */
 const ALIVE_MS = 60_000;
 
 /**
- * Runs the jobs of the configuration on their schedules until SIGTERM or SIGINT, and then returns once runs
- * in progress have ended and are recorded. SIGHUP reads the configuration anew; an invalid one is rejected
- * and the old one kept.
- * @throws TokenctlError `configuration`, `database_unreachable`, `usage` before anything runs; `interrupted`
- * where runs did not end in the grace time: others take them over when their leases run out.
+ * Runs the configured jobs on their schedules until SIGTERM or SIGINT. Then returns once runs in progress have ended
+ * and are recorded. SIGHUP reloads the configuration; an invalid one is rejected and the old one kept.
+ * @throws TokenctlError `configuration`, `database_unreachable`, `usage` before anything runs; `interrupted` if runs
+ * did not end in the grace time: others take them over when their leases expire.
  */
 export async function startScheduler(options: StartOptions): Promise<void> {
   const { flags, environment, version, notify } = options;
@@ -145,12 +144,12 @@ export async function startScheduler(options: StartOptions): Promise<void> {
   }
 }
 
-/** What runs of all jobs share, whatever the configuration says. */
+/** Shared by runs of all jobs, whatever the configuration says. */
 function common({ environment, version }: StartOptions, log: AuditLog) {
   return { environment, clock: machineClock, log, files: jobFiles({ environment, version }) };
 }
 
-/** One reload after the other, however fast signals come. */
+/** Reloads one at a time, however fast signals arrive. */
 function reloading(reload: () => Promise<void>): () => void {
   let turn = Promise.resolve();
   return () => {
@@ -173,7 +172,7 @@ async function drained(scheduler: Scheduler, grace: number): Promise<void> {
   );
 }
 
-/** What cannot change while the scheduler runs. */
+/** Refuses changes of settings that are fixed while the scheduler runs. */
 function rejectFixedSettings(before: Configuration, after: Configuration): void {
   const { notify: _before, ...fixed } = before.scheduler;
   const { notify: _after, ...wanted } = after.scheduler;
@@ -187,10 +186,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/**
- * Says in the ledger that this process runs jobs on their schedules, until the function that it returns has
- * ended that. A ledger that does not respond hears of it with the next beat.
- */
+/** Writes heartbeats to the ledger until the returned function ends them. After a failure, the next one retries. */
 function startHeartbeat(store: Pick<JobStore, 'beat'>, holder: string): () => Promise<void> {
   const ending = new AbortController();
   const beating = (async () => {

@@ -10,23 +10,22 @@ import { storeOperations, writeSamplePlaybooks } from '@tokenctl/service/sample/
 import { type RunningService, startService } from '@tokenctl/service/server.ts';
 import type { Environment } from '../../config/paths.ts';
 
-/** What the service of the demo has. */
 export const DEMO_SIZE = { users: 320, tokens: 2000 } as const;
 
-/** What the demo plays on: a service of its own with a sample estate, and a folder for what commands write. */
+/** The demo's own service with a sample estate, and a folder for files of the commands. */
 export interface DemoService {
   readonly service: RunningService;
   readonly estate: SampleEstate;
   readonly folder: string;
-  /** The superuser's password, for the demo's own requests. */
+  /** For the demo's own requests. */
   readonly adminPassword: Secret;
-  /** The environment in which commands find the service, by the awx CLI's variables, with the password. */
+  /** The environment through which commands find the service, with the awx CLI's variables including the password. */
   readonly environment: Environment;
-  /** Ends the service and removes the folder. */
+  /** Stops the service and removes the folder. */
   close(): Promise<void>;
 }
 
-/** Starts a service in memory, on a free port, with a sample estate in it. */
+/** Starts a service in memory, on a free port, with a sample estate. */
 export async function startDemoService(version: string, environment: Environment): Promise<DemoService> {
   const folder = await mkdtemp(join(tmpdir(), 'tokenctl-demo-'));
   const adminPassword = new Secret(randomText(16));
@@ -37,7 +36,7 @@ export async function startDemoService(version: string, environment: Environment
     database: { folder: null },
     adminPassword,
     projects,
-    // Its playbooks are the demo's own and only print; bubblewrap need not be installed.
+    // Its playbooks only print messages, and bubblewrap need not be installed.
     jobs: { localConnection: true, asService: true },
     version,
     logLevel: 'error',
@@ -79,7 +78,7 @@ async function isInstalled(program: string, { PATH = '' }: Environment): Promise
   return (await Promise.all(found)).includes(true);
 }
 
-/** The job of today, beside those of the last month: it runs for real, while the demo goes on. */
+/** Today's job, in addition to those of the last month. It really runs during the demo. */
 async function launchSampleJob(url: string, password: Secret): Promise<void> {
   const basic = Buffer.from(`admin:${password.reveal()}`).toString('base64');
   const send = (path: string, method: string) =>
@@ -93,7 +92,7 @@ async function launchSampleJob(url: string, password: Secret): Promise<void> {
   if (template !== undefined) await send(`/api/v2/job_templates/${template.id}/launch/`, 'POST');
 }
 
-/** The demo works on its own service only, whatever controller the surroundings name. */
+/** The demo uses only its own service, whatever controller the environment names. */
 function withoutTargets(environment: Environment): Environment {
   return Object.fromEntries(
     Object.entries(environment).filter(([name]) => !/^(CONTROLLER|TOWER|TOKENCTL)_/.test(name)),

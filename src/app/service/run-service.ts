@@ -11,14 +11,14 @@ import { readSecret, readSecretFile } from '../../config/secrets.ts';
 import { writeSecretFile } from '../secret-file.ts';
 import { catchSignals } from '../stop-signals.ts';
 
-/** The service's database as given on the command line; undefined if it is not given. */
+/** The service's database from the command line; undefined if not given. */
 export interface DatabaseRequest {
   readonly data: string | undefined;
   readonly database: string | undefined;
   readonly databaseFile: string | undefined;
 }
 
-/** The options of the command line; undefined for those that are not given. */
+/** The command-line options; undefined for those that are not given. */
 export interface ServiceRequest extends DatabaseRequest {
   readonly host: string | undefined;
   readonly port: number | undefined;
@@ -36,7 +36,7 @@ export interface ServiceRequest extends DatabaseRequest {
 }
 
 export interface ServiceEnvironment {
-  /** Its secrets are removed once they are read. */
+  /** Its secrets are removed after they are read. */
   readonly environment: Record<string, string | undefined>;
   readonly version: string;
   /** Prints a line to stderr. */
@@ -57,10 +57,7 @@ const DATABASE = 'TOKENCTL_SERVICE_DATABASE';
 const PUBLIC_URL = 'TOKENCTL_SERVICE_PUBLIC_URL';
 const SECRET_KEY = 'TOKENCTL_SERVICE_SECRET_KEY';
 
-/**
- * Runs the service until stopped, then answers the requests in progress. Throws as `startService`; `usage`
- * and `configuration` for invalid flags and variables.
- */
+/** Runs the service until stopped, then finishes its requests. Throws as `startService`; `usage`, `configuration`. */
 export async function runService(request: ServiceRequest, place: ServiceEnvironment): Promise<void> {
   const { environment, notify } = place;
   const options = serviceOptions(request, place);
@@ -78,10 +75,7 @@ export async function runService(request: ServiceRequest, place: ServiceEnvironm
   }
 }
 
-/**
- * Allows local logins to a service again, in its database; returns whether they were off. Throws as
- * `enableLocalAccounts`; `usage` and `configuration` for what the flags and variables say.
- */
+/** Enables local logins. Returns whether they were off. Throws as `enableLocalAccounts`; `usage`, `configuration`. */
 export function enableLocalAuth(
   request: DatabaseRequest & { readonly dryRun?: boolean },
   environment: Environment,
@@ -90,8 +84,8 @@ export function enableLocalAuth(
 }
 
 /**
- * Removes the secrets that were read from the environment, so that no process which the service starts gets them. What the
- * operating system shows of the environment is the one at the start: there, only a file keeps a secret.
+ * Removes secrets that were read from the environment, so that no process started by the service gets them.
+ * The operating system still shows the initial environment: only a file protects from that.
  */
 function forgetSecrets(environment: Record<string, string | undefined>): void {
   const settings = SSO_SETTINGS.filter(({ secret }) => secret === true).map(({ key }) => key);
@@ -157,7 +151,7 @@ function databaseOf(request: DatabaseRequest, environment: Environment): Service
   return { folder: join(stateFolder(environment), 'service') };
 }
 
-/** Every user of the machine can read the arguments of a process. */
+/** Every user of the machine can read a process's arguments. */
 function withoutPassword(url: string): Secret {
   if (!/^postgres(ql)?:\/\//.test(url)) {
     throw new TokenctlError('usage', '--database requires a postgres:// URL');
@@ -183,7 +177,7 @@ function readPem(path: string): string {
   }
 }
 
-/** Shows the password once on a terminal. Without a terminal it goes into a file, so that no log contains it. */
+/** Shows the password once on a terminal. Without one, writes it to a file, so that no log contains it. */
 function showAdminPassword(
   { generatedAdminPassword: password }: RunningService,
   { notify, attended, folder }: ServiceEnvironment & { readonly folder: string },
@@ -208,10 +202,10 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /**
- * The single sign-on settings that the environment fixes: each from the variable of its name, or from the file in
- * the variable with the suffix `_FILE`. Objects and lists are JSON.
- *
- * @throws TokenctlError `configuration` for an unknown setting, an invalid value, an unreadable file, or a secret file that others can read.
+ * The single sign-on settings fixed by the environment: each from the variable with its name, or from the
+ * file in the variable with the suffix `_FILE`. Objects and lists are JSON.
+ * @throws TokenctlError `configuration` for an unknown setting, an invalid value, an unreadable file, or a
+ * secret file that others can read.
  */
 export function fixedSettings(environment: Environment): ReadonlyMap<string, unknown> {
   const unknown = Object.keys(environment).find(
@@ -231,10 +225,7 @@ export function fixedSettings(environment: Environment): ReadonlyMap<string, unk
   );
 }
 
-/**
- * The encryption key for secret settings, from `TOKENCTL_SERVICE_SECRET_KEY` or the file in
- * `TOKENCTL_SERVICE_SECRET_KEY_FILE`; null if neither is set. Throws `configuration`.
- */
+/** The key for secret settings, from TOKENCTL_SERVICE_SECRET_KEY or its `_FILE`; else null. Throws `configuration`. */
 export function givenSecretKey(environment: Environment): Secret | null {
   const text = given(environment, { name: SECRET_KEY, secret: true });
   return text === null ? null : new Secret(text);

@@ -29,9 +29,9 @@ import type { Clock } from '../../operations/ports/clock.ts';
 import type { NewSignal, Recorded, SignalRoute, SignalStore } from '../../operations/ports/signals.ts';
 import type { RevocationAnswer, SignalIntake } from '../../signals/receiver.ts';
 
-/** The reason of a signal about no one here. */
+/** The reason for a signal about an unknown user. */
 const NO_USER = 'No user matches the subject';
-/** How long the number of waiting signals is taken for the present one, in milliseconds. */
+/** How long the number of waiting signals is cached, in milliseconds. */
 const BACKLOG_AGE_MS = 1_000;
 
 interface IntakeOptions {
@@ -39,19 +39,16 @@ interface IntakeOptions {
   readonly store: SignalStore;
   readonly keys: TransmitterKeys;
   readonly clock: Clock;
-  /**
-   * Whether a subject matches a user, for the answer to a global token revocation; `doubt` where a person will have to decide,
-   * `unknown` where the targets did not answer in time.
-   */
+  /** Whether a subject matches a user. `doubt`: a person must decide; `unknown`: no target responded in time. */
   readonly find: (
     subject: SubjectIdentifier,
     transmitter: string,
   ) => Promise<'user' | 'none' | 'doubt' | 'unknown'>;
-  /** Called once a new signal is recorded that waits to be carried out. */
+  /** Called once a new signal is recorded as waiting. */
   readonly onWaiting: () => void;
 }
 
-/** Verifies what arrives, and records it before its sender is answered. */
+/** Verifies incoming signals, and records them before the sender gets an answer. */
 export class Intake implements SignalIntake {
   readonly #options: IntakeOptions;
   #backlog = { at: Number.NEGATIVE_INFINITY, count: Promise.resolve(0), since: 0 };
@@ -64,12 +61,12 @@ export class Intake implements SignalIntake {
     await this.#record(await this.#verified(name, token, 'push'));
   }
 
-  /** Takes an event that was asked for, by the transmitter's id. Throws SignalRefusal, KeysUnavailable. */
+  /** Accepts a polled event, by the transmitter's id. Throws SignalRefusal, KeysUnavailable. */
   async polledEvent(name: string, id: string, token: string): Promise<Recorded['result']> {
     return (await this.#record(await this.#polled(name, id, token))).result;
   }
 
-  /** Verifies an event that was asked for, and records nothing. Throws as {@link Intake.polledEvent}. */
+  /** Verifies a polled event without recording it. Throws as {@link Intake.polledEvent}. */
   async checkPolledEvent(name: string, id: string, token: string): Promise<void> {
     await this.#polled(name, id, token);
   }
@@ -97,10 +94,9 @@ export class Intake implements SignalIntake {
   }
 
   /**
-   * The stream that an event is about, if it is not the one of this transmitter; null for one of ours, or where no stream is known.
-   *
-   * @throws SignalRefusal `invalid_state` for a verification that was not asked for here, which is known where tokenctl manages the
-   * stream (Shared Signals 1.0, section 8.1.4.1).
+   * The stream of an event if it is not this transmitter's stream; null if it is, or no stream is known.
+   * @throws SignalRefusal `invalid_state` for a verification that was not requested here, which is known if
+   * tokenctl manages the stream (Shared Signals 1.0, section 8.1.4.1).
    */
   async #foreignStream({ events }: SecurityEvent, name: string): Promise<string | null> {
     const about = events.find(({ kind }) => kind === 'verification' || kind === 'stream-updated');
@@ -154,13 +150,13 @@ export class Intake implements SignalIntake {
       'authentication_failed',
     );
     const before = recorded.result === 'known' ? recorded.signal : null;
-    // What was not acted on when the token was first used is not acted on now.
+    // If the first use of the token had no effect, this one has none either.
     if (found === 'none' || before?.reason === NO_USER) return 'unknown_user';
     if (signal.state === 'ignored') return 'not_acted_on';
     return found === 'doubt' || (before ?? signal).state === 'held' ? 'held' : 'accepted';
   }
 
-  /** The transmitter whose token this is, if its configuration takes such tokens. */
+  /** The transmitter of this token, if its configuration accepts such tokens. */
   #transmitterOf(
     token: string,
     audienceOf: (transmitter: TransmitterSettings) => readonly string[] | undefined,
@@ -204,7 +200,7 @@ export class Intake implements SignalIntake {
   }
 
   /**
-   * @throws SignalRefusal with `code` if the `jti` was used for something else: this event would be lost, unnoticed.
+   * @throws SignalRefusal with `code` if the `jti` was used for something else: this event would be lost unnoticed.
    * @throws TokenctlError `busy`
    */
   async #record(signal: Omit<NewSignal, 'received'>, code: RefusalCode = 'invalid_request') {
@@ -221,7 +217,7 @@ export class Intake implements SignalIntake {
     return recorded;
   }
 
-  /** Refuses what arrives while too much waits. Counted once a second, and by what was let in since. */
+  /** Refuses new signals while too many wait. Counts once a second, plus those accepted since. */
   async #requireRoom(): Promise<void> {
     const { store, settings } = this.#options;
     const now = performance.now();
@@ -244,7 +240,7 @@ export class Intake implements SignalIntake {
 
 type Mappings = Readonly<Record<SignalKind, SignalAction | ConditionalAction>>;
 
-/** What is done for each kind: the defaults, those of the section, and those of the transmitter. */
+/** The action for each kind: the defaults, overridden by the section and by the transmitter. */
 function actionsOf(
   { actions }: Pick<SignalsSettings, 'actions'>,
   transmitter: Pick<TransmitterSettings, 'actions'>,
@@ -265,7 +261,7 @@ function securitySignal(
     readonly route: SignalRoute;
     readonly transmitter: Pick<TransmitterSettings, 'tenants' | 'criticalMembers'>;
     readonly actions: Mappings;
-    /** Another stream than that of the transmitter; null if it is not about one. */
+    /** A stream other than the transmitter's; null if there is none. */
     readonly foreign: string | null;
   },
 ): Omit<NewSignal, 'received'> {
@@ -296,7 +292,7 @@ function securitySignal(
       reason: `The event is about a different stream: ${printable(foreign)}`,
     };
   if (kind === 'verification') return { ...nothing, state: 'ignored', reason: verificationReason(state) };
-  // A stream that stops delivers no further events: a person has to know.
+  // A stopped stream delivers no further events, so a person has to know.
   if (state === 'paused' || state === 'disabled')
     return { ...nothing, state: 'held', reason: `The transmitter reports the stream as ${shown}` };
   return { ...nothing, state: 'ignored', reason: `The transmitter reports the stream as ${shown}` };
@@ -306,20 +302,20 @@ function printable(text: string): string {
   return /^[\x20-\x7e]{1,100}$/.test(text) ? text : 'nothing';
 }
 
-/** What the record of a verification event says. */
+/** The recorded reason of a verification event. */
 export function verificationReason(state: string): string {
   return `Stream verification, state ${stateDigest(state)}`;
 }
 
-/** The state of a verification is a secret of whoever asked for it, so that only its digest is kept. */
+/** The state of a verification is its requester's secret, so only its digest is stored. */
 export function stateDigest(state: string): string {
   return createHash('sha256').update(state).digest('hex').slice(0, 12);
 }
 
-/** The members of a complex subject that are compared, or that a person looks at. */
+/** The members of a complex subject that are compared, or that a person reviews. */
 const PROCESSED = ['user', 'tenant', ...narrowingMembers];
 
-/** How a signal begins: to be carried out, or for a person where the subject is narrower than what would be done. */
+/** The initial state of a signal: waiting, or pending for a person if the subject is narrower than the action. */
 function begin(
   action: SignalAction,
   subject: SubjectIdentifier | null,
@@ -329,13 +325,13 @@ function begin(
     criticalMembers,
   }: Pick<TransmitterSettings, 'tenants' | 'criticalMembers'> & { readonly kind: SignalKind },
 ): Pick<NewSignal, 'action' | 'state' | 'reason'> {
-  // As of a stream that is paused: whoever relies on the events has to know.
+  // As for a paused stream: a person who relies on the events has to know.
   if (action === 'nothing' && kind === 'opt-out-effective')
     return { action, state: 'held', reason: 'The transmitter sends no more events about this user' };
   if (action === 'nothing') return { action, state: 'ignored', reason: 'Mapped to no action' };
   if (subject?.format !== 'complex') return { action, state: 'waiting', reason: null };
   const { user, members } = subject;
-  // Shared Signals 1.0, section 3.6: an event with a critical member that is not processed is discarded.
+  // Shared Signals 1.0, section 3.6: an event with an unprocessed critical member is discarded.
   const critical = members.find((name) => criticalMembers.includes(name) && !PROCESSED.includes(name));
   if (critical !== undefined)
     return {

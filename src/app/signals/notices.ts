@@ -4,11 +4,11 @@ import { machineClock } from '../../operations/ports/clock.ts';
 import type { Notice, Notifier } from '../../operations/ports/notifier.ts';
 import type { Signal, SignalStore } from '../../operations/ports/signals.ts';
 
-/** How many held signals a notice names. */
+/** How many pending signals a notice lists. */
 const MAX_NAMED = 20;
-/** How many signals one notice is about. */
+/** How many signals one notice covers. */
 const MAX_TOLD = 10_000;
-/** The pause between notices, in milliseconds: of a thousand held signals a person wants to hear once. */
+/** The pause between notices, in milliseconds: one notice is enough for a thousand pending signals. */
 const PAUSE_MS = 60_000;
 
 type NamedNotifiers = readonly { readonly name: string; readonly notifier: Notifier }[];
@@ -17,11 +17,11 @@ interface HeldNoticesOptions {
   readonly store: SignalStore;
   readonly notifiers: NamedNotifiers;
   readonly log: Logger;
-  /** Tests set another pause. */
+  /** For tests. */
   readonly pauseMs?: number;
 }
 
-/** Tells people about signals that are held: the first at once, those of the next minute together. */
+/** Sends notices about pending signals: the first at once, those of the next minute together. */
 export class HeldNotices {
   readonly #options: HeldNoticesOptions;
   #next = Number.NEGATIVE_INFINITY;
@@ -31,7 +31,7 @@ export class HeldNotices {
     this.#options = options;
   }
 
-  /** Sends what is due, without making the caller wait: signals are carried out while a recipient does not answer. */
+  /** Sends due notices without making the caller wait: signals are handled even if a recipient does not respond. */
   send(): void {
     if (this.#sending !== null || performance.now() < this.#next) return;
     this.#sending = this.#send()
@@ -41,7 +41,7 @@ export class HeldNotices {
       });
   }
 
-  /** Waits for a notice under way. */
+  /** Waits for a notice in progress. */
   async sent(): Promise<void> {
     await this.#sending;
   }

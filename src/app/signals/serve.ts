@@ -17,25 +17,23 @@ import { Intake } from './intake.ts';
 import { HeldNotices, RefusalNotices } from './notices.ts';
 import { openQueue, requireSignals, SignalDesk } from './signal-desk.ts';
 
-/** What the receiver is started with. */
 export interface ServeOptions extends StartOptions {
-  /** Opens the queue of signals; as the configuration says by default. */
+  /** Opens the queue of signals. By default the configured one. */
   readonly openQueue?: typeof openQueue;
-  /** What becomes of the audit log before it is used; nothing by default. */
+  /** Wraps the audit log before its use. By default it is unchanged. */
   readonly withLog?: (log: AuditLog) => AuditLog;
 }
 
-/** How often the queue is looked at, in milliseconds: for what other replicas recorded and did not finish. */
+/** How often the queue is checked for unfinished signals of other replicas, in milliseconds. */
 const POLL_MS = 2_000;
-/** How long the look-up of a user may delay an answer, in milliseconds. */
+/** How long the lookup of a user may delay a response, in milliseconds. */
 const FIND_MS = 5_000;
-/** How often ended signals are deleted, in milliseconds. */
+/** How often finished signals are deleted, in milliseconds. */
 const FORGET_EVERY_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
 /**
- * Receives security events until SIGTERM or SIGINT, and carries them out. Returns once the work in flight is recorded.
- *
+ * Receives security events until SIGTERM or SIGINT, and handles them. Returns once the work in flight is recorded.
  * @throws TokenctlError `configuration`, `database_unreachable`, `usage` before anything is received.
  */
 export async function serveSignals(options: ServeOptions): Promise<void> {
@@ -120,7 +118,7 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
           forgotten = performance.now();
         }
       } catch (error) {
-        // Whatever it is, senders get their answers, and what is recorded is tried again.
+        // Whatever the error is, senders get their answers, and recorded signals are retried.
         const reason = error instanceof TokenctlError ? { reason: error.message } : { err: error };
         logger.error(reason, 'the queue does not respond; retrying');
       }

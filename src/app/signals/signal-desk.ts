@@ -16,13 +16,13 @@ import { createRuntime, type Runtime } from '../runtime.ts';
 import { snapshotFiles } from '../snapshot-file.ts';
 import { openStatePlace } from '../state-place.ts';
 
-/** How long a claim holds without being renewed, in milliseconds. */
+/** How long a claim lasts without renewal, in milliseconds. */
 const LEASE_MS = 30_000;
-/** Signals claimed together: those about one user are carried out once. */
+/** Signals claimed together. Those about one user are handled once. */
 const CLAIM_LIMIT = 1_000;
-/** Subjects whose signals are carried out at the same time: while one waits for a disk, others act. */
+/** How many subjects are handled at the same time: while one waits for a disk, others proceed. */
 const CONCURRENCY = 3;
-/** How long targets stay open without work, in milliseconds: their credentials may be replaced. */
+/** How long idle targets stay open, in milliseconds: their credentials may be replaced. */
 const IDLE_MS = 60_000;
 /** A connection for the receiver and one for the worker, with some to spare. */
 const CONNECTIONS = 6;
@@ -46,17 +46,17 @@ export async function openQueue(settings: SignalsSettings, environment: Environm
   return await openSignals(place);
 }
 
-/** Whether a subject is someone here. */
+/** Whether a subject matches a user here. */
 type FoundSubject = 'user' | 'none' | 'doubt' | 'unknown';
 
 /** Names this process in the queue. */
 const HOLDER = `${hostname()}:${process.pid}`;
 
-/** Whether a process that held claims has ended, by its name; only those of this machine are known to have. */
+/** Whether a process that held claims has ended, by its name. Known only for processes of this machine. */
 function hasEnded(holder: string): boolean {
   const [, host, pid] = /^(.*):(\d+)$/.exec(holder) ?? [];
   if (host !== hostname()) return false;
-  // This process has claimed nothing yet: another one had its number before, as in a container.
+  // This process has claimed nothing yet: an earlier one had its number, as in a container.
   if (holder === HOLDER) return true;
   try {
     process.kill(Number(pid), 0);
@@ -72,11 +72,11 @@ interface DeskOptions {
   readonly store: SignalStore;
   readonly auditLog: AuditLog;
   readonly log: Logger;
-  /** Aborted when the work in flight is to be finished and nothing further begun. */
+  /** Aborted to finish the work in flight and start nothing further. */
   readonly signal: AbortSignal;
 }
 
-/** Carries out the signals of the queue, in the contexts of the configuration. */
+/** Handles the queue's signals in the configured contexts. */
 export class SignalDesk {
   readonly #options: DeskOptions;
   readonly #settings: SignalsSettings;
@@ -96,7 +96,7 @@ export class SignalDesk {
     for (const name of this.#contexts) contextOf(configuration, name === '' ? undefined : name);
   }
 
-  /** Carries out what waits, until nothing does; returns how many signals ended. Throws as the queue. */
+  /** Handles waiting signals until there are none. Returns how many were finished. Throws as the queue. */
   async work(): Promise<number> {
     const { store, signal } = this.#options;
     let ended = 0;
@@ -133,16 +133,16 @@ export class SignalDesk {
       for (const result of results) if (result.status === 'rejected') throw result.reason;
     } finally {
       clearInterval(renewal);
-      // What could not be opened is opened again the next time; no other subject uses it now.
+      // Targets that could not be opened are reopened the next time. No other subject uses them now.
       if (retried) await this.#closePlaces();
     }
     return ended;
   }
 
-  /** Carries out signals that are the same but for their ids; what became of them, and of how many the queue took it. */
+  /** Handles signals that differ only in their ids. Returns the outcome, and for how many the queue accepted it. */
   async #settle(group: readonly SignalClaim[], unfinished: Set<SignalClaim>) {
     const { store, log, signal } = this.#options;
-    // Told to end: their leases expire, or the next start takes them.
+    // Asked to stop: their leases expire, or the next start takes them over.
     const outcome: SignalOutcome = signal.aborted
       ? { state: 'waiting', reason: null, retryAt: machineClock.now() }
       : await this.#process(group);
@@ -164,15 +164,13 @@ export class SignalDesk {
       rulesOf: (name) => this.#rulesOf(name),
       files: snapshotFiles(join(stateFolder(environment), 'incidents')),
     }).catch((error: unknown): SignalOutcome => {
-      // One event that meets a fault of ours must not keep the others from being carried out, again at each start.
+      // An event that causes an internal error must not block the others, again at each start.
       log.error({ err: error, id: group[0]?.signal.id }, 'internal error');
       return { state: 'held', reason: "Internal error; see the receiver's log" };
     });
   }
 
-  /**
-   * Whether a subject matches a user somewhere: `doubt` if it will be held, `unknown` if a target does not answer in this time.
-   */
+  /** Whether a subject matches a user. `doubt`: it needs a decision; `unknown`: a target did not respond in time. */
   async find(subject: SubjectIdentifier, transmitter: string, timeoutMs: number): Promise<FoundSubject> {
     const rules = this.#rulesOf(transmitter);
     if (rules === null) return 'unknown';
@@ -203,7 +201,7 @@ export class SignalDesk {
       const runtimes: Runtime[] = [];
       const open = { places: this.#openPlaces(runtimes), runtimes };
       this.#open = open;
-      // What cannot be opened now is opened again the next time.
+      // Targets that cannot be opened now are reopened the next time.
       open.places.catch(() => {
         if (this.#open === open) this.#open = null;
       });
@@ -212,19 +210,19 @@ export class SignalDesk {
     return await work(await this.#open.places);
   }
 
-  /** Takes over at once what a process of this machine held when it was killed. Throws as the queue. */
+  /** Takes over at once the claims of a killed process of this machine. Throws as the queue. */
   async takeOver(): Promise<void> {
     await this.#options.store.giveBack(hasEnded);
   }
 
-  /** Opens the targets of all contexts, so that the first signal does not wait for that. Throws as the targets. */
+  /** Opens the targets of all contexts, so that the first signal need not wait. Throws as the targets. */
   async prepare(): Promise<void> {
     await this.#withPlaces(async (places) => {
       for (const place of places) await place.change({});
     });
   }
 
-  /** Closes targets that were not used for a while. */
+  /** Closes targets that have been idle for a while. */
   async closeIdle(): Promise<void> {
     if (this.#open !== null && performance.now() - this.#used > IDLE_MS) await this.#closePlaces();
   }
@@ -250,7 +248,7 @@ export class SignalDesk {
       const name = context || (configuration.currentContext ?? '');
       const components = await runtime.components().catch((error: unknown) => {
         if (!(error instanceof TokenctlError)) throw error;
-        // The others are acted in; this one is tried again.
+        // The action continues in the others, and is retried in this one.
         places.push({ name, change: () => Promise.reject(error) });
         return null;
       });

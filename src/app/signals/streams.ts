@@ -31,7 +31,7 @@ import { Intake } from './intake.ts';
 import { HeldNotices } from './notices.ts';
 import { openQueue, requireSignals, SignalDesk } from './signal-desk.ts';
 
-/** A transmitter of the configuration. Throws `not_found`. */
+/** Throws `not_found` for an unknown transmitter. */
 export function transmitterNamed({ transmitters }: SignalsSettings, name: string): TransmitterSettings {
   const found = Object.hasOwn(transmitters, name) ? transmitters[name] : undefined;
   if (found !== undefined) return found;
@@ -42,7 +42,7 @@ export function transmitterNamed({ transmitters }: SignalsSettings, name: string
   });
 }
 
-/** The stream of a transmitter that is polled. Throws TokenctlError `configuration` where the configuration does not say how. */
+/** The stream of a polled transmitter. Throws TokenctlError `configuration` if its polling is not configured. */
 export function pollSourceOf(
   name: string,
   { poll, client }: TransmitterSettings,
@@ -58,7 +58,7 @@ export function pollSourceOf(
   return openPollSource(poll.url, { name: named, authorization });
 }
 
-/** The token of the configuration, or one that its client gets, and gets anew once it is refused. */
+/** The configured token, or one that its client requests, and requests again once it is refused. */
 function authorizationOf(
   name: string,
   { token, client }: { readonly token: SecretReference | undefined } & Pick<TransmitterSettings, 'client'>,
@@ -88,7 +88,7 @@ function authorizationOf(
   };
 }
 
-/** A transmitter whose stream is managed. */
+/** A transmitter with a managed stream. */
 export interface ManagedTransmitter {
   readonly name: string;
   readonly api: StreamManagement;
@@ -96,7 +96,7 @@ export interface ManagedTransmitter {
   readonly wanted: WantedStream;
 }
 
-/** Opens the management API of a transmitter. Throws `configuration` where something needed is not set. */
+/** Opens a transmitter's management API. Throws `configuration` if a required setting is missing. */
 export function managedTransmitter(
   name: string,
   transmitter: TransmitterSettings,
@@ -144,7 +144,7 @@ export function managedTransmitter(
   };
 }
 
-/** An intake for events that are asked for. What it takes is carried out by whoever works on the queue. */
+/** An intake for polled events. Any process that works on the queue handles what it accepts. */
 export function pollingIntake(settings: SignalsSettings, store: SignalStore): Intake {
   return new Intake({
     ...{ settings, store, keys: new TransmitterKeys(), clock: machineClock },
@@ -154,8 +154,8 @@ export function pollingIntake(settings: SignalsSettings, store: SignalStore): In
 }
 
 /**
- * Opens the streams that the job signals-poll asks, with the queue and the contexts in which their events are carried out.
- *
+ * Opens the streams that the job signals-poll polls, with the queue and the contexts in which their events
+ * are handled.
  * @throws TokenctlError as {@link openQueue} and the configuration.
  */
 export async function openPolledStreams({
@@ -169,7 +169,7 @@ export async function openPolledStreams({
   readonly environment: Environment;
   readonly auditLog: AuditLog;
   readonly signal: AbortSignal;
-  /** Who is told about events that are held, by name. */
+  /** The recipients of notices about pending events, by name. */
   readonly notifiers: ReadonlyMap<string, Notifier>;
 }): Promise<PolledStreams> {
   const settings = requireSignals(configuration);
@@ -199,13 +199,13 @@ export async function openPolledStreams({
   };
 }
 
-/** What the transmitter of an issuer publishes, for one that the configuration does not have yet. */
+/** The published metadata of an issuer's transmitter, for one that is not configured yet. */
 export async function openMetadata(issuer: string, signal: AbortSignal): Promise<TransmitterMetadata> {
   if (!URL.canParse(issuer))
     throw new TokenctlError('usage', `"${issuer}" is not an address`, {
       hint: 'Specify the issuer: https://…',
     });
-  // Metadata is read without a token.
+  // Reading metadata requires no token.
   const authorization = () => Promise.resolve(new Secret(''));
   const options = { name: `The transmitter at ${new URL(issuer).host}`, authorization, signal };
   return await openStreamManagement(issuer, options).metadata();
