@@ -2,13 +2,12 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Entry, EntryDraft } from '../operations/ports/audit-log.ts';
 import type { LinkResult } from './chain.ts';
 
-/** How a queue writes and reports errors. */
 export interface AppendQueueOptions {
-  /** The name of the log in messages: its path, or the database. */
+  /** The log's name in messages: its path, or the database. */
   readonly name: string;
-  /** Appends several entries durably, all or none of them. */
+  /** Appends several entries durably, all or none. */
   readonly write: (drafts: readonly EntryDraft[]) => Promise<readonly LinkResult[]>;
-  /** Turns an error of `write` into the error that the callers get. */
+  /** Converts an error of `write` into the callers' error. */
   readonly failure: (cause: unknown) => TokenctlError;
 }
 
@@ -18,7 +17,7 @@ interface PendingAppend {
   readonly reject: (error: unknown) => void;
 }
 
-/** Groups the appends that are pending at the same time, so that they share one disk sync. */
+/** Groups pending appends, so that they share one disk sync. */
 export class AppendQueue {
   readonly #options: AppendQueueOptions;
   #pending: PendingAppend[] = [];

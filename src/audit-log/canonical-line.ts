@@ -20,22 +20,22 @@ const AT = known(',"at":"');
 const END = known(',"v":1}');
 const HASH_LENGTH = 64;
 
-/** How many bytes are compared at once: fewer than each known part has. */
+/** How many bytes are compared at once. Each known part has more. */
 const WORD = 4;
 
 /** Checks the lines of a log without parsing them, in a fraction of the time. */
 export class LineReader {
-  // What lines in a row mostly share: all up to the time of day, and all from the target on.
+  // What consecutive lines mostly share: everything up to the time of day, and everything from the target on.
   #beginning: DataView | null = null;
   #end: DataView | null = null;
-  /** Of the memory that lines in a row are in. */
+  /** The memory that contains consecutive lines. */
   #view: DataView = new DataView(new ArrayBuffer(0));
   readonly #hash = Buffer.alloc(HASH_LENGTH);
   readonly #hashView = new DataView(this.#hash.buffer, this.#hash.byteOffset, HASH_LENGTH);
 
   /**
-   * The open intents after a line of UTF-8 that is surely the next entry of a chain: a valid entry in canonical form (RFC
-   * 8785), with the right links. Null for a line that has to be parsed to know.
+   * The open intents after a UTF-8 line that is certainly the next entry of a chain: a valid entry in
+   * canonical form (RFC 8785), with the right links. Null for a line that must be parsed.
    */
   openAfterNext(line: Buffer, { head, open }: ChainState): readonly number[] | null {
     if (this.#view.buffer !== line.buffer) this.#view = new DataView(line.buffer);
@@ -112,8 +112,9 @@ function viewOf(bytes: Uint8Array): DataView {
   return new DataView(Uint8Array.from(bytes).buffer);
 }
 
-// Each function below returns where something ends that begins at a position, or NONE where it is not there in canonical form,
-// or perhaps not. No byte is at NONE. Bytes are compared one by one: each call of Node.js takes as long as 50 of them.
+// Each function below returns where an element that starts at a position ends, or NONE if it is missing or
+// possibly not in canonical form. There is no byte at NONE. Bytes are compared one by one: each call of
+// Node.js takes as long as 50 of them.
 const NONE = -1;
 
 const [QUOTE, BACKSLASH, COMMA, COLON, SPACE, DELETE] = [0x22, 0x5c, 0x2c, 0x3a, 0x20, 0x7f];
@@ -122,7 +123,7 @@ const [DOT, ZERO, NINE] = [0x2e, 0x30, 0x39];
 const TIME_LENGTH = '23:59:59.999'.length;
 const ESCAPE = /^\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))/;
 const SCALAR = /^(?:(true|false|null)|[-+.\deE]+)/;
-/** The lengths of the longest escape and number, and of integers that all readers read as the same number. */
+/** The lengths of the longest escape and number, and of integers that all readers parse to the same number. */
 const [MAX_ESCAPE, MAX_NUMBER, EXACT_DIGITS] = [6, 25, 15];
 
 function afterText(line: Buffer, start: number, expected: string): number {
@@ -144,7 +145,7 @@ function countIn(line: Buffer, start: number, end: number): number {
   return count;
 }
 
-/** The end of a time of day in milliseconds, as `23:59:59.999`. */
+/** The end of a time of day with milliseconds, such as `23:59:59.999`. */
 function timeEnd(line: Buffer, start: number): number {
   const isTime =
     isBelow(line, start, 24) &&
@@ -158,7 +159,7 @@ function timeEnd(line: Buffer, start: number): number {
   return isTime ? start + TIME_LENGTH : NONE;
 }
 
-/** Whether there is a number of two digits that is less than another one. */
+/** Whether there is a number of two digits below a limit. */
 function isBelow(line: Buffer, start: number, limit: number): boolean {
   const tens = line[start];
   const ones = line[start + 1];
@@ -169,10 +170,10 @@ function isDigit(unit: number | undefined): unit is number {
   return unit !== undefined && unit >= ZERO && unit <= NINE;
 }
 
-/** How deep an object is read: of texts, not at all. */
+/** The parsing depth of an object; for texts, none. */
 const [TEXTS, VALUES] = [0, 64];
 
-/** The end of a value that is not a text. */
+/** The end of a value other than a text. */
 function otherEnd(line: Buffer, start: number, depth: number): number {
   const first = line[start];
   if (depth === TEXTS) return NONE;
@@ -206,10 +207,7 @@ function listEnd(line: Buffer, start: number, depth: number): number {
   return line[at] === LIST_END ? at + 1 : NONE;
 }
 
-/**
- * The end of a key that is surely after another one, in the order of UTF-16 code units: the first of an object is after
- * the quote that it begins with.
- */
+/** The end of a key that follows another in UTF-16 order. The first key is compared with its opening quote. */
 function keyEnd(line: Buffer, start: number, last: number): number {
   if (line[start] !== QUOTE) return NONE;
   let before = last + 1;
@@ -222,12 +220,12 @@ function keyEnd(line: Buffer, start: number, last: number): number {
   }
   const less = line[before] ?? 0;
   if (unit === QUOTE || unit === BACKSLASH) return NONE;
-  // Of a backslash, what it stands for is less than all that its own byte is less than.
+  // The character of an escape is below everything that the backslash itself is below.
   if (less !== QUOTE && (less >= unit || less > DELETE)) return NONE;
   return restEnd(line, at);
 }
 
-/** For each byte, whether it stands for itself in a text. */
+/** For each byte, whether it represents itself in a text. */
 const IS_PLAIN = Uint8Array.from({ length: 256 }, (_, unit) =>
   Number(unit >= SPACE && unit !== QUOTE && unit !== BACKSLASH),
 );

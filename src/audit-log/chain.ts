@@ -11,7 +11,6 @@ const NO_HASH = '0'.repeat(64);
 /** The head of a log without entries. */
 export const emptyHead: Head = { size: 0, hash: NO_HASH };
 
-/** The state of a chain: its head, and the open intents. */
 export interface ChainState {
   readonly head: Head;
   readonly open: readonly number[];
@@ -25,9 +24,9 @@ export interface Link {
 }
 
 /**
- * Makes the next entry of a chain: numbered, with the hash of the line before it, as canonical JSON (RFC
+ * Creates the next entry of a chain: numbered, with the hash of the previous line, as canonical JSON (RFC
  * 8785). Secrets in its data become `[redacted]`.
- * @throws Error for data that JSON cannot hold: NaN, a lone surrogate, a cycle.
+ * @throws Error for data that JSON cannot represent: NaN, a lone surrogate, a cycle.
  */
 export function linkEntry(draft: EntryDraft, { head, open, at }: ChainState & { readonly at: Date }): Link {
   const seq = head.size + 1;
@@ -42,13 +41,13 @@ export function linkEntry(draft: EntryDraft, { head, open, at }: ChainState & { 
   return { entry: JSON.parse(line) as Entry, line, head: { size: seq, hash: hashOf(line) } };
 }
 
-/** A linked draft, or the error for a draft that cannot be appended. */
+/** A linked draft, or the error for one that cannot be appended. */
 export type LinkResult = Link | { readonly error: unknown };
 
 /**
- * Links several drafts to a chain. A draft that JSON cannot hold is left out, and so is a second outcome of
- * an intent: two processes that reconcile after a crash find the same open intents.
- * @returns One result per draft, in their order, and the state of the chain after them.
+ * Links several drafts to a chain. It skips drafts that JSON cannot represent, and second outcomes of an
+ * intent: two processes that reconcile after a crash find the same open intents.
+ * @returns One result per draft, in the same order, and the state of the chain after them.
  */
 export function linkGroup(
   drafts: readonly EntryDraft[],
@@ -70,11 +69,7 @@ export function linkGroup(
   return { links, state: { head, open } };
 }
 
-/**
- * The state of a chain after its last line; null for no line.
- * @param name The name of the log in messages.
- * @throws TokenctlError `audit_unavailable` if the line is not an entry.
- */
+/** The state of a chain after its last line; null for no line. Throws `audit_unavailable` if it is not an entry. */
 export function stateAfter(name: string, line: Buffer | null): ChainState {
   if (line === null) return { head: emptyHead, open: [] };
   const entry = parseEntry(line);

@@ -17,16 +17,16 @@ const schema = z.strictObject({
   run: z.string().min(1),
   actor: texts,
   target: texts,
-  // Not z.record, which copies each member.
+  // z.record would copy each member.
   data: z.custom((value) => typeof value === 'object' && value !== null && !Array.isArray(value)),
   closes: count.optional(),
 });
 
-/** Parses a line of the log. Returns null if it is not a valid entry. */
+/** Null if the line is not a valid entry. */
 export function parseEntry(line: Buffer): Entry | null {
   try {
     const value: unknown = JSON.parse(line.toString('utf8'));
-    // The value itself: the copy that the schema makes leaves out keys such as `__proto__`.
+    // The value itself: the schema's copy lacks keys such as `__proto__`.
     return schema.safeParse(value).success ? (value as Entry) : null;
   } catch {
     return null;
@@ -39,7 +39,7 @@ export const ROTATE = 'log.rotate';
 /** The operation of the entry that records the removal of old files. */
 export const PRUNE = 'log.prune';
 
-/** The state of the log before a file: its head, and the Merkle tree of all entries up to there. */
+/** The state of the log before a file: its head, and the Merkle tree of all earlier entries. */
 export interface FileStart {
   readonly head: Head;
   readonly tree: TreeState;
@@ -50,7 +50,7 @@ export function rotationData(archive: string, { head, tree }: FileStart): Entry[
   return { archive, size: head.size, hash: head.hash, tree: tree.peaks.map((peak) => peak.toString('hex')) };
 }
 
-/** Reads the note of {@link rotationData}. Returns null for another entry, and for a note that contradicts itself. */
+/** Reads the note of {@link rotationData}. Null for another entry, and for an inconsistent note. */
 export function readRotation(entry: Entry): FileStart | null {
   const { size, hash, tree } = entry.data;
   if (entry.operation !== ROTATE || size !== entry.seq - 1 || hash !== entry.previous) return null;
@@ -61,15 +61,15 @@ export function readRotation(entry: Entry): FileStart | null {
   return { head: { size, hash }, tree: { size, peaks } };
 }
 
-/** The number of the last entry that retention removed, or null for an entry that does not record a removal. */
+/** The number of the last entry that retention removed; null for an entry that does not record a removal. */
 export function readPruning({ operation, data }: Entry): number | null {
   const { upTo } = data;
   return operation === PRUNE && typeof upTo === 'number' ? upTo : null;
 }
 
 /**
- * The text before and after the operation in the canonical form of an entry, which has sorted keys. Quotes in
- * strings are escaped there, and no array follows: so the last match in a line is the operation of the entry.
+ * The text before and after the operation in an entry's canonical form, which has sorted keys. Quotes in
+ * strings are escaped there, and no array follows, so the last match in a line is the entry's operation.
  */
 const BEFORE_OPERATION = '],"operation":"';
 const AFTER_OPERATION = '","previous":"';
@@ -84,7 +84,7 @@ export class OperationFilter {
     this.#escaped = new Set(operations.map(escaped));
   }
 
-  /** Whether a line is certainly of another operation. False for a line that may not be an entry. */
+  /** Whether a line certainly has another operation. False for a line that may not be an entry. */
   rejects(line: Buffer): boolean {
     const found = line.lastIndexOf(BEFORE_OPERATION);
     if (found === -1) return false;
@@ -93,13 +93,12 @@ export class OperationFilter {
     return end !== -1 && !this.#escaped.has(line.toString('utf8', start, end));
   }
 
-  /** Whether an entry is selected. */
   accepts({ operation }: Pick<Entry, 'operation'>): boolean {
     return this.#operations.has(operation);
   }
 }
 
-/** A text that is part of every line with one of the operations, and perhaps of others. */
+/** A text that every line with one of the operations contains, and possibly others. */
 export function operationPrefix({ operations }: EntrySelection): string {
   return `${BEFORE_OPERATION}${operations.map(escaped).reduce(commonPrefix)}`;
 }
@@ -110,7 +109,7 @@ function commonPrefix(one: string, other: string): string {
   return one.slice(0, length);
 }
 
-/** A text as it is between the quotes of a JSON string. */
+/** A text as between the quotes of a JSON string. */
 function escaped(operation: string): string {
   return JSON.stringify(operation).slice(1, -1);
 }

@@ -1,6 +1,6 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 
-/** The error for a file of the log that cannot be used. `action` completes "Could not … the audit log". */
+/** The error for an unusable log file. `action` completes "Could not … the audit log". */
 export function logUnavailable(path: string, action: string, cause: unknown): TokenctlError {
   if (cause instanceof TokenctlError) return cause;
   const code =
@@ -18,7 +18,6 @@ export function logUnavailable(path: string, action: string, cause: unknown): To
   );
 }
 
-/** The error for an audit log that is unsafe or damaged. */
 export function logRefused(name: string, why: string, hint: string): TokenctlError {
   return new TokenctlError('audit_unavailable', `Refused to use the audit log ${name}: ${why}`, { hint });
 }
@@ -35,7 +34,7 @@ export function intentClosed(name: string, intent: number): TokenctlError {
   );
 }
 
-/** The error for a line, counted from 1, that is not an entry; with its file if the log has several. */
+/** The error for a line, counted from 1, that is not an entry. With its file if the log has several. */
 export function invalidLine(name: string, { file, line }: { file?: string; line: number }): TokenctlError {
   return new TokenctlError('log_broken', `Line ${line} of the audit log ${name} is not a valid entry`, {
     hint: 'Run `tokenctl log verify`.',
@@ -43,7 +42,6 @@ export function invalidLine(name: string, { file, line }: { file?: string; line:
   });
 }
 
-/** How long to wait, and what to throw after that. */
 interface TimeoutOptions {
   readonly timeoutMs: number;
   readonly onTimeout: () => Error;

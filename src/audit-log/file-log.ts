@@ -31,7 +31,6 @@ import {
 import { filesToPrune, pruneArchives, rotateFile, Segments } from './segments.ts';
 import { verifyChain } from './verify-chain.ts';
 
-/** The file of a log, and the clock for its entries. */
 export interface FileLogOptions {
   /** The path of the file (`…/audit.jsonl`). The first append creates it and its folder. */
   readonly path: string;
@@ -39,9 +38,8 @@ export interface FileLogOptions {
 }
 
 /**
- * Opens an audit log in a file: one entry per line, appended under a lock that several processes share, and
- * synced to the disk before an append returns. Appends that are pending at the same time share one sync.
- * Nothing is read or created before the first use.
+ * Opens an audit log in a file: one entry per line, appended under a lock that several processes share, and synced to
+ * the disk before an append returns. Pending appends share one sync. Nothing is read or created before the first use.
  */
 export function openFileLog(options: FileLogOptions): AuditLog {
   return new FileLog(options);
@@ -166,7 +164,7 @@ class FileLog implements AuditLog {
     await this.#queue.idle();
   }
 
-  /** Throws `log_broken` for a log whose entries are gone: what is read of it would look like a log of nothing. */
+  /** Throws `log_broken` for a log whose entries are missing: it would look like an empty log. */
   async #requireKept(file: FileHandle | null): Promise<void> {
     const { size = 0 } = (await file?.stat()) ?? {};
     if (size > 0 || !(await hadEntries(this.#path))) return;
@@ -197,7 +195,7 @@ class FileLog implements AuditLog {
     return (await this.#append(file, drafts)).links;
   }
 
-  /** Appends under the lock, and remembers the end of the file if that succeeds. */
+  /** Appends under the lock, and remembers the end of the file on success. */
   async #append(file: FileHandle, drafts: readonly EntryDraft[]): Promise<AppendResult> {
     const known = this.#end;
     this.#end = null;
@@ -224,15 +222,15 @@ interface AppendOptions {
   readonly known: FileEnd | null;
 }
 
-/** One result per draft, in their order, and the end of the file after them. */
+/** One result per draft, in the same order, and the end of the file after them. */
 interface AppendResult {
   readonly links: readonly LinkResult[];
   readonly end: FileEnd;
 }
 
 /**
- * Appends several entries with one write and one sync. The caller holds the lock of the log. An unfinished
- * last line, which a crash left, is removed and noted.
+ * Appends several entries with one write and one sync. The caller holds the log's lock. Removes and notes an
+ * unfinished last line, which a crash left behind.
  * @throws The error of the file system. The file then has the same size as before.
  */
 async function appendGroup(options: AppendOptions): Promise<AppendResult> {
@@ -250,7 +248,7 @@ async function appendGroup(options: AppendOptions): Promise<AppendResult> {
   };
 }
 
-/** Writes all bytes or none: a write that fails is undone. */
+/** Writes all bytes or none: a failed write is undone. */
 async function writeDurably(file: FileHandle, bytes: Buffer, size: number): Promise<void> {
   try {
     for (let done = 0; done < bytes.length; ) {
@@ -258,7 +256,7 @@ async function writeDurably(file: FileHandle, bytes: Buffer, size: number): Prom
     }
     await file.datasync();
   } catch (error) {
-    // If this fails as well, the next append removes the rest of the line, which was never acknowledged.
+    // If this fails too, the next append removes the rest of the line, which was never acknowledged.
     await file.truncate(size).catch(() => undefined);
     await file.datasync().catch(() => undefined);
     throw error;
@@ -274,7 +272,7 @@ async function findEnd({ path, file, known }: AppendOptions): Promise<{ end: Fil
   return { end: { device: dev, inode: ino, size: size - torn.length, ...stateAfter(path, line) }, torn };
 }
 
-/** The maximum length of an unfinished line that the note quotes, in characters. */
+/** How much of an unfinished line the note quotes, in characters. */
 const MAX_QUOTE_LENGTH = 1_000;
 
 function repairNote(torn: Buffer, drafts: readonly EntryDraft[]): EntryDraft {

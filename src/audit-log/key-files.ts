@@ -12,10 +12,7 @@ const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_NOFOLLOW } = c
 /** Any permission for users other than the owner. */
 const OTHERS_ACCESS = 0o077;
 
-/**
- * Keeps the private key of a log in a file with mode 0600, and all public keys, one per line, in a file of the
- * same name plus `.pub`.
- */
+/** Keeps the private key of a log in a file with mode 0600, and all public keys, one per line, in its `.pub`. */
 export function openKeyFiles(path: string): LogKeys {
   return new KeyFiles(path);
 }

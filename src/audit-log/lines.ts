@@ -6,11 +6,11 @@ import { parseEntry } from './entry.ts';
 /** A line of a log, without its line feed. */
 export interface Line {
   readonly bytes: Buffer;
-  /** Whether the bytes are UTF-8, as far as that was looked at. */
+  /** Whether the bytes are UTF-8, as far as that was checked. */
   readonly isText: boolean;
-  /** False for a last line without a line feed: an append that was cut short. */
+  /** False for a last line without a line feed: an interrupted append. */
   readonly ended: boolean;
-  /** The number of its row, in a database. */
+  /** The number of its database row. */
   readonly seq?: number;
 }
 
@@ -21,9 +21,8 @@ const LINE_FEED = 0x0a;
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Reads the lines of a file from an offset, up to the size that the file has now. The lines of one block
- * share a buffer, which the next block overwrites. A line above 16 MiB is cut there, counts as ended, and is
- * the last.
+ * Reads the lines of a file from an offset up to its current size. The lines of one block share a buffer,
+ * which the next block overwrites. A line above 16 MiB is truncated, counts as ended, and is the last.
  */
 export async function* linesOf(file: FileHandle, from = 0): AsyncIterable<readonly Line[]> {
   const { size } = await file.stat();
@@ -64,15 +63,13 @@ function endedLines(chunk: Buffer): Line[] {
   return lines;
 }
 
-/** The end of a file. */
 export interface Tail {
-  /** The last line that ends with a line feed, without it; null for none. */
+  /** The last line that ends with a line feed, without it; null if there is none. */
   readonly line: Buffer | null;
-  /** The bytes after that line: an append that was cut short. Usually empty. */
+  /** The bytes after that line, from an interrupted append. Usually empty. */
   readonly torn: Buffer;
 }
 
-/** Reads the last line of a file of the given size. */
 export async function tailOf(file: FileHandle, size: number): Promise<Tail> {
   let tail: Buffer = Buffer.alloc(0);
   for (let position = size; position > 0; ) {
@@ -93,13 +90,13 @@ function splitTail(tail: Buffer, start: number, end: number): Tail {
   return { line: tail.subarray(start + 1, end), torn: tail.subarray(end + 1) };
 }
 
-/** Ranges up to this size are read whole, in bytes. */
+/** Ranges up to this size are read as a whole, in bytes. */
 const BLOCK_BYTES = 64 * 1024;
 
 /**
  * Finds an entry by its number with a binary search: about twenty reads for a million entries.
  * @param size The number of bytes to search, up to the end of a complete line.
- * @returns The entry, or null if the file does not have it.
+ * @returns The entry, or null if the file does not contain it.
  */
 export async function findEntry(file: FileHandle, size: number, seq: number): Promise<Entry | null> {
   const { low, high } = await rangeWith(file, size, seq);
@@ -110,8 +107,7 @@ export async function findEntry(file: FileHandle, size: number, seq: number): Pr
 
 /**
  * Finds the start of a line at or shortly before an entry, with a binary search.
- * @returns The offset of the line, and the number of lines before it; the start of the file if nothing better
- * is found.
+ * @returns The offset of the line, and the number of earlier lines; the start of the file if nothing better is found.
  */
 export async function lineBefore(
   file: FileHandle,
@@ -130,7 +126,7 @@ async function firstEntry(file: FileHandle, size: number): Promise<Entry | null>
   return entriesIn(start)[0] ?? null;
 }
 
-/** A range of complete lines, which has the entry if the file has it. */
+/** A range of complete lines. It contains the entry if the file does. */
 interface LineRange {
   readonly low: number;
   readonly high: number;
@@ -159,7 +155,7 @@ async function rangeWith(file: FileHandle, size: number, seq: number): Promise<L
   return { low, high, seq: found };
 }
 
-/** The first entry whose line starts after an offset and before `high`; null for none. */
+/** The first entry whose line starts after an offset and before `high`; null if there is none. */
 async function firstLineAfter(file: FileHandle, offset: number, high: number) {
   for (let length = Math.min(BLOCK_BYTES, high - offset); ; length = Math.min(length * 2, high - offset)) {
     const window = Buffer.allocUnsafe(length);

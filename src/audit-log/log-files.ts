@@ -61,10 +61,7 @@ async function openChecked(path: string, flags: number) {
   }
 }
 
-/**
- * Creates the folder of a log if it is missing (mode 0700, durably). Refuses a folder that is writable by all
- * users, who could replace the log.
- */
+/** Creates a log's folder if missing (mode 0700, durably). Refuses one that all users can write to. */
 async function prepareFolder(path: string): Promise<void> {
   const folder = dirname(path);
   const made = await makeFolder(folder);
@@ -80,7 +77,7 @@ async function requireFolder(path: string): Promise<void> {
   }
 }
 
-/** Puts the list of files in a folder on stable storage. */
+/** Syncs the list of files in a folder to stable storage. */
 export async function syncFolder(folder: string): Promise<void> {
   await using handle = await open(folder, O_RDONLY | O_DIRECTORY);
   await handle.sync();
@@ -89,13 +86,11 @@ export async function syncFolder(folder: string): Promise<void> {
 /** A file that rotation closed: `audit.jsonl.1-5000`. */
 export interface Archive {
   readonly path: string;
-  /** The number of its first entry. */
   readonly first: number;
-  /** The number of its last entry. */
   readonly last: number;
 }
 
-/** The path of the archive with the given entries of a log. */
+/** The path of a log's archive with the given entries. */
 export function archivePath(logPath: string, { first, last }: Omit<Archive, 'path'>): string {
   return `${logPath}.${first}-${last}`;
 }
@@ -119,21 +114,21 @@ export async function archivesOf(logPath: string): Promise<readonly Archive[]> {
     .sort((one, other) => one.first - other.first || one.last - other.last);
 }
 
-/** A bit of the lock file's mode that says that the log has entries: the file cannot be opened without losing locks on it. */
+/** A mode bit of the lock file, set if the log has entries: opening the file would lose locks on it. */
 const HAS_ENTRIES = 0o100;
 
-/** Remembers that a log has entries, once they are on stable storage: a process may be killed between the lock and its first append. */
+/** Remembers that a log has entries, once they are synced: a process may be killed before its first append. */
 export async function rememberEntries(logPath: string): Promise<void> {
   await chmod(`${logPath}.lock`, 0o600 | HAS_ENTRIES).catch(() => undefined);
 }
 
-/** Whether a log had entries before. False for one that only an earlier version wrote to. */
+/** Whether a log had entries before. False if only an earlier version wrote to it. */
 export async function hadEntries(logPath: string): Promise<boolean> {
   const status = await lstat(`${logPath}.lock`).catch(() => null);
   return status !== null && (status.mode & HAS_ENTRIES) !== 0;
 }
 
-/** How long an append waits for the lock. Each holder keeps it for one write and sync. */
+/** How long an append waits for the lock, in milliseconds. Each holder keeps it for one write and sync. */
 const LOCK_TIMEOUT_MS = 15_000;
 
 /** The lock that all appends to a log share, on a file next to it. */
@@ -145,10 +140,7 @@ export class LogLock {
     this.#logPath = logPath;
   }
 
-  /**
-   * Takes the lock. Throws `audit_unavailable` if others hold it for too long; the error of the file system
-   * if the lock file cannot be created.
-   */
+  /** Takes the lock. Throws `audit_unavailable` if others hold it for too long; the file system's error. */
   async take(): Promise<FileLock> {
     const path = `${this.#logPath}.lock`;
     if (!this.#exists) await createLockFile(path);
@@ -163,17 +155,14 @@ export class LogLock {
   }
 }
 
-/**
- * Creates a lock file (mode 0600) if it is missing. It is never opened otherwise: closing a file releases all
- * POSIX locks of the process on it, including those of SQLite.
- */
+/** Creates a lock file if missing. It is never opened otherwise: closing it would release SQLite's locks too. */
 async function createLockFile(path: string): Promise<void> {
   if (await isCreated(path)) return;
   await prepareFolder(path);
   await isCreated(path);
 }
 
-/** Creates the file. True if it exists now, false if its folder is missing. */
+/** True if the file exists now, false if its folder is missing. */
 async function isCreated(path: string): Promise<boolean> {
   try {
     const file = await open(path, O_WRONLY | O_CREAT | O_EXCL, 0o600);
@@ -188,10 +177,7 @@ async function isCreated(path: string): Promise<boolean> {
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/**
- * Marks runs as active: each run holds a lock on its own file, in a folder next to the log. The lock ends
- * with the process, even if that is killed.
- */
+/** Marks runs as active: each run locks its own file next to the log. The lock ends with the process. */
 export class RunLocks {
   readonly #folder: string;
 
@@ -216,7 +202,7 @@ export class RunLocks {
     };
   }
 
-  /** Whether a live process holds the lock of a run. Deletes the lock file of a killed process. */
+  /** Whether a live process holds a run's lock. Deletes the lock file of a killed process. */
   async isLocked(run: string): Promise<boolean> {
     if (!UUID.test(run)) return false;
     const path = this.#file(run);

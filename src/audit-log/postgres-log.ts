@@ -30,20 +30,13 @@ import {
 } from './postgres-queries.ts';
 import { verifyChain } from './verify-chain.ts';
 
-/** The database of a log, and the clock for its entries. */
 export interface PostgresLogOptions {
-  /**
-   * Opens the database, at the first use and again after a timeout. The log closes it. It must allow at least
-   * two connections at a time: a locked run keeps one.
-   */
+  /** Opens the database, again after a timeout. The log closes it. A locked run keeps one of its connections. */
   readonly open: () => Promise<Database>;
-  /** The name of the log in messages; without a password. */
+  /** The log's name in messages, without a password. */
   readonly name: string;
   readonly clock: Clock;
-  /**
-   * How long an append waits for others, in milliseconds. Default: 15,000. If the database does not respond,
-   * it fails after three times that.
-   */
+  /** How long an append waits, in milliseconds; by default 15,000. A silent database fails after three times that. */
   readonly timeoutMs?: number;
 }
 
@@ -152,7 +145,7 @@ class PostgresLog implements AuditLog {
     }
   }
 
-  /** If the connection is lost during the commit, the entries may be stored. The next append reads the last row anew. */
+  /** If the connection is lost during the commit, the entries may be stored. The next append re-reads the last row. */
   #commit(database: Database, drafts: readonly EntryDraft[]): Promise<readonly LinkResult[]> {
     return database.transaction(async (transaction) => {
       await lockForAppend(transaction, this.#timeoutMs);
@@ -175,7 +168,7 @@ class PostgresLog implements AuditLog {
     return state;
   }
 
-  /** All lines, or those of a selection, up to the entry that is the last one now. */
+  /** All lines, or those of a selection, up to the current last entry. */
   async *#pages({ from, only }: Omit<PageSelection, 'upTo'> = {}): AsyncIterable<readonly Line[]> {
     const size = await this.#read(async (database) => (await lastRow(database))?.seq ?? 0, 0);
     if (size === 0) return;
@@ -220,7 +213,7 @@ class PostgresLog implements AuditLog {
     }
   }
 
-  /** Drops a database that does not respond. The next use opens it again. */
+  /** Drops an unresponsive database. The next use reopens it. */
   async #bounded<T>(work: (database: Database) => Promise<T>): Promise<T> {
     const onTimeout = () => {
       const unresponsive = this.#database;
@@ -232,7 +225,7 @@ class PostgresLog implements AuditLog {
   }
 }
 
-/** The error for a log in PostgreSQL that cannot be used. `action` completes "Could not … the audit log". */
+/** The error for an unusable log in PostgreSQL. `action` completes "Could not … the audit log". */
 function postgresUnavailable(name: string, action: string, cause: unknown): TokenctlError {
   if (cause instanceof TokenctlError && cause.code !== 'database_unreachable') return cause;
   const state = sqlState(cause);
@@ -250,7 +243,6 @@ function postgresUnavailable(name: string, action: string, cause: unknown): Toke
   );
 }
 
-/** Whether the schema or table of the log is missing. */
 function isSchemaMissing(error: unknown): boolean {
   const state = sqlState(error);
   return state === '3F000' || state === '42P01';

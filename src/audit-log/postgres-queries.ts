@@ -7,7 +7,7 @@ import { operationPrefix } from './entry.ts';
 
 /**
  * The schema of an audit log in PostgreSQL, as in `docs/audit-log.md`. An administrator may create it in
- * advance, so that the role that appends owns nothing and cannot disable the trigger.
+ * advance, so that the appending role owns nothing and cannot disable the trigger.
  */
 export const AUDIT_SCHEMA: readonly string[] = [
   'CREATE SCHEMA tokenctl_audit',
@@ -28,9 +28,8 @@ END $$`,
 ];
 
 /**
- * Creates the schema if it is missing.
- * @param timeoutMs How long to wait for another process that creates it. Any statement may take twice that.
- * @throws The error of the database, for example for a missing permission.
+ * Creates the schema if it is missing, waiting at most `timeoutMs` for another process that creates it. Any
+ * statement may take twice that. Throws the database's error, for example for a missing permission.
  */
 export function createAuditSchema(database: Database, timeoutMs: number): Promise<void> {
   return database.transaction(async (transaction) => {
@@ -45,7 +44,6 @@ export function createAuditSchema(database: Database, timeoutMs: number): Promis
   });
 }
 
-/** A row of the log: the line of an entry, and its number. */
 export interface StoredLine {
   readonly seq: number;
   readonly line: string;
@@ -54,9 +52,8 @@ export interface StoredLine {
 const PAGE_SIZE = 500;
 
 /**
- * Prepares a transaction for appending: it takes the lock of all appends, with a timeout, sees all entries
- * that were appended before, and is on the disk when it commits, whatever the defaults of the database.
- * @param timeoutMs The timeout for the lock. Any statement may take twice that.
+ * Prepares a transaction for appending: it takes the lock of all appends, sees all earlier entries, and is on the
+ * disk when it commits, whatever the database's defaults. The lock may take `timeoutMs`, any statement twice that.
  */
 export async function lockForAppend(transaction: Queryable, timeoutMs: number): Promise<void> {
   await sql`SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE`.execute(transaction);
@@ -65,12 +62,10 @@ export async function lockForAppend(transaction: Queryable, timeoutMs: number): 
   await lockWithin(transaction, 'auditLogAppend', timeoutMs);
 }
 
-/** The row with the highest number; null for an empty log. */
 export function lastRow(connection: Queryable): Promise<StoredLine | null> {
   return sql`SELECT seq, line FROM tokenctl_audit.entry ORDER BY seq DESC LIMIT 1`.first(connection);
 }
 
-/** The rows with the given numbers, in ascending order. */
 export function rowsOf(connection: Queryable, seqs: readonly number[]): Promise<StoredLine[]> {
   return sql`SELECT seq, line FROM tokenctl_audit.entry
     WHERE seq = ANY(${seqs}::bigint[]) ORDER BY seq`.rows<StoredLine>(connection);
@@ -86,11 +81,10 @@ export async function insertLinks(transaction: Queryable, links: readonly LinkRe
 }
 
 export interface PageSelection {
-  /** The number of the first row. Default: 1. */
+  /** By default 1. */
   readonly from?: number | undefined;
-  /** The number of the last row. */
   readonly upTo: number;
-  /** Leaves out most entries of other operations. */
+  /** Excludes most entries of other operations. */
   readonly only?: EntrySelection | undefined;
 }
 
@@ -112,7 +106,7 @@ export async function* pagesOf(
   }
 }
 
-/** The key of the advisory lock of a run, distinct from those of other programs. */
+/** The key of a run's advisory lock, distinct from those of other programs. */
 const runLock = (run: unknown): Sql => sql`hashtextextended('tokenctl audit run ' || ${run}, 0)`;
 
 /** A locked run: an advisory lock of a transaction that stays open. */
@@ -125,8 +119,8 @@ interface HeldLock {
 
 /**
  * Marks runs as active: each run holds an advisory lock in a transaction that changes nothing and stays open.
- * The lock ends with the connection, and so with the process, on whichever machine that runs. The server
- * detects a lost machine by TCP keepalives.
+ * The lock ends with the connection, and so with the process, on any machine. The server detects a lost
+ * machine by TCP keepalives.
  */
 export class PostgresRunLocks {
   readonly #locks = new Map<string, HeldLock>();
@@ -138,7 +132,7 @@ export class PostgresRunLocks {
     return { [Symbol.dispose]: () => this.#release(run) };
   }
 
-  /** Takes the locks again whose connection was lost. */
+  /** Retakes the locks whose connection was lost. */
   async renew(database: Database): Promise<void> {
     for (const [run, held] of this.#locks) {
       if (held.database === database && (await isAlive(held))) continue;
@@ -160,7 +154,7 @@ export class PostgresRunLocks {
   }
 }
 
-/** Those of the given runs that a live process has locked in this database. */
+/** Which of the given runs a live process has locked in this database. */
 export async function lockedRuns(
   connection: Queryable,
   runs: readonly string[],
@@ -184,7 +178,7 @@ async function takeRunLock(database: Database, run: string): Promise<HeldLock> {
         UNION ALL SELECT set_config('tcp_keepalives_idle', '30', true)
         UNION ALL SELECT set_config('tcp_keepalives_interval', '10', true)
         UNION ALL SELECT set_config('tcp_keepalives_count', '3', true)`.execute(transaction);
-      // Shared, so that a renewed lock need not wait until the server drops our lost connection.
+      // Shared, so that a renewed lock need not wait until the server drops the lost connection.
       await sql`SELECT pg_advisory_xact_lock_shared(${runLock(run)})`.execute(transaction);
       taken.resolve(transaction);
       await released.promise;

@@ -34,10 +34,7 @@ export class Segments implements AsyncDisposable {
     this.archives = files.archives;
   }
 
-  /**
-   * Opens the files of a log. The current file is opened first: if it is rotated meanwhile, it is among the
-   * archives with the same inode, and is not read twice.
-   */
+  /** Opens the files of a log, the current one first: if it is rotated meanwhile, it is not read twice. */
   static async open(logPath: string): Promise<Segments> {
     const current = await openForReading(logPath);
     const found = await archivesOf(logPath);
@@ -53,9 +50,9 @@ export class Segments implements AsyncDisposable {
   }
 
   /**
-   * All lines, oldest first, in blocks as `linesOf` returns them. Archives were complete when they were
-   * closed, so the last line of an archive always counts as ended.
-   * @param from The number of an entry. Lines before it may be left out.
+   * All lines, oldest first, in the blocks of `linesOf`. Archives were complete when they were closed, so an
+   * archive's last line always counts as ended.
+   * @param from The number of an entry. Earlier lines may be omitted.
    */
   async *blocks(from = 1): AsyncIterable<readonly Line[]> {
     for (const { path, last } of this.archives) {
@@ -78,7 +75,7 @@ export class Segments implements AsyncDisposable {
     return { file: basename(this.#logPath), line: line - before };
   }
 
-  /** The intents that the last entry lists as open. Throws `audit_unavailable` if the last line is none. */
+  /** The open intents in the last entry. Throws `audit_unavailable` if the last line is not an entry. */
   async openIntents(): Promise<readonly Entry[]> {
     const { current } = this;
     if (current === null) return [];
@@ -127,9 +124,8 @@ export interface RotateFile {
 }
 
 /**
- * Closes the file of a log under its archive name, and starts a new one whose first entry follows from the
- * last entry of the old file. The caller holds the lock of the log. After a crash at any point the log is
- * complete, and either rotated or not.
+ * Closes a log's file under its archive name, and starts a new one whose first entry follows the last one of the old
+ * file. The caller holds the log's lock. After a crash at any point the log is complete, and either rotated or not.
  * @throws TokenctlError `log_broken` if the chain of the file is broken; the error of the file system.
  */
 export async function rotateFile({ path, file, state, clock, draft }: RotateFile): Promise<Rotation> {
@@ -155,7 +151,7 @@ export async function rotateFile({ path, file, state, clock, draft }: RotateFile
   return { entry, archive };
 }
 
-/** The tree of all entries up to the end of the current file, and the number of its first entry. */
+/** The tree of all entries up to the end of the current file, and the number of the file's first entry. */
 async function treeOf(path: string, file: FileHandle): Promise<{ tree: MerkleTree; first: number }> {
   let tree = new MerkleTree();
   let first = 1;
@@ -180,7 +176,7 @@ async function writeDurably(path: string, text: string): Promise<void> {
   await file.sync();
 }
 
-/** An earlier rotation that crashed may have left the current file under the name of an archive as well. */
+/** An earlier rotation that crashed may have left the current file also under an archive's name. */
 async function removeOtherNames(path: string, file: FileHandle): Promise<void> {
   const own = await file.stat();
   for (const archive of await archivesOf(path)) {
@@ -199,8 +195,7 @@ export interface PruneArchives {
 
 /**
  * Removes the oldest archives whose entries are all old enough and have an outcome. First records the removal
- * in an entry, without which verification reports them as missing.
- * @returns Null if no archive is old enough.
+ * in an entry: otherwise verification would report them as missing. Returns null if no archive is old enough.
  */
 export async function pruneArchives({
   segments,
@@ -224,7 +219,7 @@ export async function pruneArchives({
   return { files, entry };
 }
 
-/** The oldest archives, as far as all entries of each are old enough and have an outcome. */
+/** The oldest archives whose entries are all old enough and have an outcome. */
 async function oldArchives(segments: Segments, before: Date): Promise<readonly Archive[]> {
   const old: Archive[] = [];
   const open = await openNumbers(segments);
@@ -236,7 +231,7 @@ async function oldArchives(segments: Segments, before: Date): Promise<readonly A
   return old;
 }
 
-/** The names of the files that {@link pruneArchives} would remove once the file at `path`, the current one, is closed. */
+/** The names of the files that {@link pruneArchives} would remove after the current file, at `path`, is closed. */
 export async function filesToPrune(
   path: string,
   segments: Segments,
@@ -248,7 +243,7 @@ export async function filesToPrune(
   return files.map((file) => basename(file.path));
 }
 
-/** The numbers of the open intents, as the last entry lists them. */
+/** The numbers of the open intents in the last entry. */
 async function openNumbers({ current }: Segments): Promise<readonly number[]> {
   if (current === null) return [];
   const { line } = await tailOf(current, (await current.stat()).size);

@@ -4,7 +4,6 @@ import { type ChainState, canonical, emptyHead, hashOf, openAfter } from './chai
 import { PRUNE, parseEntry, ROTATE, readPruning, readRotation } from './entry.ts';
 import type { Line } from './lines.ts';
 
-/** How a log is verified. */
 export interface VerifyChainOptions {
   readonly observer?: LogObserver | undefined;
   /** Whether the entries before the first line are known to be in another file. */
@@ -12,9 +11,8 @@ export interface VerifyChainOptions {
 }
 
 /**
- * Checks a log line by line: every line is an entry in canonical form, numbered without gaps, with the hash
- * of the line before it and the right list of open intents. Reports the first break. Memory does not grow
- * with the log.
+ * Checks a log line by line: every line is an entry in canonical form, numbered without gaps, with the hash of the
+ * previous line and the right list of open intents. Reports the first break. Memory does not grow with the log.
  */
 export async function verifyChain(
   blocks: AsyncIterable<readonly Line[]>,
@@ -22,20 +20,20 @@ export async function verifyChain(
 ): Promise<LogVerification> {
   const check = new ChainCheck(options);
   for await (const block of blocks) {
-    // All hashes first: in turn with the rest, both take longer.
+    // All hashes first: interleaved with the rest, both take longer.
     const hashes = block.map(({ bytes }) => hashOf(bytes));
     if (block.some((line, index) => check.isDecidedBy(line, hashes[index] ?? ''))) return check.result();
   }
   return check.result();
 }
 
-/** The entries up to a line, all of them valid. */
+/** The valid entries up to a line. */
 interface Chain extends ChainState {
   /** The `previous` of the last entry. */
   readonly previous: string;
 }
 
-/** An entry that does not carry the hash of the line before it. */
+/** An entry without the hash of the previous line. */
 interface Mismatch {
   readonly seq: number;
   readonly previous: string;
@@ -106,7 +104,7 @@ class ChainCheck {
     };
   }
 
-  /** The first entry of a file that rotation started records the state of the log before it. */
+  /** The first entry of a rotated file records the state of the log before it. */
   #begin(bytes: Buffer): void {
     const entry = parseEntry(bytes);
     const before = entry === null ? null : readRotation(entry);
@@ -154,7 +152,7 @@ function valid(hash: string, before: Head, open: readonly number[]): CheckedLine
   return { kind: 'valid', chain: { head: { size: before.size + 1, hash }, open, previous: before.hash } };
 }
 
-/** Whether an entry is written in its canonical form (RFC 8785), which lone surrogates do not have. */
+/** Whether an entry is in canonical form (RFC 8785), which lone surrogates do not have. */
 function isCanonical(entry: Entry, bytes: Buffer): boolean {
   try {
     return Buffer.from(canonical(entry)).equals(bytes);
@@ -172,7 +170,7 @@ function edited(seq: number, message: string): CheckedLine {
 }
 
 interface DiagnosisOptions {
-  /** The line of the mismatch, counted from 1. */
+  /** The mismatch's line, counted from 1. */
   readonly line: number;
   readonly before: Chain;
   readonly mismatch: Mismatch;
@@ -180,14 +178,11 @@ interface DiagnosisOptions {
 
 type Finding = Pick<LogBreak, 'problem' | 'message'>;
 
-/**
- * Finds the cause of a mismatch. The lines after it show which of the two entries was edited, and whether a
- * missing entry was removed or moved.
- */
+/** Finds the cause of a mismatch: which entry was edited, and whether a missing entry was removed or moved. */
 class Diagnosis {
   readonly #options: DiagnosisOptions;
   #line: number;
-  /** Whose hash the line after the mismatch carries; null before that line. */
+  /** Which entry's hash the line after the mismatch contains; null before that line. */
   #next: 'of the mismatch' | 'of the previous entry' | 'neither' | null = null;
   #missingAt: number | null = null;
   #isRepeated = false;
@@ -215,7 +210,7 @@ class Diagnosis {
     return this.#missingAt !== null && this.#isRepeated;
   }
 
-  /** The cause, judged by the lines read so far. */
+  /** The cause according to the lines read so far. */
   verdict(): LogBreak {
     const { line, before, mismatch } = this.#options;
     const { size } = before.head;
@@ -235,7 +230,7 @@ class Diagnosis {
           : `Entry ${size} was edited: entry ${seq} contains a different hash.`;
       return { ...entryBefore, ...editedEntry(message) };
     }
-    // Two entries have the same number: the next line shows which of them is the original.
+    // Two entries have the same number. The next line shows which one is the original.
     const isRival =
       seq === size && mismatch.previous === before.previous && mismatch.hash !== before.head.hash;
     const isOriginal = isRival && this.#next !== 'of the previous entry';

@@ -53,7 +53,7 @@ function identityStore(tables: StateTables): IdentityStore {
   return {
     admit: (use) =>
       tables.transaction(async (queryable) => {
-        // Others that count now would count without this one.
+        // Concurrent checks would otherwise not count this one.
         await tables.takeTurn(queryable);
         return await admit(queryable, use, tables);
       }),

@@ -8,25 +8,25 @@ import { isType, type ListenAddress, listen, newListener, tooMany } from '../htt
 import { RETRY_AFTER_S, type RefusedRequests } from '../http/request-limits.ts';
 import { type BrokerProblem, BrokerRefusal } from '../operations/ports/broker.ts';
 
-/** A request for a token, as it is in the form (RFC 8693, section 2.1). */
+/** The form parameters of a token request (RFC 8693, section 2.1). */
 export interface TokenRequestForm {
   readonly identity: string;
   readonly audience: string | undefined;
   readonly scope: 'read' | 'write' | undefined;
 }
 
-/** A token that was made for an identity. */
+/** A token issued for an identity. */
 export interface IssuedToken {
   readonly value: Secret;
   readonly scope: string;
-  /** For how many seconds it is valid. */
+  /** How many seconds it is valid. */
   readonly seconds: number;
-  /** Where it is accepted over REST; null where that is not known. */
+  /** Where it is accepted over REST; null if unknown. */
   readonly host: string | null;
   readonly rule: string;
 }
 
-/** What makes and ends tokens. Throws {@link BrokerRefusal}, {@link KeysUnavailable}, TokenctlError. */
+/** Issues and revokes tokens. Throws {@link BrokerRefusal}, {@link KeysUnavailable}, TokenctlError. */
 export interface TokenService {
   exchange(form: TokenRequestForm): Promise<IssuedToken>;
   revoke(value: Secret): Promise<boolean>;
@@ -38,18 +38,17 @@ interface EndpointOptions {
   readonly isReady: () => Promise<boolean>;
 }
 
-/** An identity of the longest length, escaped, and the other parameters. */
+/** In bytes: an identity of the maximum length, escaped, and the other parameters. */
 const BODY_LIMIT = 64 * 1024;
-/** Strangers who go on without a pause are slowed down, in milliseconds: what they send costs as much as what is valid. */
+/** The delay of unknown senders with many refused requests, in milliseconds: these cost as much as valid ones. */
 const SLOWED_MS = 250;
 const FORM = 'application/x-www-form-urlencoded';
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
 
 /**
- * Serves OAuth 2.0 Token Exchange (RFC 8693) at `/token`, revocation (RFC 7009) at `/revoke`, and `/healthz`, `/readyz` and `/metrics`.
- * No answer of the first two is kept by anyone on the way.
- *
+ * Serves OAuth 2.0 Token Exchange (RFC 8693) at `/token`, revocation (RFC 7009) at `/revoke`, and `/healthz`,
+ * `/readyz` and `/metrics`. Responses of the first two are never cached.
  * @throws TokenctlError `usage` if it cannot listen.
  */
 export async function serveTokens(options: EndpointOptions, address: ListenAddress) {
@@ -79,7 +78,7 @@ export async function serveTokens(options: EndpointOptions, address: ListenAddre
           token_type: 'Bearer',
           expires_in: seconds,
           scope,
-          // A member of ours, which clients ignore that do not know it (RFC 6749, section 5.1).
+          // Our own member, which other clients ignore (RFC 6749, section 5.1).
           ...(host !== null && { controller_host: host }),
         };
       }),
@@ -91,7 +90,7 @@ export async function serveTokens(options: EndpointOptions, address: ListenAddre
         const token = single(parametersOf(request), 'token');
         if (token === undefined) throw new BrokerRefusal('invalid_request', 'The form needs one token');
         if (refused.blocks(request)) throw new BrokerRefusal('invalid_request', 'Too many requests');
-        // RFC 7009, section 2.2: a token that is not known needs no error.
+        // RFC 7009, section 2.2: an unknown token is not an error.
         if (!(await service.revoke(new Secret(token)))) refused.count(request);
         return {};
       }),
@@ -131,17 +130,14 @@ function parametersOf(request: FastifyRequest): URLSearchParams {
   throw new BrokerRefusal('invalid_request', `The content type has to be ${FORM}`);
 }
 
-/**
- * RFC 6749, section 3.2: a parameter is sent once at most, and one without a value counts as left out. None of them has a space at its
- * end, but what a shell hands to curl has a line feed.
- */
+/** RFC 6749, section 3.2: a parameter is sent at most once; an empty one counts as omitted. Values are trimmed. */
 function single(parameters: URLSearchParams, name: string): string | undefined {
   const [value = '', ...others] = parameters.getAll(name);
   if (others.length > 0) throw new BrokerRefusal('invalid_request', `The parameter ${name} is given twice`);
   return value.trim() || undefined;
 }
 
-/** The status and the code of RFC 6749, section 5.2, and RFC 8693, section 2.2.2. */
+/** The status and error code, by RFC 6749, section 5.2, and RFC 8693, section 2.2.2. */
 const ANSWERS: Readonly<Record<BrokerProblem, readonly [status: number, error: string]>> = {
   invalid_request: [400, 'invalid_request'],
   unsupported_grant: [400, 'unsupported_grant_type'],
@@ -198,7 +194,7 @@ function answerFailure(
     log.error({ path, reason: error.message }, 'not possible');
     return refuse(reply, 400, 'invalid_target', 'The controller makes no token for this rule');
   }
-  // Anybody can name a key that does not exist.
+  // Anyone can send an unknown key id.
   if (error instanceof KeysUnavailable) refused.count(request);
   log.error({ path, reason: error.message }, 'not done');
   reply.header('Retry-After', String(RETRY_AFTER_S));
@@ -206,7 +202,7 @@ function answerFailure(
   return unavailable(reply, 503, why);
 }
 
-/** What is so until somebody changes the controller or the configuration. */
+/** Failures that last until someone changes the controller or the configuration. */
 const UNABLE: ReadonlySet<string> = new Set([
   'permission_refused',
   'unsupported',

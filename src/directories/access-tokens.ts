@@ -7,40 +7,40 @@ import { importPKCS8, SignJWT } from 'jose';
 import type { ClientAuth, Configuration } from 'openid-client';
 import { requireEncrypted } from './provider-client.ts';
 
-/** A client of a provider that gets access tokens with its own credential (RFC 6749 §4.4). */
+/** A provider's client that gets access tokens with its own credential (RFC 6749 §4.4). */
 export interface ClientCredentials {
-  /** What messages call the provider. */
+  /** The provider's name in messages. */
   readonly name: string;
   readonly tokenUrl: URL;
   readonly clientId: string;
-  /** A client secret (RFC 6749 §2.3.1), or a private key in PEM with which assertions are signed (RFC 7523 §2.2). */
+  /** A client secret (RFC 6749 §2.3.1), or a private key in PEM that signs assertions (RFC 7523 §2.2). */
   readonly credential: { readonly secret: Secret } | { readonly privateKey: Secret; readonly keyId?: string };
   readonly scope?: string | undefined;
   readonly ca?: string | undefined;
 }
 
-/** A service account of Google that acts for an administrator (RFC 7523 §2.1). */
+/** A Google service account that acts for an administrator (RFC 7523 §2.1). */
 export interface ServiceAccount {
   readonly name: string;
   readonly tokenUrl: URL;
   readonly email: string;
   readonly privateKey: Secret;
   readonly keyId: string | undefined;
-  /** The administrator in whose name it reads. */
+  /** The administrator to impersonate. */
   readonly subject: string;
   readonly scope: string;
   readonly ca?: string | undefined;
 }
 
-/** How long a request for a token may take, in seconds. */
+/** The timeout of a token request, in seconds. */
 const TIMEOUT_S = 20;
 const MAX_ANSWER_BYTES = 1024 * 1024;
-/** How long an assertion is valid, in seconds: Google and Okta allow an hour. */
+/** How long an assertion is valid, in seconds. Google and Okta allow an hour. */
 const ASSERTION_S = 300;
 
 /**
- * Gets an access token by client credentials, as the value of an Authorization header. Throws
- * `credentials_refused`, `target_unreachable`, `configuration` for a key that is none.
+ * Requests an access token with client credentials, as the value of an Authorization header. Throws
+ * `credentials_refused`, `target_unreachable`, `configuration` for an invalid key.
  */
 export async function clientCredentialsToken(client: ClientCredentials): Promise<Secret> {
   const library = await import('openid-client');
@@ -55,7 +55,7 @@ export async function clientCredentialsToken(client: ClientCredentials): Promise
   );
 }
 
-/** Gets an access token by a signed assertion, as the value of an Authorization header. */
+/** Requests an access token with a signed assertion, as the value of an Authorization header. */
 export async function serviceAccountToken(account: ServiceAccount): Promise<Secret> {
   const library = await import('openid-client');
   const { email, subject, scope, tokenUrl, keyId, name } = account;
@@ -106,7 +106,7 @@ async function bearerOf(
     if (cause instanceof TokenctlError) throw cause;
     const ofProxy = proxyFailure(cause);
     if (ofProxy !== null) throw ofProxy;
-    // RFC 6749 §5.2: what the provider says of the client is a code; its description is not quoted.
+    // RFC 6749 §5.2: the provider's error is a code. Its description is not quoted.
     const code = (cause as { error?: unknown }).error;
     if (typeof code === 'string' && /^[\w.-]{1,60}$/.test(code)) {
       throw new TokenctlError('credentials_refused', `${name} returned no access token (${code})`, {
@@ -128,7 +128,7 @@ async function privateKeyJwt(
 ): Promise<ClientAuth> {
   const key = await readKey(privateKey, undefined, name);
   return PrivateKeyJwt(keyId === undefined ? key : { key, kid: keyId }, {
-    // RFC 7523 §3: the URL of the token endpoint may be the audience; Okta accepts no other.
+    // RFC 7523 §3: the URL of the token endpoint may be the audience. Okta accepts no other.
     [modifyAssertion](_header: object, payload: Record<string, unknown>) {
       payload['aud'] = tokenUrl.href;
     },

@@ -26,9 +26,9 @@ const QUERY = {
 };
 
 /**
- * Reads the users of a Google Workspace account (`users.list` of the Admin SDK; `my_customer` is that of the
- * administrator): suspended and archived ones are disabled. Deleted users are not in the list. Google does
- * not announce how many there are. Throws as {@link readWholeList}.
+ * Reads the users of a Google Workspace account (`users.list` of the Admin SDK; `my_customer` is the
+ * administrator's): suspended and archived ones are disabled. Deleted users are not in the list. Google does
+ * not announce the number of users. Throws as {@link readWholeList}.
  */
 export async function readGoogleUsers(
   client: ProviderClient,
@@ -43,7 +43,7 @@ export async function readGoogleUsers(
   );
 }
 
-/** Asks for one user (`users.get`), whom an id, the primary address or an alias names. */
+/** Queries one user (`users.get`) by id, primary address or alias. */
 export const findGoogleUsers: FindUsers = (client, { value }) =>
   findByPath(client, [USERS, value], { schema: googleUser, userOf, query: `?fields=${FIELDS}` });
 

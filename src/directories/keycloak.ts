@@ -22,8 +22,8 @@ const PAGE_SIZE = 500;
 
 /**
  * Reads the users of a realm (`GET /admin/realms/{realm}/users` of Keycloak's admin REST API): a user whose
- * `enabled` is false is disabled. `users/count` announces how many there are. The client's service account
- * needs the role `view-users` of `realm-management`: with less, Keycloak leaves users out of both.
+ * `enabled` is false is disabled. `users/count` announces the number of users. The client's service account
+ * needs the role `view-users` of `realm-management`: with less, Keycloak omits users from both.
  * @throws TokenctlError as {@link readWholeList}.
  */
 export async function readKeycloakUsers(
@@ -33,7 +33,7 @@ export async function readKeycloakUsers(
   return await readWholeList(client, () => pages(client, usersOf(realm)));
 }
 
-/** Asks for the users of a realm with an id, or exactly this name or address. */
+/** Queries the users of a realm with an id, or exactly this name or address. */
 export function findKeycloakUsers({ realm }: { realm: string }): FindUsers {
   const users = usersOf(realm);
   return async (client, { kind, value }) => {
@@ -62,7 +62,7 @@ async function* pages(client: ProviderClient, users: string): AsyncGenerator<Pro
     });
     const { body: list } = await readPage(client, `${users}?${query}`, { schema: listResponse });
     yield { users: list.map(userOf), announced };
-    // Only an empty page is the end: Keycloak leaves out what the client may not see, so a page may be short.
+    // Only an empty page is the end: Keycloak omits what the client may not see, so a page may be short.
     if (list.length === 0) return;
     first += list.length;
   }

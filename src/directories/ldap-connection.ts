@@ -24,26 +24,25 @@ import { refusal, unreachable } from './ldap-errors.ts';
 import { LdapFrames } from './ldap-frames.ts';
 import { type LdapMessage, readMessage } from './ldap-messages.ts';
 
-/** How a directory server is reached. */
 export interface LdapServer {
-  /** What messages call the directory. */
+  /** The directory's name in messages. */
   readonly name: string;
-  /** `ldaps://` is encrypted from the first byte; `ldap://` needs `startTls`, except on this machine. */
+  /** `ldaps://` is encrypted from the first byte. `ldap://` needs `startTls`, except on this machine. */
   readonly url: URL;
   readonly startTls: boolean;
-  /** PEM of the authority of its certificate; that of the system where it is absent. */
+  /** The authority of its certificate in PEM. By default those of the system. */
   readonly ca?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly limits?: Partial<LdapLimits> | undefined;
 }
 
-/** How long is waited, in milliseconds. */
+/** Timeouts in milliseconds. */
 export interface LdapLimits {
-  /** For the connection with its encryption. */
+  /** For the connection including its encryption. */
   readonly connect: number;
-  /** For the next message of an answer. */
+  /** For the next message of a response. */
   readonly silence: number;
-  /** For everything that is asked on one connection. */
+  /** For all requests on one connection. */
   readonly whole: number;
 }
 
@@ -55,20 +54,20 @@ export interface LdapSearch {
 }
 
 const LIMITS: LdapLimits = { connect: 10_000, silence: 60_000, whole: 15 * 60_000 };
-/** How long the server may work on one page, in seconds; it says so when it is over, before this side gives up. */
+/** How long the server may work on one page, in seconds. It reports this limit before the client's timeout. */
 const TIME_LIMIT_S = 50;
 const PAGE_SIZE = 500;
-/** The result of a search below a name that does not exist (RFC 4511 appendix A.1). */
+/** The result of a search below a nonexistent name (RFC 4511 appendix A.1). */
 export const NO_SUCH_OBJECT = 32;
-/** Every entry. */
+/** Matches every entry. */
 export const ANY_ENTRY: Filter = new PresenceFilter({ attribute: 'objectClass' });
 const START_TLS = '1.3.6.1.4.1.1466.20037';
 
 /**
- * A connection to a directory server, for simple binds and searches (RFC 4511). The messages are those of ldapts; its client is
- * not used, since it connects again without a bind after a cut, takes an empty page for the last one, and waits for an
- * encrypted connection without a limit: each of them can make a list that looks whole and is not, or a run that hangs.
- * Referrals are not followed, aliases not resolved. After any error the connection is of no use.
+ * A connection to a directory server, for simple binds and searches (RFC 4511). The messages are those of ldapts. Its
+ * client is not used: it reconnects without a bind after an interruption, takes an empty page for the last one, and
+ * waits for an encrypted connection without a limit. Each of these can make an incomplete list look complete, or a
+ * run hang. Referrals are not followed, and aliases are not resolved. After any error the connection is unusable.
  */
 export class LdapConnection {
   readonly #server: LdapServer;
@@ -94,7 +93,7 @@ export class LdapConnection {
     server.signal?.addEventListener('abort', this.#abort);
   }
 
-  /** Connects, encrypted. Throws `target_unreachable`, `configuration` without encryption, `interrupted`. */
+  /** Connects with encryption. Throws `target_unreachable`, `configuration` without encryption, `interrupted`. */
   static async open(server: LdapServer): Promise<LdapConnection> {
     const { url, startTls, signal, name } = server;
     requireEncryption(server);
@@ -125,10 +124,9 @@ export class LdapConnection {
   }
 
   /**
-   * Searches page by page (RFC 2696), each entry as it arrives.
-   *
-   * @throws TokenctlError for an answer that is not whole: cut, ended early, or with references to other servers, whose entries
-   * are missing; references to the parts of Active Directory that hold no users are left out.
+   * Searches page by page (RFC 2696), yielding each entry as it arrives.
+   * @throws TokenctlError for an incomplete response: interrupted, ended early, or with references to other servers,
+   * whose entries are missing. References to the parts of Active Directory without users are ignored.
    */
   async *search({ base, scope, filter, attributes }: LdapSearch): AsyncGenerator<SearchEntry, void> {
     const paging = new PagedResultsControl({ critical: true, value: { size: PAGE_SIZE } });
@@ -149,15 +147,15 @@ export class LdapConnection {
           }),
       );
       const { cookie, first, count } = yield* this.#page(messageId, base);
-      // A server or proxy that leaves out the control says nothing of further pages (RFC 2696 §3: it must be there).
+      // A server or proxy that omits the control does not announce further pages (RFC 2696 §3: it is required).
       if (cookie === null && scope !== 'base' && count === PAGE_SIZE)
         throw this.#misbehaved(
           `sent a full page of ${PAGE_SIZE} entries without saying whether there are more`,
         );
       // RFC 2696 §3: an empty cookie ends it. A page without entries does not.
       if (cookie === null || cookie.length === 0) return;
-      // Samba gives all pages of a search the same cookie: only with the same entries it is the same page.
-      // Hashed: the server decides how long a cookie and a name are.
+      // Samba sends the same cookie for all pages of a search: only with the same entries it is the same
+      // page. Hashed, because the server determines the length of a cookie and a name.
       const page = createHash('sha256')
         .update(`${cookie.toString('base64')} ${first}`)
         .digest('base64');
@@ -167,7 +165,7 @@ export class LdapConnection {
     }
   }
 
-  /** One entry by its name; null where there is none. Throws as {@link search}. */
+  /** One entry by its name; null if it does not exist. Throws as {@link search}. */
   async entry(dn: string, attributes: readonly string[]): Promise<SearchEntry | null> {
     try {
       const found = this.search({ base: dn, scope: 'base', filter: ANY_ENTRY, attributes });
@@ -196,7 +194,7 @@ export class LdapConnection {
     }
   }
 
-  /** Ends the connection; nothing is waited for. */
+  /** Closes the connection without waiting. */
   close(): void {
     clearTimeout(this.#whole);
     this.#server.signal?.removeEventListener('abort', this.#abort);
@@ -211,7 +209,7 @@ export class LdapConnection {
     if (!(answer instanceof ExtendedResponse))
       throw this.#misbehaved('responded to StartTLS with a different message');
     if (answer.status !== 0) throw this.#refused(answer);
-    // What arrived in clear text before the encryption could come from anybody.
+    // Anyone could have sent unencrypted data before the encryption started.
     if (this.#messages.length > 0 || this.#frames.isPartial) {
       throw this.#misbehaved('sent extra data before the encryption started');
     }
@@ -255,14 +253,14 @@ export class LdapConnection {
     return this.#lastId;
   }
 
-  /** The next message of an answer, in the order in which they came. */
+  /** The next message of a response, in order of arrival. */
   async #next(messageId: number): Promise<LdapMessage> {
     for (;;) {
       const next = this.#messages.shift();
       if (next !== undefined) {
         const { message } = next;
         if (message.messageId === messageId) return next;
-        // RFC 4511 §4.4.1: the notice of disconnection has no request.
+        // RFC 4511 §4.4.1: the notice of disconnection belongs to no request.
         throw message.messageId === 0
           ? this.#refused(message)
           : this.#misbehaved('sent a response that was not requested');

@@ -2,7 +2,7 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { SearchEntry } from 'ldapts';
 import type { DirectoryUser } from '../domain/directory-users.ts';
 
-/** What servers mark accounts with that may not sign in any more. Operational attributes are sent only where they are named. */
+/** The attributes that mark disabled accounts. Operational attributes are sent only if requested by name. */
 export const DISABLED_ATTRIBUTES = [
   'userAccountControl',
   'accountExpires',
@@ -15,7 +15,7 @@ export const DISABLED_ATTRIBUTES = [
   'loginExpirationTime',
 ] as const;
 
-/** The attributes of an entry. Their names are the same in any letter case (RFC 4512 §2.5). */
+/** The attributes of an entry. Their names are case-insensitive (RFC 4512 §2.5). */
 export class LdapAttributes {
   readonly #values = new Map<string, readonly Buffer[]>();
 
@@ -32,7 +32,7 @@ export class LdapAttributes {
     return this.bytes(name).map((value) => value.toString('utf8'));
   }
 
-  /** The names of all attributes, in lower case, with their options. */
+  /** The names of all attributes in lowercase, with their options. */
   get names(): readonly string[] {
     return [...this.#values.keys()];
   }
@@ -44,14 +44,11 @@ export function firstText(attributes: LdapAttributes, name: string): string | nu
 
 /** `ADS_UF_ACCOUNTDISABLE` of [MS-ADTS] §2.2.16. */
 const ACCOUNT_DISABLE = 0x2;
-/** Locked until an administrator unlocks it (draft-behera-ldap-password-policy §5.3.3). Any other time is a lock that may pass. */
+/** Locked until an administrator unlocks it (draft-behera-ldap-password-policy §5.3.3). Other locks may expire. */
 const LOCKED_FOR_GOOD = /^000001010000(?:00)?Z$/;
 const DAY_MS = 86_400_000;
 
-/**
- * The first attribute by which an account may not sign in any more at a time; null if there is none. Throws
- * `target_misbehaved` for a value in no form of its attribute: no one knows what it says of the account.
- */
+/** The first attribute that disables an account at this time, or null. Throws `target_misbehaved` for a bad value. */
 export function disabledBy(entry: string, attributes: LdapAttributes, now: Date): DirectoryUser['disabled'] {
   let disabled: DirectoryUser['disabled'] = null;
   for (const attribute of DISABLED_ATTRIBUTES) {
@@ -68,21 +65,21 @@ export function disabledBy(entry: string, attributes: LdapAttributes, now: Date)
   return disabled;
 }
 
-/** Since when a value disables an account, null where it does not tell; false if it does not, undefined if it has another form. */
+/** Since when a value disables an account, or null if unknown; false if it does not, undefined if invalid. */
 type Rule = (value: string, now: Date) => string | null | false | undefined;
 
 const isTrue: Rule = (value) => (/^true$/i.test(value) ? null : /^false$/i.test(value) ? false : undefined);
 const isPast: Rule = (value, now) => passed(generalizedTime(value), now);
 
 const RULES: Readonly<Record<(typeof DISABLED_ATTRIBUTES)[number], Rule>> = {
-  // A signed number of 32 bits.
+  // A signed 32-bit number.
   userAccountControl: (value) =>
     !/^-?\d+$/.test(value) ? undefined : (Number(value) & ACCOUNT_DISABLE) !== 0 ? null : false,
   accountExpires: (value, now) => passed(fileTime(value), now),
   nsAccountLock: isTrue,
   pwdAccountLockedTime: (value) =>
     LOCKED_FOR_GOOD.test(value) ? null : generalizedTime(value) === undefined ? undefined : false,
-  // shadow(5): days since 1970. Negative is never, and 0 is read in both ways: it is no evidence.
+  // shadow(5): days since 1970. A negative value means never. 0 is ambiguous, so it does not count.
   shadowExpire: (value, now) => {
     if (!/^-?\d{1,10}$/.test(value)) return undefined;
     return passed(Number(value) > 0 ? new Date(Number(value) * DAY_MS) : null, now);
@@ -96,7 +93,7 @@ const RULES: Readonly<Record<(typeof DISABLED_ATTRIBUTES)[number], Rule>> = {
   loginExpirationTime: isPast,
 };
 
-/** RFC 4517 §3.3.13; the fraction is one of the last unit. Undefined for what is none; null for 1970, by which Kerberos says never. */
+/** RFC 4517 §3.3.13, with a fraction of the last unit. Undefined if invalid; null for 1970, Kerberos's never. */
 function generalizedTime(value: string): Date | null | undefined {
   const [, date, hour, minute, second, fraction = 0, zone, sign, hours = 0, minutes = 0] =
     /^(\d{8})(\d\d)(?:(\d\d)(?:(\d\d))?)?(?:[.,](\d{1,9}))?(Z|([+-])(\d\d)(\d\d)?)$/.exec(value) ?? [];
@@ -116,7 +113,7 @@ function passed(end: Date | null | undefined, now: Date): string | false | undef
   return end !== null && end.getTime() <= now.getTime() ? end.toISOString() : false;
 }
 
-/** Steps of 100 ns since 1601; 0 and the largest number are never ([MS-ADA1] §2.2). */
+/** Steps of 100 ns since 1601. 0 and the largest number mean never ([MS-ADA1] §2.2). */
 function fileTime(value: string): Date | null | undefined {
   if (!/^\d{1,19}$/.test(value)) return undefined;
   const steps = BigInt(value);

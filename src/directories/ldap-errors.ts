@@ -2,7 +2,7 @@ import { TokenctlError, type TokenctlErrorCode } from '@tokenctl/common/errors.t
 import { directHint } from '@tokenctl/common/network/outgoing.ts';
 import type { MessageResponse } from 'ldapts';
 
-/** What a result code means (RFC 4511 appendix A.2), and what to do. */
+/** The meaning of a result code (RFC 4511 appendix A.2), and what to do. */
 interface Meaning {
   readonly code: TokenctlErrorCode;
   readonly name: string;
@@ -36,7 +36,7 @@ const MEANINGS: Readonly<Record<number, Meaning>> = {
     name: 'inappropriateAuthentication',
     hint: 'Check `bindDn` and its password.',
   },
-  // RFC 4513 §5.1.3 has no other answer for a password that has expired.
+  // RFC 4513 §5.1.3 has no other result for an expired password.
   49: {
     code: 'credentials_refused',
     name: 'invalidCredentials',
@@ -52,7 +52,7 @@ const MEANINGS: Readonly<Record<number, Meaning>> = {
   53: { code: 'credentials_refused', name: 'unwillingToPerform', hint: 'Check `bindDn` and its password.' },
 };
 
-/** What Active Directory adds to invalidCredentials, as `data 532` in its message. */
+/** Active Directory's details for invalidCredentials, such as `data 532` in its message. */
 const BIND_DETAILS: Readonly<Record<string, string>> = {
   '525': 'the user does not exist',
   '52e': 'the password is wrong',
@@ -65,7 +65,7 @@ const BIND_DETAILS: Readonly<Record<string, string>> = {
   '775': 'the account is locked',
 };
 
-/** The error for a result other than success. The server's own text is not quoted: it may hold names and values. */
+/** The error for an unsuccessful result. The server's own text is not quoted: it may contain names and values. */
 export function refusal(
   name: string,
   { status, errorMessage }: MessageResponse,
@@ -84,10 +84,9 @@ export function refusal(
   });
 }
 
-/** What OpenSSL says of a certificate whose authority is not trusted. */
+/** OpenSSL's error codes for a certificate with an untrusted authority. */
 const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT)/;
 
-/** The error for a server that does not answer. */
 export function unreachable(name: string, what: string, cause?: unknown): TokenctlError {
   return new TokenctlError('target_unreachable', `${name} ${what}`, {
     hint: UNTRUSTED.test(what)

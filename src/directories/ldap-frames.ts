@@ -1,30 +1,27 @@
-/** The longest message: a group of a million members. */
+/** The maximum length of a message, in bytes: a group of a million members. */
 const MAX_BYTES = 64 * 1024 * 1024;
 /** An LDAP message is a sequence (RFC 4511 §4.1.1). */
 const SEQUENCE = 0x30;
 
-/** Where the content of an element is, as offsets. */
+/** The offsets of an element's content. */
 export interface Extent {
   readonly start: number;
   readonly end: number;
 }
 
-/**
- * Cuts what arrives into whole messages by their length (X.690 §8.1.3), so that a long message is copied once and an endless one is
- * refused when its length is read.
- */
+/** Splits data into messages by their length (X.690 §8.1.3), which also refuses endless ones early. */
 export class LdapFrames {
   #chunks: Buffer[] = [];
   #held = 0;
-  /** The length of the message whose beginning is held, with its header; 0 while that is not known. */
+  /** The length of the partially received message, including its header; 0 while unknown. */
   #wanted = 0;
 
-  /** Whether the beginning of a message is held. */
+  /** Whether part of a message was received. */
   get isPartial(): boolean {
     return this.#held > 0;
   }
 
-  /** Adds what arrived; returns the messages that are whole now. Throws for no message, or one too long. */
+  /** Adds received data, and returns the messages that are now complete. Throws for invalid or too long messages. */
   take(data: Buffer): Buffer[] {
     this.#chunks.push(data);
     this.#held += data.length;
@@ -42,7 +39,7 @@ export class LdapFrames {
   }
 }
 
-/** The length of the message at the beginning; 0 if its header is not whole yet. */
+/** The length of the first message; 0 if its header is incomplete. */
 function lengthOf(data: Buffer): number {
   if (data.length > 0 && data[0] !== SEQUENCE) throw new Error('not a message');
   const length = extentAt(data, 0)?.end ?? 0;
@@ -50,10 +47,7 @@ function lengthOf(data: Buffer): number {
   return length;
 }
 
-/**
- * The header of the element at an offset; null if the data ends within it. Throws for a length that LDAP does
- * not allow (RFC 4511 §5.1: the definite form only).
- */
+/** The header of the element at an offset; null if incomplete. Throws for an indefinite length (RFC 4511 §5.1). */
 export function extentAt(data: Buffer, offset: number): Extent | null {
   const first = data[offset + 1];
   if (first === undefined) return null;

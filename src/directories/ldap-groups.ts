@@ -13,19 +13,19 @@ import { type DirectoryUsers, nameForm } from '../domain/directory-users.ts';
 import { ANY_ENTRY, type LdapConnection } from './ldap-connection.ts';
 import { LdapAttributes } from './ldap-disabled.ts';
 
-/** The most entries that are looked up because a group has them as members and they are not among the users. */
+/** How many members of groups that are not among the users may be looked up. */
 const MAX_LOOKUPS = 10_000;
-/** The most groups within a required group of Active Directory. */
+/** The maximum number of nested groups in a required group of Active Directory. */
 const MAX_NESTED = 1_000;
-/** How many groups one search for their members names. */
+/** How many groups one search for members contains. */
 const GROUPS_AT_ONCE = 50;
 /** LDAP_MATCHING_RULE_IN_CHAIN of [MS-ADTS] §3.1.1.3.4.4.3. */
 const IN_CHAIN = '1.2.840.113556.1.4.1941';
 
 /**
- * Asks Active Directory who is in groups or in groups within them. Only the groups are found by the chain: a
- * server follows it anew for each entry, which takes Samba over a minute for 20,000 users. The groups
- * themselves are read as well: the account may not read `memberOf` of every user.
+ * Queries Active Directory for the members of groups, including nested ones. The chain rule only finds the
+ * groups: a server follows it for each entry again, which takes Samba over a minute for 20,000 users. The
+ * groups themselves are read too, because the account may not read every user's `memberOf`.
  * @param options.matching The users that match one of some filters.
  * @throws TokenctlError `target_misbehaved` for a group that does not exist, and for groups without any user.
  */
@@ -56,8 +56,8 @@ export async function chainMembers(
 }
 
 /**
- * Adds for each of some groups, by its name, who is in it. Those who have it as their primary group are not in `memberOf`: its number is the last part of
- * the group's SID ([MS-DTYP] §2.4.2).
+ * Adds filters for the members of groups by name. Users who have a group as their primary group are not in
+ * `memberOf`: its number is the last part of the group's SID ([MS-DTYP] §2.4.2).
  */
 async function addMemberFilters(
   filters: Map<string, Filter>,
@@ -86,7 +86,7 @@ function domainOf(name: string): string {
   return /(?:^|(?<!\\),)\s*(dc=.*)$/i.exec(name)?.[1] ?? name;
 }
 
-/** What POSIX groups say about their members. */
+/** The members of POSIX groups. */
 export interface PosixMembers {
   readonly uids: ReadonlySet<string>;
   readonly gidNumbers: ReadonlySet<string>;
@@ -99,10 +99,10 @@ interface GroupUsers {
 }
 
 /**
- * Finds out who is in groups or in groups within them, by following the members that are no users. A group
- * that is its own member does no harm.
+ * Finds the members of groups, including nested ones, by following the members that are not users. A group
+ * that contains itself does no harm.
  *
- * A POSIX group lists the `uid` of its members, and has those whose `gidNumber` is its own as well (RFC 2307
+ * A POSIX group lists the `uid` of its members, and also contains users with the same `gidNumber` (RFC 2307
  * §3): the controller counts both (`PosixGroupType` of django-auth-ldap).
  * @returns The numbers of the users.
  * @throws TokenctlError `target_misbehaved` for a group that does not exist, and for groups without any user;
@@ -152,7 +152,7 @@ function addAll(found: IdSet, numbers: readonly number[]): void {
   for (const number of numbers) found.add(number);
 }
 
-/** Where a group has its members, by its class (RFC 4519 §3.5, §3.6, §3.10; RFC 2307 §4; Active Directory). */
+/** The member attributes by group class (RFC 4519 §3.5, §3.6, §3.10; RFC 2307 §4; Active Directory). */
 const MEMBERS_IN: Readonly<Record<string, readonly string[]>> = {
   groupofnames: ['member'],
   groupofentries: ['member'],
@@ -162,12 +162,12 @@ const MEMBERS_IN: Readonly<Record<string, readonly string[]>> = {
   organizationalrole: ['roleOccupant'],
   posixgroup: ['memberUid', 'gidNumber'],
 };
-/** Groups whose members the server works out (OpenLDAP and others, eDirectory), and roles of 389 Directory Server. */
+/** Groups whose members the server computes (OpenLDAP and others, eDirectory), and roles of 389 Directory Server. */
 const DYNAMIC = /^(?:groupOfURLs|dynamicGroup|dynamicGroupAux|ns(?:Managed|Filtered|Nested)RoleDefinition)$/i;
 const QUERIES = ['memberURL', 'memberQueryURL'];
 const MEMBER_ATTRIBUTES = [...new Set(Object.values(MEMBERS_IN).flat()), 'objectClass', ...QUERIES];
 
-/** The members of a group; none of an entry that is no group, or that does not exist although a group has it as a member. */
+/** The members of a group; empty for an entry that is not a group, or does not exist although a group lists it. */
 async function membersOf(connection: LdapConnection, group: string, isRequired: boolean) {
   const names: string[] = [];
   const uids: string[] = [];
@@ -186,7 +186,7 @@ async function membersOf(connection: LdapConnection, group: string, isRequired: 
     addTexts(names, found?.texts('uniqueMember').map(withoutUniqueId));
     addTexts(names, found?.texts('roleOccupant'));
     addTexts(uids, found?.texts('memberUid'));
-    // Members that are no groups have a gidNumber as well: that of their own primary group.
+    // Members that are not groups also have a gidNumber: that of their own primary group.
     const isGroup = isRequired || found?.texts('objectClass').some((each) => /^posixGroup$/i.test(each));
     if (isGroup) addTexts(gidNumbers, found?.texts('gidNumber'));
     // Active Directory sends the members of large groups in parts ([MS-ADTS] §3.1.1.3.1.3.3).
@@ -194,7 +194,7 @@ async function membersOf(connection: LdapConnection, group: string, isRequired: 
       .map((name) => /^member;range=(\d+)-(\d+|\*)$/.exec(name))
       .find((match) => match !== null);
     const [name = '', start = from, end = '*'] = part ?? [];
-    // The members of a missing part would count as outside the group.
+    // Members in a missing part would count as outside the group.
     const others = found?.names.some((each) => each.includes(';range=') && !each.startsWith('member;'));
     if (others || (from > 0 && part === undefined) || Number(start) !== from || Number(end) < from)
       throw notWhole(group);
@@ -206,8 +206,9 @@ async function membersOf(connection: LdapConnection, group: string, isRequired: 
 }
 
 /**
- * Refuses a group whose members are not in its entry, or may not be read: they would count as outside it. Whether a group without
- * members has none is asked with a filter, which matches only if the account may see that (RFC 4511 §4.5.1.7: otherwise Undefined).
+ * Refuses a group whose members are not in its entry or not readable: they would count as outside the group.
+ * A group without members is confirmed with a filter, which matches only if the account may read members (RFC
+ * 4511 §4.5.1.7: otherwise Undefined).
  */
 async function requireMembers(
   connection: LdapConnection,
@@ -248,7 +249,7 @@ function unreadable(group: string, attributes: string): TokenctlError {
   );
 }
 
-/** A group of a million members is too much for the arguments of one call. */
+/** Spreading a group of a million members would exceed the limit of arguments. */
 function addTexts(to: string[], texts: readonly string[] = []): void {
   for (const text of texts) to.push(text);
 }
@@ -261,7 +262,7 @@ function notWhole(group: string): TokenctlError {
   );
 }
 
-/** RFC 4517 §3.3.21: a name may have a bit string behind it. */
+/** RFC 4517 §3.3.21: a bit string may follow a name. */
 function withoutUniqueId(value: string): string {
   return value.replace(/#'[01]*'B$/, '');
 }

@@ -10,24 +10,23 @@ import {
 } from 'ldapts';
 import { extentAt } from './ldap-frames.ts';
 
-/** A message of a server. */
 export interface LdapMessage {
   readonly message: MessageResponse;
-  /** Names the next page of a search (RFC 2696): empty for the last page, null without that control. */
+  /** The cookie for the next page of a search (RFC 2696): empty for the last page, null without the control. */
   readonly cookie: Buffer | null;
 }
 
-/** The deepest element: the values of an attribute of an entry are at 5 (RFC 4511 §4.5.2). */
+/** The maximum depth: an attribute's values are at 5 (RFC 4511 §4.5.2). */
 const MAX_DEPTH = 10;
-/** The elements of one message: a group of a million members, with room for more. Each is an object or two. */
+/** The maximum number of elements in a message: more than for a group of a million members. */
 const MAX_ELEMENTS = 2_000_000;
-/** Bit 6 of a tag: the content is elements (X.690 §8.1.2.5). */
+/** Bit 6 of a tag: the content consists of elements (X.690 §8.1.2.5). */
 const CONSTRUCTED = 0x20;
 const OCTET_STRING = 0x04;
 const BOOLEAN = 0x01;
 const CONTROLS = 0xa0;
 
-/** The responses that are asked for here, by their tags (RFC 4511 §4.2.2, §4.5.2, §4.12). */
+/** The responses to our requests by tag (RFC 4511 §4.2.2, §4.5.2, §4.12). */
 const RESPONSES: Readonly<Record<number, new (options: { messageId: number }) => MessageResponse>> = {
   97: BindResponse,
   100: SearchEntry,
@@ -37,10 +36,10 @@ const RESPONSES: Readonly<Record<number, new (options: { messageId: number }) =>
 };
 
 /**
- * Reads a whole message. The classes of ldapts read the responses, its own parser is not used: where an element is missing or
- * longer than what holds it, it reads null again and again without an end, or takes a result without a code for success.
- *
- * @throws Error for a message that is not whole or has a form that LDAP does not allow
+ * Parses a complete message. The responses are parsed by the classes of ldapts, but not by its own parser: if
+ * an element is missing or longer than its container, that parser reads null endlessly, or takes a result
+ * without a code for success.
+ * @throws Error for a message that is incomplete or has a form that LDAP does not allow
  */
 export function readMessage(frame: Buffer): LdapMessage {
   requireNested(frame);
@@ -51,12 +50,12 @@ export function readMessage(frame: Buffer): LdapMessage {
   if (Response === undefined) throw new Error('not a response');
   const message = new Response({ messageId });
   message.parseMessage(reader);
-  // RFC 4511 §4: what follows and is unknown is ignored, such as the addresses of a referral.
+  // RFC 4511 §4: unknown trailing elements are ignored, such as the URLs of a referral.
   while (reader.remain > 0 && reader.peek() !== CONTROLS) reader.skip();
   return { message, cookie: reader.remain > 0 ? readCookie(reader) : null };
 }
 
-/** Reads the controls of a message (RFC 4511 §4.1.11) for the next page of a search. */
+/** Reads a message's controls (RFC 4511 §4.1.11) for the next page of a search. */
 function readCookie(reader: StrictReader): Buffer | null {
   let cookie: Buffer | null = null;
   reader.readSequence(CONTROLS);
@@ -76,7 +75,7 @@ function readCookie(reader: StrictReader): Buffer | null {
   return cookie;
 }
 
-/** Refuses elements that are longer than what holds them, and more of them than a message has. */
+/** Refuses elements that are longer than their container, and too many elements. */
 function requireNested(frame: Buffer): void {
   const ends = [frame.length];
   let elements = 0;
@@ -97,7 +96,7 @@ function requireNested(frame: Buffer): void {
   }
 }
 
-/** A reader for which an element that is missing is an error. So every read moves on, and every loop of ldapts ends. */
+/** A reader that throws for a missing element. So every read advances, and every loop of ldapts ends. */
 class StrictReader extends BerReader {
   override readLength(offset?: number): number {
     const start = present(super.readLength(offset));
@@ -128,7 +127,7 @@ class StrictReader extends BerReader {
     return present(super.readString(tag as number, asBuffer as true));
   }
 
-  /** Leaves out one element. */
+  /** Skips one element. */
   skip(): void {
     this.offset = this.readLength(this.offset + 1) + this.length;
   }

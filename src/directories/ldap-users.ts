@@ -8,30 +8,29 @@ import { DISABLED_ATTRIBUTES, disabledBy, firstText, LdapAttributes } from './ld
 import { chainMembers, type PosixMembers, walkGroups } from './ldap-groups.ts';
 import { given } from './provider-users.ts';
 
-/** Which entries of a directory are users, and what says that one may not sign in any more. */
+/** Which entries of a directory are users, and which attributes disable them. */
 export interface LdapSource {
-  /** What messages call the directory. */
+  /** The directory's name in messages. */
   readonly name: string;
-  /** Active Directory looks into nested groups by itself, and shows `userAccountControl` of every user. */
+  /** Active Directory itself resolves nested groups, and shows `userAccountControl` of every user. */
   readonly isActiveDirectory: boolean;
   readonly bases: readonly string[];
   readonly filter: Filter;
-  /** Whose entries match this one are disabled. */
+  /** Entries that match this filter are disabled. */
   readonly disabledFilter?: Filter | undefined;
-  /** The attribute whose value never changes, whatever the entry is called. */
+  /** The attribute with an immutable value, even if the entry is renamed. */
   readonly idAttribute: string;
   readonly loginAttributes: readonly string[];
   readonly mailAttribute: string;
-  /** Names of groups: a user who is in none of them counts as disabled. Empty where that does not matter. */
+  /** Group names: a user in none of them counts as disabled. Empty if groups do not matter. */
   readonly groups: readonly string[];
 }
 
 /**
  * Reads the users of an LDAP directory below its bases, each once.
- *
  * @param now Accounts that expired before are disabled.
- * @throws TokenctlError `target_misbehaved` for an entry without its id, for two entries with the same, for Active Directory without
- * `userAccountControl`, and for a required group without members; and what the connection throws.
+ * @throws TokenctlError `target_misbehaved` for an entry without its id, for two entries with the same id, for Active
+ * Directory without `userAccountControl`, and for a required group without members; and as the connection.
  */
 export async function readLdapUsers(
   connection: LdapConnection,
@@ -62,14 +61,14 @@ export async function readLdapUsers(
   return users;
 }
 
-/** How many identifiers one search asks for: where an attribute has no index, the server looks at every entry for each search. */
+/** How many identifiers one search contains: without an index, the server scans every entry for each search. */
 const ASKED_AT_ONCE = 25;
 
 /**
- * Asks for users by their ids, names and addresses, below the bases and by the filter. Required groups are not looked at.
- *
- * @returns An answer to each question. An entry that answers a search, and no question by our comparison, is an answer to each.
- * @throws TokenctlError what the connection throws, unless it is the server's result of a search.
+ * Queries users by ids, names and addresses, below the bases and with the filter. Ignores required groups.
+ * @returns An answer to each question. An entry that matches a search, but no question by our comparison, is
+ * an answer to each.
+ * @throws TokenctlError as the connection, except for the server's result of a search.
  */
 export async function findLdapUsers(
   connection: LdapConnection,
@@ -128,7 +127,7 @@ function filtersFor({ kind, value }: Identifier, source: LdapSource): readonly F
     new EqualityFilter({ attribute, value: of });
   if (kind === 'email') return [equal(source.mailAttribute)];
   if (kind === 'login') return source.loginAttributes.map((attribute) => equal(attribute));
-  // An id that is no text was kept as hexadecimal digits: see idOf.
+  // An id that is not text was stored as hexadecimal digits: see idOf.
   const bytes = Buffer.from(value.replaceAll('-', ''), 'hex');
   const hasBytes = bytes.toString('hex') === value.replaceAll('-', '').toLowerCase() && bytes.length > 0;
   const isGuid = isObjectGuid(source, bytes);
@@ -138,7 +137,7 @@ function filtersFor({ kind, value }: Identifier, source: LdapSource): readonly F
   ];
 }
 
-/** Reads a filter (RFC 4515). Throws `configuration`. */
+/** Parses a filter (RFC 4515). Throws `configuration`. */
 export function readFilter(text: string, setting: string): Filter {
   try {
     return FilterParser.parseString(text);
@@ -156,7 +155,7 @@ function wanted({ idAttribute, loginAttributes, mailAttribute }: LdapSource): re
   return [idAttribute, ...loginAttributes, mailAttribute, ...DISABLED_ATTRIBUTES];
 }
 
-/** The numbers of the users that match one of some filters too; a search for each. */
+/** The numbers of the users that also match one of some filters, with one search for each. */
 async function matchingUsers(
   connection: LdapConnection,
   source: LdapSource,
@@ -172,7 +171,7 @@ async function matchingUsers(
   return found;
 }
 
-/** Reads the users once more: their `uid` need not be among their login names. Its values ignore letter case (RFC 4519 §2.39). */
+/** Re-reads the users: `uid` may not be among their login names. It is case-insensitive (RFC 4519 §2.39). */
 async function addPosixMembers(
   connection: LdapConnection,
   source: LdapSource,
@@ -222,7 +221,7 @@ function userOf(entry: SearchEntry, source: LdapSource, now: Date): DirectoryUse
   };
 }
 
-/** An entry below two bases comes twice. Of two entries with one id, one would be missing, and its user gone. */
+/** An entry below two bases appears twice. Of two entries with one id, one user would count as deleted. */
 function requireSameEntry(
   users: DirectoryUsers,
   { id, dn = '' }: DirectoryUser,
@@ -258,7 +257,7 @@ function isObjectGuid({ idAttribute }: Pick<LdapSource, 'idAttribute'>, value: B
   return idAttribute.toLowerCase() === 'objectguid' && value.length === 16;
 }
 
-/** A GUID as Active Directory shows it, or back: the first three groups are little-endian ([MS-DTYP] §2.3.4). */
+/** Converts a GUID to Active Directory's notation or back: three groups are little-endian ([MS-DTYP] §2.3.4). */
 function guidBytes(value: Buffer): Buffer {
   const bytes = Buffer.from(value);
   bytes.subarray(0, 4).reverse();

@@ -3,7 +3,7 @@ import type { DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts
 import type { ProviderClient } from './provider-client.ts';
 import { type FindUsers, findByPath, followPages, given, readPage, readWholeList } from './provider-users.ts';
 
-/** Without the right to read it, `accountEnabled` is null or missing: then nothing shows who is disabled. */
+/** Without the right to read it, `accountEnabled` is null or missing. It is then unknown who is disabled. */
 const graphUser = z.object({
   id: z.string().min(1),
   userPrincipalName: z.string().min(1),
@@ -25,7 +25,7 @@ const HEADERS = { ConsistencyLevel: 'eventual' };
 /**
  * Reads the users of a Microsoft Entra tenant (`GET /users` of Microsoft Graph 1.0): a user whose
  * `accountEnabled` is false is disabled. The application needs the permission User.Read.All. The number of
- * users is announced, since the header ConsistencyLevel asks for it.
+ * users is announced, because the header ConsistencyLevel requests it.
  * @throws TokenctlError as {@link readWholeList}; `target_misbehaved` also if `accountEnabled` is missing.
  */
 export async function readGraphUsers(client: ProviderClient): Promise<DirectoryUsers> {
@@ -41,11 +41,11 @@ export async function readGraphUsers(client: ProviderClient): Promise<DirectoryU
   );
 }
 
-/** Asks for one user by its id, and for those with a user principal name or an address. */
+/** Queries one user by id, and users by user principal name or address. */
 export const findGraphUsers: FindUsers = async (client, { kind, value }) => {
   const query = `?${new URLSearchParams(SELECT)}`;
   if (kind === 'id') return await findByPath(client, ['users', value], { schema: graphUser, userOf, query });
-  // OData 4.01 §5.1.1.14.1: a quote within a text is written twice.
+  // OData 4.01 §5.1.1.14.1: a quote within a text is doubled.
   const text = `'${value.replaceAll("'", "''")}'`;
   const $filter =
     kind === 'login'

@@ -3,14 +3,14 @@ import type { DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts
 import type { ProviderAnswer, ProviderClient } from './provider-client.ts';
 import { type FindUsers, findByPath, followPages, given, readPage, readWholeList } from './provider-users.ts';
 
-/** The statuses in which a user may sign in, or may soon: LOCKED_OUT and PASSWORD_EXPIRED pass. */
+/** The statuses in which a user may sign in, now or soon: LOCKED_OUT and PASSWORD_EXPIRED are temporary. */
 const ABLE = ['STAGED', 'PROVISIONED', 'ACTIVE', 'RECOVERY', 'LOCKED_OUT', 'PASSWORD_EXPIRED'] as const;
-/** The statuses in which a user may not sign in for longer. */
+/** The statuses in which a user may not sign in any longer. */
 const DISABLED = ['SUSPENDED', 'DEPROVISIONED'] as const;
 
 const oktaUser = z.object({
   id: z.string().min(1),
-  // No one knows whether a status that Okta adds lets a user sign in.
+  // It is unknown whether a status that Okta adds later allows a sign-in.
   status: z.enum([...ABLE, ...DISABLED]),
   statusChanged: z.string().nullish(),
   profile: z.object({
@@ -25,8 +25,9 @@ const PAGE_SIZE = 200;
 const USERS = 'api/v1/users';
 
 /**
- * Without a filter, the list leaves out users who are deactivated (`DEPROVISIONED`): these are a list of their own, and evidence. It
- * comes first: who is activated again meanwhile is in both lists, which are read anew then, and in the other order in neither.
+ * Without a filter, the list omits deactivated users (`DEPROVISIONED`), who are evidence: they are read as a
+ * separate list. It comes first: a user who is reactivated meanwhile is then in both lists, which are
+ * re-read. In the other order, the user would be in neither.
  */
 const LISTS = [
   `${USERS}?limit=${PAGE_SIZE}&filter=${encodeURIComponent('status eq "DEPROVISIONED"')}`,
@@ -35,7 +36,7 @@ const LISTS = [
 
 /**
  * Reads the users of an Okta organization (`GET /api/v1/users`): suspended and deactivated ones are disabled.
- * Okta does not announce how many there are. Throws as {@link readWholeList}.
+ * Okta does not announce the number of users. Throws as {@link readWholeList}.
  */
 export async function readOktaUsers(client: ProviderClient): Promise<DirectoryUsers> {
   return await readWholeList(client, async function* () {
@@ -43,7 +44,7 @@ export async function readOktaUsers(client: ProviderClient): Promise<DirectoryUs
       yield* followPages(client, list, async (address) => {
         const { body, headers } = await readPage(client, address, { schema: listResponse });
         const users = body.map(userOf);
-        // Okta names at least the page itself. A proxy that removes the header would make the first page the whole list.
+        // Okta sends at least a link to the page itself. Without the header, the first page would be the whole list.
         if (users.length >= PAGE_SIZE && !headers.has('link'))
           throw client.misbehaved('sent a full page without the Link header for the next page');
         return { users, next: nextLink(headers) };
@@ -52,14 +53,14 @@ export async function readOktaUsers(client: ProviderClient): Promise<DirectoryUs
   });
 }
 
-/** Asks for one user, whom an id or a login names, and for those with an address. */
+/** Queries one user by id or login, and users by address. */
 export const findOktaUsers: FindUsers = async (client, { kind, value }) => {
   if (kind !== 'email') return await findByPath(client, [USERS, value], { schema: oktaUser, userOf });
   const query = new URLSearchParams({ filter: `profile.email eq ${JSON.stringify(value)}` });
   return (await readPage(client, `${USERS}?${query}`, { schema: listResponse })).body.map(userOf);
 };
 
-/** The address of the next page in the Link headers (RFC 8288 §3): `<https://…?after=…>; rel="next"`. */
+/** The URL of the next page in the Link headers (RFC 8288 §3): `<https://…?after=…>; rel="next"`. */
 function nextLink(headers: ProviderAnswer['headers']): string | null {
   const links = headers.get('link') ?? '';
   for (const [, address = '', parameters = ''] of links.matchAll(/<([^>]*)>([^<]*)/g)) {

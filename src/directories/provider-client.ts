@@ -6,24 +6,22 @@ import { isProtected } from '@tokenctl/common/network-address.ts';
 import type { Secret } from '@tokenctl/common/secret.ts';
 import type { Dispatcher } from 'undici';
 
-/** How to reach the API of an identity provider. */
 export interface ProviderClientOptions {
-  /** What messages call it: `Okta at example.okta.com`. */
+  /** Its name in messages: `Okta at example.okta.com`. */
   readonly name: string;
-  /** The base address; requests go to this origin only, because each carries the credential. */
+  /** The base URL. Requests go only to this origin, because each contains the credential. */
   readonly url: URL;
-  /** PEM of more authorities to trust. */
+  /** Additional trusted authorities in PEM. */
   readonly ca?: string | undefined;
-  /** The value of the Authorization header; called again once after a 401, because tokens expire during long reads. */
+  /** The value of the Authorization header. Called again once after a 401, because tokens expire during long reads. */
   readonly authorization: () => Promise<Secret>;
   readonly signal?: AbortSignal | undefined;
-  /** Waits between attempts, in milliseconds; tests make them short. */
+  /** The waits between attempts, in milliseconds. Tests shorten them. */
   readonly pauses?: readonly number[];
-  /** How long all requests together may take, in milliseconds. */
+  /** The timeout of all requests together, in milliseconds. */
   readonly whole?: number;
 }
 
-/** A response of JSON. */
 export interface ProviderAnswer {
   readonly body: unknown;
   readonly headers: Headers;
@@ -31,28 +29,28 @@ export interface ProviderAnswer {
 
 /** The timeout of one request, in milliseconds. */
 const TIMEOUT_MS = 30_000;
-/** The longest page that is read: a thousand users fit in many times. */
+/** The maximum size of a page: many times that of a thousand users. */
 const MAX_BYTES = 32 * 1024 * 1024;
 const PAUSES_MS: readonly number[] = [500, 1_000, 2_000, 4_000, 8_000];
-/** A provider that asks for a longer delay gets no further attempt: limits are per minute, and a margin is added. */
+/** No further attempt is made if a provider requests a longer delay. Limits are per minute, and a margin is added. */
 const MAX_DELAY_MS = 65_000;
-/** What is added to the time at which a limit ends: `Date` and the time are rounded to seconds, each its own way. */
+/** The margin after a limit ends, in milliseconds: `Date` and that time are rounded differently to seconds. */
 const RESET_MARGIN_MS = 1_000;
-/** The first pauses do not reach the next minute, in which a limit without a stated end is over. */
+/** The factor of pauses after a rate limit without a stated end, so that they reach the next minute. */
 const LIMIT_PAUSES = 4;
-/** The reasons with which Google limits the rate with a 403, as the Admin SDK documents them. */
+/** Google's reasons for a rate limit with status 403, as documented for the Admin SDK. */
 const LIMIT_REASONS: readonly unknown[] = ['userRateLimitExceeded', 'rateLimitExceeded', 'quotaExceeded'];
-/** All delays of one reading together. */
+/** The maximum of all delays of one reading, in milliseconds. */
 const MAX_WAITING_MS = 600_000;
-/** One reading: pages without an end are no list. */
+/** The timeout of one reading, in milliseconds: endless pages are not a list. */
 const WHOLE_MS = 3_600_000;
 /** Broken connections, after which the same request may succeed. */
 const TRANSIENT_CODES = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
 /**
- * Reads JSON from the API of an identity provider. Retries what may succeed later (RFC 9110 §15: 429, 502, 503, 504, what
- * Google says instead, and broken connections), waiting as Retry-After or the provider's header of the limit asks. Follows no redirect, and quotes nothing of a
- * response but its status and error code.
+ * Reads JSON from an identity provider's API. Retries failures that may be temporary (RFC 9110 §15: 429, 502, 503,
+ * 504, Google's equivalents, and broken connections), waiting as long as Retry-After or the provider's rate limit
+ * header says. Follows no redirect, and quotes nothing of a response but its status and error code.
  */
 export class ProviderClient {
   readonly #options: ProviderClientOptions;
@@ -61,7 +59,7 @@ export class ProviderClient {
   #waited = 0;
   readonly #begun = performance.now();
 
-  /** Throws TokenctlError `configuration` for an address that would send the credential unencrypted. */
+  /** Throws TokenctlError `configuration` for a URL that would send the credential unencrypted. */
   constructor(options: ProviderClientOptions) {
     requireEncrypted(options.url);
     this.#options = options;
@@ -74,7 +72,7 @@ export class ProviderClient {
 
   /**
    * Requests one page.
-   * @param address Relative to the base address, or the absolute address of the next page.
+   * @param address Relative to the base URL, or the absolute URL of the next page.
    * @throws TokenctlError `credentials_refused`, `permission_refused`, `target_unreachable`,
    * `target_misbehaved`, and `interrupted` when the signal ends the reading.
    */
@@ -114,17 +112,16 @@ export class ProviderClient {
     }
   }
 
-  /** Ends its connections. */
   async close(): Promise<void> {
     await this.#agent.destroy();
   }
 
-  /** The error for an answer that no complete list can be made of. */
+  /** The error for a response that allows no complete list. */
   misbehaved(what: string): TokenctlError {
     return new TokenctlError('target_misbehaved', `${this.#options.name} ${what}`);
   }
 
-  /** Null for a broken connection, if another attempt is left. */
+  /** Null for a broken connection, if another attempt is allowed. */
   async #send(url: URL, headers: Readonly<Record<string, string>>, mayRetry: boolean) {
     const { signal } = this.#options;
     this.#authorization ??= this.#options.authorization();
@@ -200,12 +197,12 @@ export class ProviderClient {
   }
 }
 
-/** Whether an error is an answer of the provider with one of these statuses. */
+/** Whether an error is a provider's response with one of these statuses. */
 export function isAnswer(error: unknown, statuses: readonly number[]): boolean {
   return error instanceof TokenctlError && statuses.includes(Number(error.details?.['status']));
 }
 
-/** Checks that credentials travel encrypted. Throws `configuration`. */
+/** Checks that credentials are sent encrypted. Throws `configuration`. */
 export function requireEncrypted(url: URL): void {
   if (isProtected(url)) return;
   throw new TokenctlError('configuration', `The address of ${url.host} must start with https://`, {
@@ -213,7 +210,7 @@ export function requireEncrypted(url: URL): void {
   });
 }
 
-/** How long to wait before the next attempt, in milliseconds; null if it is no use. */
+/** The wait before the next attempt, in milliseconds; null if a retry is useless. */
 function delayOf(
   answer: { status: number; code: string | null; headers: ProviderAnswer['headers'] },
   pause: number | undefined,
@@ -224,27 +221,26 @@ function delayOf(
   if (!passes || pause === undefined) return null;
   const retryAfter = headers.get('retry-after') ?? '';
   if (/^\d+$/.test(retryAfter)) return Math.max(Number(retryAfter) * 1000, pause);
-  // RFC 9110 §10.2.3: seconds or a date. Okta gives the time in seconds since 1970 in a header of its own.
+  // RFC 9110 §10.2.3: seconds or a date. Okta sends seconds since 1970 in its own header.
   const until = Date.parse(retryAfter) || Number(headers.get('x-rate-limit-reset') ?? 0) * 1000;
   if (!(until > 0)) return isLimit(status, code) ? LIMIT_PAUSES * pause : pause;
-  // By the clock that named the time: this machine's may be minutes away from it.
+  // By the provider's clock: this machine's may differ by minutes.
   const now = Date.parse(headers.get('date') ?? '') || Date.now();
   return Math.max(until - now + RESET_MARGIN_MS, pause);
 }
 
-/** Whether an answer limits the rate. */
 function isLimit(status: number, code: string | null): boolean {
   return status === 429 || (status === 403 && LIMIT_REASONS.includes(code));
 }
 
-/** The code of an error as RFC 6749 §5.2, RFC 7644 §3.12, Microsoft Graph, Google and Okta give it; only if it is a code. */
+/** The error code as in RFC 6749 §5.2, RFC 7644 §3.12, Microsoft Graph, Google or Okta; null if it is not a code. */
 function errorCodeIn(text: string): string | null {
   try {
     const body = JSON.parse(text) as Record<string, unknown>;
     const error = body['error'];
     const inner = membersOf(error);
     const [first] = Array.isArray(inner['errors']) ? (inner['errors'] as readonly unknown[]) : [];
-    // Google's status of a limit is PERMISSION_DENIED: the reason says more.
+    // Google's status for a rate limit is PERMISSION_DENIED: the reason is more specific.
     const { reason } = membersOf(first);
     const code = [reason, error, inner['code'], inner['status'], body['errorCode'], body['scimType']].find(
       (each) => typeof each === 'string' && /^[\w.-]{1,60}$/.test(each),

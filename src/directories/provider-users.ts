@@ -7,23 +7,23 @@ import { isAnswer, type ProviderAnswer, type ProviderClient } from './provider-c
 
 export interface ProviderPage {
   readonly users: readonly DirectoryUser[];
-  /** How many users the provider announced; absent where it announces none. */
+  /** The announced number of users; absent if the provider announces none. */
   readonly announced?: number | undefined;
 }
 
-/** How often a list that changes while it is read is read anew. */
+/** How often a list that changes during the reading is re-read. */
 const MAX_READINGS = 3;
-/** The most pages: ten million users. */
+/** The maximum number of pages: ten million users. */
 const MAX_PAGES = 100_000;
 
 /**
- * Reads all pages of a list. Users may move between pages while they are read: a list with a user twice, with fewer users than
- * any page announced, or whose announced number changes, is read anew, since missing users would count as gone.
- *
- * @param options.isExact Whether more users than announced are a contradiction: where nothing else says where the list ends.
+ * Reads all pages of a list. Users may move between pages during the reading: a list with a user twice, with fewer
+ * users than announced, or with a changing number, is re-read, since missing users would count as deleted.
+ * @param options.isExact Whether more users than announced are a contradiction, because nothing else marks the end of
+ * the list.
  * @returns Each user once.
- * @throws TokenctlError `target_misbehaved` for a list that is still incomplete when it is read for the third time, and what the
- * client throws.
+ * @throws TokenctlError `target_misbehaved` for a list that is still incomplete at the third reading, and as the
+ * client.
  */
 export async function readWholeList(
   client: ProviderClient,
@@ -33,7 +33,7 @@ export async function readWholeList(
   let problem = '';
   for (let reading = 0; reading < MAX_READINGS; reading += 1) {
     const { users, seen, totals } = await readPages(client, pages());
-    // A user who is deleted meanwhile moves others to pages that were read already.
+    // A user who is deleted meanwhile moves others to pages that were already read.
     const isOther = (total: number) => users.size < total || (isExact && users.size > total);
     if (users.size < seen) problem = `listed ${seen - users.size} of ${seen} users twice`;
     else if (totals.size > 1 || [...totals].some(isOther)) {
@@ -44,7 +44,7 @@ export async function readWholeList(
   throw client.misbehaved(`${problem}: the list is not complete`);
 }
 
-/** Reads all pages, with how many users they had and which numbers of users they announced. */
+/** Reads all pages. Also returns how many users they contained and which numbers they announced. */
 async function readPages(client: ProviderClient, pages: AsyncIterable<ProviderPage>) {
   const users = new DirectoryUsers();
   const totals = new Set<number>();
@@ -63,10 +63,7 @@ async function readPages(client: ProviderClient, pages: AsyncIterable<ProviderPa
   return { users, seen, totals };
 }
 
-/**
- * Follows addresses of next pages; `read` names the next one, null after the last page. Throws
- * `target_misbehaved` for an address that comes back.
- */
+/** Follows the URLs of next pages, which `read` returns or null. Throws `target_misbehaved` for a repeated URL. */
 export async function* followPages(
   client: ProviderClient,
   first: string,
@@ -74,7 +71,7 @@ export async function* followPages(
 ): AsyncGenerator<ProviderPage> {
   const seen = new Set<string>();
   for (let address: string | null = first; address !== null; ) {
-    // Hashed: the provider decides how long an address is.
+    // Hashed, because the provider determines the length of a URL.
     const asked = createHash('sha256').update(address).digest('base64');
     if (seen.has(asked)) throw client.misbehaved('sent the same next page twice');
     seen.add(asked);
@@ -84,10 +81,7 @@ export async function* followPages(
   }
 }
 
-/**
- * Requests one page, and reads it by its schema. Throws `target_misbehaved`, naming the member that differs
- * and whose it is; and what the client throws.
- */
+/** Requests and validates a page. Throws `target_misbehaved` with the invalid member and user; and as the client. */
 export async function readPage<Schema extends z.ZodType>(
   client: ProviderClient,
   address: string,
@@ -104,7 +98,7 @@ export async function readPage<Schema extends z.ZodType>(
   );
 }
 
-/** The id of the user within a response that a member belongs to. */
+/** The user id that a member of a response belongs to. */
 function ownerOf(body: unknown, path: readonly PropertyKey[]): string {
   let owner = '';
   let part = body;
@@ -116,10 +110,10 @@ function ownerOf(body: unknown, path: readonly PropertyKey[]): string {
   return owner;
 }
 
-/** What asks a provider for the users with one value. */
+/** Queries a provider for the users with one value. */
 export type FindUsers = (client: ProviderClient, asked: Identifier) => Promise<readonly DirectoryUser[]>;
 
-/** Requests one user by a part of an address; none where the provider answers that there is none. */
+/** Requests one user by a path segment; empty if the provider answers that there is none. */
 export async function findByPath<Schema extends z.ZodType>(
   client: ProviderClient,
   [users, value]: readonly [string, string],
@@ -134,7 +128,7 @@ export async function findByPath<Schema extends z.ZodType>(
     headers?: Readonly<Record<string, string>>;
   },
 ): Promise<readonly DirectoryUser[]> {
-  // What cannot be one part of an address is no one's id.
+  // A text that cannot be a path segment is not an id.
   if (/^\.{0,2}$|\//.test(value)) return [];
   try {
     const address = `${users}/${encodeURIComponent(value)}${more.query ?? ''}`;
@@ -146,13 +140,10 @@ export async function findByPath<Schema extends z.ZodType>(
   }
 }
 
-/** How many questions are asked at the same time. */
+/** How many queries run at the same time. */
 const CONCURRENCY = 4;
 
-/**
- * Asks a provider one question after another. A refused question does not end the others; what every question
- * would meet does. Throws `interrupted`.
- */
+/** Sends queries. A refused query does not end the others, but a general error does. Throws `interrupted`. */
 export async function askEach(
   client: ProviderClient,
   asked: readonly Identifier[],
@@ -176,7 +167,7 @@ export async function askEach(
   return answers;
 }
 
-/** The values that are there, each once. */
+/** The existing values, without duplicates. */
 export function given(values: readonly (string | null | undefined)[]): readonly string[] {
   return [...new Set(values.filter((value) => typeof value === 'string' && value !== ''))] as string[];
 }

@@ -11,10 +11,7 @@ import {
   readWholeList,
 } from './provider-users.ts';
 
-/**
- * A user resource (RFC 7643 §4.1), as far as it is read. `active` may be missing; some providers write it as a text. Of any other
- * word no one knows what it means.
- */
+/** The used part of a user (RFC 7643 §4.1). `active` may be missing or text; other words have no known meaning. */
 const scimUser = z.object({
   id: z.string().min(1),
   externalId: z.string().nullish(),
@@ -28,7 +25,7 @@ const listResponse = z.object({
   totalResults: z.number().int().nonnegative().optional(),
   itemsPerPage: z.number().int().nonnegative().optional(),
   nextCursor: z.string().nullish(),
-  // RFC 7644 §3.4.2: absent where there are no results.
+  // RFC 7644 §3.4.2: missing if there are no results.
   Resources: z.array(scimUser).default([]),
 });
 
@@ -36,7 +33,7 @@ const serviceProviderConfig = z.object({
   pagination: z.object({ cursor: z.boolean().optional() }).nullish(),
 });
 
-/** How a list is cut into pages; `auto` asks the provider's ServiceProviderConfig (RFC 9865 §4). */
+/** How a list is paged. `auto` uses the provider's ServiceProviderConfig (RFC 9865 §4). */
 export type ScimPaging = 'auto' | 'index' | 'cursor';
 
 const PAGE_SIZE = 200;
@@ -57,20 +54,20 @@ export async function readScimUsers(
   return await readWholeList(client, pages, { isExact: true });
 }
 
-/** By what a user is found in a filter (RFC 7644 §3.4.2.2), after the id (§3.4.1). */
+/** The attributes in filters that find a user (RFC 7644 §3.4.2.2), after the id (§3.4.1). */
 const FILTERS: Readonly<Record<string, readonly string[]>> = {
   login: ['userName', 'externalId'],
   email: ['emails.value'],
 };
 
-/** Asks for one user by its id, and for those with a name or an address. */
+/** Queries one user by id, and users by name or address. */
 export const findScimUsers: FindUsers = async (client, { kind, value }) => {
   const query = new URLSearchParams({ attributes: ATTRIBUTES });
   const byId = { schema: scimUser, userOf, query: `?${query}`, headers: HEADERS };
   if (kind === 'id') return await findByPath(client, ['Users', value], byId);
   const found: DirectoryUser[] = [];
   for (const attribute of FILTERS[kind] ?? []) {
-    // Some providers distinguish letter case, against RFC 7643 §4.1.1.
+    // Some providers are case-sensitive, contrary to RFC 7643 §4.1.1.
     for (const text of new Set([value, value.toLowerCase()])) {
       const { page } = await listPage(client, { filter: `${attribute} eq ${JSON.stringify(text)}` });
       found.push(...page.users);
@@ -79,10 +76,7 @@ export const findScimUsers: FindUsers = async (client, { kind, value }) => {
   return found;
 };
 
-/**
- * Reads on until a page is empty or repeats: some providers announce the users of the page as `totalResults`, or stop counting at a
- * limit, so reaching that number proves nothing.
- */
+/** Reads until a page is empty or repeated: for some providers, `totalResults` is the page's or has a limit. */
 async function* indexPages(client: ProviderClient): AsyncGenerator<ProviderPage> {
   let last = { ids: '', count: 0, announced: 0 };
   let fullPage = PAGE_SIZE;
@@ -98,17 +92,17 @@ async function* indexPages(client: ProviderClient): AsyncGenerator<ProviderPage>
     if (next === null) return;
     const { page, count } = next;
     if (page.announced === undefined) throw client.misbehaved('sent a list without totalResults');
-    // RFC 7644 §3.4.2.4: fewer than asked for is allowed. Some providers announce 0 behind the last page.
+    // RFC 7644 §3.4.2.4: fewer than requested is allowed. Some providers announce 0 after the last page.
     yield { ...page, announced: count === 0 && page.announced === 0 ? undefined : page.announced };
     if (count === 0) return;
-    // Where there are several pages, the first one is full.
+    // If there are several pages, the first one is full.
     if (startIndex > 1 && fullPage === PAGE_SIZE) fullPage = last.count;
     last = { ids, count, announced: page.announced };
     startIndex += count;
   }
 }
 
-/** Reads a page; null where the provider refuses one behind the last user that it announced. */
+/** Reads a page; null if the provider refuses one after the last announced user. */
 async function pageBehind(client: ProviderClient, startIndex: number, announced: number) {
   try {
     return await listPage(client, { startIndex: String(startIndex) });
@@ -118,13 +112,13 @@ async function pageBehind(client: ProviderClient, startIndex: number, announced:
   }
 }
 
-/** The total that a page of one user announces: a provider that announces the users of the page says 1. */
+/** The total announced by a page with one user: a provider that announces the users of the page sends 1. */
 async function confirmedTotal(client: ProviderClient): Promise<number | undefined> {
   return (await listPage(client, { startIndex: '1', count: '1' })).page.announced;
 }
 
 async function* cursorPages(client: ProviderClient): AsyncGenerator<ProviderPage> {
-  // RFC 9865 §2: an empty cursor asks for the first page, and the last page has no next cursor.
+  // RFC 9865 §2: an empty cursor requests the first page, and the last page has no next cursor.
   yield* followPages(client, '', async (cursor) => {
     const { page, next } = await listPage(client, { cursor });
     return { ...page, next };

@@ -11,36 +11,35 @@ import {
   serverLimits,
 } from './request-limits.ts';
 
-/** Where a server for other machines listens. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
-  /** A socket that the service manager has opened, instead of host and port. */
+  /** A socket opened by the service manager, instead of host and port. */
   readonly fd?: number | undefined;
   /** The setting of the port, for messages: `signals.port`. */
   readonly setting: string;
 }
 
 interface ListenerOptions {
-  /** The longest body that is read, in bytes. */
+  /** The maximum size of a body, in bytes. */
   readonly bodyLimit: number;
-  /** The content types that are read, as text. */
+  /** The accepted content types, which are read as text. */
   readonly types: readonly string[];
   readonly log: Logger;
-  /** Answers a request that is not taken. */
+  /** Answers a refused request. */
   readonly refuse: (reply: FastifyReply, status: number, description: string) => FastifyReply;
-  /** Whether the program can do its work at present; not either if it throws, which is logged. */
+  /** Whether the program can currently do its work. */
   readonly isReady: () => Promise<boolean>;
-  /** For how long a request waits whose network had too many refused, in milliseconds; 0 by default. */
+  /** The delay of requests from a network with too many refused ones, in milliseconds; 0 by default. */
   readonly slowedMs?: number;
 }
 
-/** How long an answer of /readyz is given again, in milliseconds: whoever reaches the port may ask. */
+/** How long a result of /readyz is cached, in milliseconds: anyone who reaches the port may request it. */
 const READY_AGE_MS = 1_000;
-/** The statuses of requests that someone sends who is not known here. */
+/** The statuses that count as refused requests of unknown senders. */
 const COUNTED: Readonly<Record<number, true>> = { 400: true, 401: true, 413: true, 415: true };
 
-/** A server for whoever reaches its port, within limits, with `/healthz` and `/readyz`; and the refused requests of each network. */
+/** A server with limits for all senders, with `/healthz` and `/readyz`; and the refused requests of each network. */
 export function newListener(options: ListenerOptions): {
   readonly app: FastifyInstance;
   readonly refused: RefusedRequests;
@@ -55,13 +54,13 @@ export function newListener(options: ListenerOptions): {
   });
   limitRequests(app, refuse);
   const refused = new RefusedRequests();
-  // Before its body is read, and before it counts among those that are answered: it costs others nothing meanwhile.
+  // Before the body is read, and before the request counts as in flight: meanwhile it costs others nothing.
   if (slowedMs > 0)
     app.addHook('onRequest', async (request) => {
       if (request.method === 'POST' && refused.blocks(request)) await sleep(slowedMs);
     });
-  // What is not signed is verified even where a network is blocked: valid requests may come from behind the same proxy. Of the
-  // others, nothing is logged then, and no more said.
+  // Requests are verified even if their network is blocked, because valid ones may come from behind the same
+  // proxy. Refusals are then neither logged nor explained.
   app.addHook('onResponse', async (request, reply) => {
     if (reply.statusCode in COUNTED) refused.count(request);
   });
@@ -97,7 +96,7 @@ export function newListener(options: ListenerOptions): {
   return { app, refused };
 }
 
-/** Has a server listen. Throws TokenctlError `usage` if the port is in use or the address is not available. */
+/** Starts listening. Throws TokenctlError `usage` if the port is in use or the address is not available. */
 export async function listen(
   app: FastifyInstance,
   address: ListenAddress,
@@ -112,7 +111,7 @@ export async function listen(
   }
 }
 
-/** Listens for a moment, before a start that takes long. Throws as {@link listen}. */
+/** Listens for a moment, before a slow start. Throws as {@link listen}. */
 export async function requireFree(address: ListenAddress): Promise<void> {
   if (address.fd !== undefined) return;
   await tryListening(address).catch((cause: unknown) => {
@@ -138,12 +137,11 @@ export function socketOf(environment: Readonly<Record<string, string | undefined
   return Number(pid) === process.pid && Number(count) >= 1 ? FIRST_SOCKET : undefined;
 }
 
-/** Whether the body of a request is of this content type. */
 export function isType(request: FastifyRequest, type: string): boolean {
   return request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() === type;
 }
 
-/** Answers that the sender is to come again. */
+/** Asks the sender to retry later. */
 export function tooMany(reply: FastifyReply, refuse: ListenerOptions['refuse']): FastifyReply {
   reply.header('Retry-After', String(RETRY_AFTER_S));
   return refuse(reply, 429, 'Too many requests of this address were refused');

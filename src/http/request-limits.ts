@@ -4,15 +4,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 /** How long a request may take to arrive, in milliseconds. */
 const REQUEST_TIMEOUT_MS = 10_000;
-/** Seconds after which a sender is to try again. */
+/** Seconds after which a sender should retry. */
 export const RETRY_AFTER_S = 30;
-/** Connections at once; each may be sending a body of the largest size. */
+/** The maximum number of connections. Each may be sending a body of the maximum size. */
 const MAX_CONNECTIONS = 1_000;
-/** Whole requests being answered; further ones are to come again. */
+/** The maximum number of complete requests in flight. Senders of further ones are asked to retry. */
 const MAX_UNDER_WAY = 200;
-/** Refused requests of one sender's network: so many at once, then one in so many milliseconds. */
+/** Refused requests of one network: this many at once, then one per this many milliseconds. */
 const REFUSED = { burst: 100, refillMs: 1_000 };
-/** How many networks are remembered. */
 const MAX_NETWORKS = 10_000;
 
 /** Addresses of a proxy: this machine, and private networks (RFC 1918, RFC 4193, link-local). */
@@ -29,16 +28,13 @@ for (const [network, prefix, family] of [
 ] as const)
   proxies.addSubnet(network, prefix, family);
 
-/**
- * Whether X-Forwarded-For of this peer is believed: of the proxy in front only. Further entries are what its client wrote, who
- * could have another sender's address refused with them.
- */
+/** Whether a peer's X-Forwarded-For is trusted: only that of the proxy in front, since clients can write the rest. */
 export function isTrustedProxy(address: string, hop: number): boolean {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
   return hop === 0 && proxies.check(plain, plain.includes(':') ? 'ipv6' : 'ipv4');
 }
 
-/** Settings of the HTTP server, by which slow and idle senders lose their connections. */
+/** HTTP server settings that disconnect slow and idle senders. */
 export const serverLimits = {
   requestTimeout: REQUEST_TIMEOUT_MS,
   connectionTimeout: 2 * REQUEST_TIMEOUT_MS,
@@ -46,10 +42,7 @@ export const serverLimits = {
   http: { headersTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: 1_000 },
 } as const;
 
-/**
- * Limits connections, and the requests being answered. A request counts once its body is there: whoever sends
- * slowly holds a connection, and no more. `refuse` answers one that is not taken.
- */
+/** Limits connections and requests in flight, which count once their body has arrived. `refuse` answers the rest. */
 export function limitRequests(
   app: FastifyInstance,
   refuse: (reply: FastifyReply, status: number, description: string) => FastifyReply,
@@ -69,27 +62,26 @@ export function limitRequests(
   });
 }
 
-/** Counts the refused requests of each network: what it may not send is not answered in detail and logged without end. */
+/** Counts the refused requests of each network, so that they are not answered in detail and logged without limit. */
 export class RefusedRequests {
   readonly #left = new Map<string, { readonly left: number; readonly at: number }>();
   readonly #exempt = new WeakSet<FastifyRequest>();
 
-  /** Whether the network of this request had more requests refused than it may, unless its sender is known. */
+  /** Whether this request's network has too many refused requests, unless the sender is known. */
   blocks(request: FastifyRequest): boolean {
     return !this.#exempt.has(request) && this.#level(clientNetwork(request.ip)) < 1;
   }
 
-  /** Has this request neither counted nor blocked: it is of a known sender. */
+  /** Excludes a request of a known sender from counting and blocking. */
   exempt(request: FastifyRequest): void {
     this.#exempt.add(request);
   }
 
-  /** Records that a request was refused. */
   count(request: FastifyRequest): void {
     if (this.#exempt.has(request)) return;
     const network = clientNetwork(request.ip);
     const left = Math.max(0, this.#level(network) - 1);
-    // Last again, so that the first entry is the one that was refused longest ago.
+    // Moved to the end, so that the first entry is the oldest refusal.
     this.#left.delete(network);
     this.#left.set(network, { left, at: performance.now() });
     const [oldest] = this.#left.keys();

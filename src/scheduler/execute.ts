@@ -15,7 +15,6 @@ interface ExecutionOptions {
   readonly listener: EventListener;
 }
 
-/** Why a run was stopped. */
 type StopReason = 'stopping' | 'timeout' | 'lost';
 
 interface Result {
@@ -25,10 +24,7 @@ interface Result {
 
 const RECORD_RETRY_MS = 500;
 
-/**
- * Runs the job for a claim, renews the lease meanwhile, and records the outcome. Recording is retried until
- * it succeeds or the claim turns out to be lost.
- */
+/** Runs the job for a claim, renews the lease, and records the outcome, until that succeeds or the claim is lost. */
 export async function execute(job: ScheduledJob, claim: Claim, options: ExecutionOptions): Promise<RunEnded> {
   const { store, clock, lease, interrupt, listener } = options;
   const ending = new AbortController();
@@ -109,7 +105,7 @@ function outcomeOf(run: {
   };
 }
 
-/** A run that was cut short by its time limit has failed; it was not merely interrupted. */
+/** A run that its time limit ended has failed; it was not merely interrupted. */
 function timedOut(run: { job: ScheduledJob; result: Result; reason: StopReason | null }): Result | null {
   const { report, error } = run.result;
   const cutShort =
@@ -133,7 +129,6 @@ async function record(claim: Claim, ending: RunOutcome, store: JobStore): Promis
   }
 }
 
-/** The claim to renew, and how. */
 interface LeaseOptions {
   readonly store: JobStore;
   readonly claim: Claim;
@@ -144,8 +139,8 @@ interface LeaseOptions {
 }
 
 /**
- * Renews a claim's lease until disposed of, measured by a monotonic clock. If the ledger does not answer, the
- * claim counts as lost shortly before the lease expires, since another replica may take it over then.
+ * Renews a claim's lease until disposed of, measured by a monotonic clock. If the ledger does not respond,
+ * the claim counts as lost shortly before the lease expires, since another replica may take it over then.
  */
 function keepLease({ store, claim, lease, onLost }: LeaseOptions): Disposable {
   const stopped = new AbortController();
@@ -189,12 +184,11 @@ const TRANSIENT_CODES: ReadonlySet<TokenctlErrorCode> = new Set([
   'busy',
 ]);
 
-/** Whether a retry may succeed after this error. */
 function isTransient(error: unknown): boolean {
   return error instanceof TokenctlError && TRANSIENT_CODES.has(error.code);
 }
 
-/** An error as the ledger stores it. Unexpected errors are only named: their message may contain a secret. */
+/** An error in the ledger's form. Only the name of an unexpected one is stored: its message may contain a secret. */
 function failureSummary(error: unknown): RunSummary {
   if (!(error instanceof TokenctlError)) {
     const name = error instanceof Error ? error.name : typeof error;
@@ -207,12 +201,12 @@ function failureSummary(error: unknown): RunSummary {
 interface RunNowOptions extends ExecutionOptions {
   /** This process: host and process id. */
   readonly holder: string;
-  /** Leaves a tick of the schedule that is to be tried again to its own run: a dry run must not stand in for that. */
+  /** Leaves a scheduled tick that awaits its retry to its own run: a dry run must not replace that. */
   readonly keepsOpenTick?: boolean;
 }
 
 /**
- * Runs a job now, under the same claim as its ticks. A tick that waits for its retry, or was left by a killed
+ * Runs a job now, under the same claim as its ticks. A tick that awaits its retry, or was left by a killed
  * process, is run instead of a new one. Throws `already_running` if the job is running, or a tick is kept.
  */
 export async function runNow(job: ScheduledJob, options: RunNowOptions): Promise<RunEnded> {
@@ -226,7 +220,7 @@ export async function runNow(job: ScheduledJob, options: RunNowOptions): Promise
 
 function claimNow(job: ScheduledJob, { store, clock, holder, lease }: RunNowOptions): Promise<Claim | null> {
   const now = clock.now();
-  // Ticks of the schedule are due on whole seconds.
+  // Scheduled ticks are due on whole seconds.
   const due = now.getMilliseconds() === 0 ? new Date(now.getTime() + 1) : now;
   return store.claim({ job: job.name, due, kind: 'manual' }, { holder, lease, now });
 }

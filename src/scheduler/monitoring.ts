@@ -6,14 +6,12 @@ import type { SchedulerClock } from '../operations/ports/clock.ts';
 import type { JobStore } from '../operations/ports/scheduler.ts';
 import type { RunEnded, ScheduledJob, SchedulerEvent } from './scheduled-job.ts';
 
-/** What the endpoints report on. */
 interface HealthSources {
   readonly store: Pick<JobStore, 'lastSuccesses'>;
   readonly log: Pick<AuditLog, 'head'>;
   readonly metrics: SchedulerMetrics;
-  /** The run that is stuck: it did not end after its time limit. Null for none. */
+  /** The run that is stuck: it did not end after its time limit. Null if there is none. */
   readonly stuck: () => string | null;
-  /** Whether the scheduler is stopping. */
   readonly draining: () => boolean;
 }
 
@@ -60,7 +58,7 @@ export async function serveHealth(
   }
 }
 
-/** The error of an address at which {@link serveHealth} cannot listen. */
+/** The error for an address at which {@link serveHealth} cannot listen. */
 export function healthFailure({ host, port }: HealthAddress, cause: unknown): TokenctlError {
   return new TokenctlError('usage', `Cannot listen on ${host}:${port}: ${codeOf(cause) ?? 'unknown error'}`, {
     hint: 'Choose another port with scheduler.healthPort.',
@@ -97,8 +95,8 @@ interface MetricsSources {
 const STATES: readonly RunEnded['state'][] = ['completed', 'failed', 'interrupted', 'lost'];
 
 /**
- * The scheduler's Prometheus metrics. Counters belong to this process; what comes from the ledger and the
- * audit log is the same in every replica. Labels have few values: names of jobs and fixed words.
+ * The scheduler's Prometheus metrics. Counters belong to this process; values from the ledger and the audit
+ * log are the same in every replica. Labels have few values: job names and fixed words.
  */
 export class SchedulerMetrics {
   readonly #registry = new Registry();
@@ -140,7 +138,7 @@ export class SchedulerMetrics {
     labelNames: ['job', 'severity'],
     registers: this.#registers,
   });
-  /** Of the last audit of each job. */
+  /** From each job's last audit. */
   readonly #byRule = new Map<string, Readonly<Record<string, number>>>();
   readonly #errors = new Counter({
     name: 'tokenctl_scheduler_errors_total',
@@ -196,10 +194,9 @@ export class SchedulerMetrics {
     this.#notices.inc({ result });
   }
 
-  /** All metrics in the text format of Prometheus. */
+  /** In Prometheus text format. */
   async text(): Promise<{ readonly type: string; readonly body: string }> {
-    // A counter that first appears with 1 has no increase for Prometheus: an alert would miss the first
-    // failure.
+    // Prometheus sees no increase in a counter that first appears with 1: an alert would miss the first failure.
     for (const { name: job } of this.#jobs()) {
       for (const state of STATES) this.#runs.inc({ job, state }, 0);
       this.#errors.inc({ job }, 0);
@@ -256,7 +253,7 @@ function addGauges(registry: Registry, { store, log, clock, jobs, version }: Met
     registers,
     async collect() {
       const known = new Set(jobs().map(({ name }) => name));
-      // Omitted if the ledger is unavailable: a stale value would look current.
+      // Omitted if the ledger is unavailable: an outdated value would look current.
       const successes = await store.lastSuccesses().catch(() => new Map<string, Date>());
       this.reset();
       for (const [job, at] of successes) if (known.has(job)) this.set({ job }, at.getTime() / 1000);

@@ -1,8 +1,7 @@
-/** A run that wants to begin. */
 interface Wanted {
-  /** The context that it works in; null for one that works in none. */
+  /** Null for a run without a context. */
   readonly context: string | null;
-  /** Its due time: the most overdue run begins first. */
+  /** The due time: the most overdue run starts first. */
   readonly due: Date;
 }
 
@@ -10,30 +9,27 @@ interface Waiting extends Wanted {
   readonly grant: () => void;
 }
 
-/** How many runs one process may have in progress. */
+/** The maximum numbers of concurrent runs in one process. */
 export interface RunLimits {
   /** In all contexts together. */
   readonly atOnce: number;
-  /** In one context, as each run has connections of its own to the controller. */
+  /** In one context, because each run has its own connections to the controller. */
   readonly perContext: number;
 }
 
-/**
- * The places for runs in one process. Whoever is most overdue gets the next free place; a run whose context has no place left
- * keeps no other context waiting.
- */
+/** The slots for runs in one process. The most overdue run whose context has a free slot goes first. */
 export class RunSlots {
   readonly #limits: RunLimits;
   readonly #running = new Map<string, number>();
   #taken = 0;
-  /** The most overdue first: thousands wait where a fleet's jobs are due at the same time. */
+  /** The most overdue first: thousands wait if many contexts' jobs are due at the same time. */
   readonly #waiting: Waiting[] = [];
 
   constructor(limits: RunLimits) {
     this.#limits = limits;
   }
 
-  /** Waits for a place, and gives it back when disposed of. Null if `signal` is aborted before. */
+  /** Waits for a slot, and releases it when disposed of. Null if `signal` is aborted before. */
   async take(wanted: Wanted, signal: AbortSignal): Promise<Disposable | null> {
     if (signal.aborted) return null;
     const { promise, resolve } = Promise.withResolvers<boolean>();

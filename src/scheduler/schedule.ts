@@ -1,24 +1,23 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { CronTime } from 'cron';
 
-/** A cron expression and its time zone. */
 interface ScheduleOptions {
-  /** Five fields, or six with seconds first, or `@daily` and its like. */
+  /** Five fields, or six with seconds first, or a shortcut such as `@daily`. */
   readonly expression: string;
-  /** As in the IANA database: `Europe/Berlin`. */
+  /** A name in the IANA database: `Europe/Berlin`. */
   readonly timeZone: string;
 }
 
 /**
  * When a job is due. A schedule with fixed hours follows the wall clock: when clocks go forward past a tick,
- * the tick is due at the change; when clocks go back, it is due the first time only. A schedule for every
+ * the tick is due at the change; when clocks go back, it is due only the first time. A schedule for every
  * hour follows elapsed time: no tick is lost or repeated.
  */
 export class Schedule {
   readonly #cron: CronTime;
   readonly #wallClock: WallClock;
   readonly #everyHour: boolean;
-  /** The last answer of {@link next}: until that tick it stays the same, and a scheduler asks every few seconds. */
+  /** The last result of {@link next}. It is valid until that tick, and a scheduler calls it every few seconds. */
   #known = { after: Number.POSITIVE_INFINITY, tick: Number.NEGATIVE_INFINITY };
 
   /** @throws TokenctlError `configuration` for an invalid expression or time zone. */
@@ -47,10 +46,7 @@ export class Schedule {
     return new Date(this.#known.tick);
   }
 
-  /**
-   * The newest tick after one instant and at or before another; null for none. Searches backwards, so that
-   * the cost does not grow with the length of the gap.
-   */
+  /** The newest tick after one instant and at or before another, or null. Searches backwards, so gaps cost nothing. */
   newest({ after, upTo }: { after: Date; upTo: Date }): Date | null {
     const end = upTo.getTime();
     for (let span = 60_000; ; span *= 2) {
@@ -107,7 +103,7 @@ const DAY_MS = 86_400_000;
 
 /** The wall clock of a time zone. A reading is its local time, in milliseconds as if it were UTC. */
 class WallClock {
-  /** One for all jobs of a time zone: each takes a hundred kilobytes. */
+  /** One instance for all jobs of a time zone: each takes a hundred kilobytes. */
   static readonly #known = new Map<string, WallClock>();
   readonly #format: Intl.DateTimeFormat;
 
@@ -149,7 +145,7 @@ class WallClock {
     );
   }
 
-  /** The first instant with this reading; if the clock was set forward past it, the instant of the change. */
+  /** The first instant with this reading. If the clock was set forward past it, the instant of the change. */
   firstInstant(reading: number): number {
     const before = this.ahead(reading - DAY_MS);
     const after = this.ahead(reading + DAY_MS);
@@ -161,7 +157,7 @@ class WallClock {
       : (this.changeBetween(reading - DAY_MS, reading + DAY_MS) ?? reading - after);
   }
 
-  /** The first change of the offset between two instants; null for none. */
+  /** The first change of the offset between two instants; null if there is none. */
   changeBetween(from: number, to: number): number | null {
     const before = this.ahead(from);
     if (this.ahead(to) === before) return null;

@@ -3,7 +3,6 @@ import type { Claim, RunSummary } from '../operations/ports/scheduler.ts';
 import type { Schedule } from './schedule.ts';
 
 export interface RunContext {
-  /** The run's UUID. */
   readonly run: string;
   readonly due: Date;
   /** Aborted when the run must stop. */
@@ -12,32 +11,31 @@ export interface RunContext {
 
 /** What happens to missed ticks: no replica was running, or the previous run took too long. */
 export interface MisfirePolicy {
-  /** Run all of them in order, the newest only, or none. */
+  /** Run all of them in order, only the newest, or none. */
   readonly run: 'all' | 'last' | 'none';
-  /** Maximum age of a tick that is still run, in seconds. */
+  /** The maximum age of a tick that is still run, in seconds. */
   readonly within: number;
 }
 
-/** The retry policy of failed runs. */
 interface OnFailure {
   /** How often a failed tick is retried. */
   readonly retries: number;
-  /** Seconds until the first retry; doubled each time. */
+  /** Seconds until the first retry. Doubled each time. */
   readonly retryAfter: number;
 }
 
 export interface ScheduledJob {
   /** Its name in the ledger: `name` or `name@context`. */
   readonly name: string;
-  /** The context that it works in; null for the audit log. */
+  /** Null for a job on the audit log. */
   readonly context: string | null;
   readonly schedule: Schedule;
-  /** Identifies the schedule: changes if the schedule does. */
+  /** Identifies the schedule: it changes if the schedule does. */
   readonly scheduleText: string;
   readonly work: (context: RunContext) => Promise<JobReport>;
   /** Seconds after which a run is stopped. */
   readonly timeout: number;
-  /** Maximum delay of its ticks in seconds. The job's name determines the delay, so that all replicas agree. */
+  /** The maximum delay of its ticks in seconds. The job's name determines the delay, so that all replicas agree. */
   readonly jitter: number;
   readonly missed: MisfirePolicy;
   readonly onFailure: OnFailure;
@@ -46,15 +44,15 @@ export interface ScheduledJob {
   readonly fingerprint: string;
 }
 
-/** An event, for metrics, logs and notices. */
+/** For metrics, logs and notices. */
 export type SchedulerEvent =
   | { readonly kind: 'run_started'; readonly job: ScheduledJob; readonly claim: Claim }
   | RunEnded
-  /** Ticks that are not run; `due` is the newest. */
+  /** Skipped ticks. `due` is the newest. */
   | { readonly kind: 'skipped'; readonly job: ScheduledJob; readonly due: Date }
   /** A tick that is not retried: its runs were lost too often, or its manual run was killed. */
   | { readonly kind: 'abandoned'; readonly job: ScheduledJob; readonly due: Date; readonly reason: string }
-  /** An error outside of a run; the scheduler retries. */
+  /** An error outside a run. The scheduler retries. */
   | { readonly kind: 'error'; readonly job: ScheduledJob; readonly error: unknown };
 
 export interface RunEnded {
@@ -68,10 +66,10 @@ export interface RunEnded {
   readonly summary: RunSummary;
   /** The job's report; null if it threw. */
   readonly report: JobReport | null;
-  /** What the job threw; null if it returned. */
+  /** The job's error; null if it returned. */
   readonly error: unknown;
   readonly seconds: number;
 }
 
-/** Handles events. It never throws and never blocks. */
+/** Must never throw or block. */
 export type EventListener = (event: SchedulerEvent) => void;

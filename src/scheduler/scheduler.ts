@@ -9,7 +9,6 @@ import type { EventListener, MisfirePolicy, ScheduledJob } from './scheduled-job
 const DAY_MS = 86_400_000;
 
 export interface SchedulerOptions extends Omit<JobLoopOptions, 'slots'> {
-  /** How many days to keep the history. */
   readonly keepDays: number;
   readonly limits: RunLimits;
 }
@@ -25,7 +24,7 @@ export class Scheduler {
   readonly #options: SchedulerOptions & JobLoopOptions;
   readonly #interrupt = new AbortController();
   readonly #loops = new Map<string, JobLoop>();
-  /** Loops of removed or changed jobs, whose run is still in progress. */
+  /** Loops of removed or changed jobs whose run is still in progress. */
   readonly #ending = new Set<Promise<void>>();
   #housekeeping: Promise<void> | null = null;
 
@@ -53,10 +52,7 @@ export class Scheduler {
     this.#housekeeping ??= this.#deleteOldRuns();
   }
 
-  /**
-   * Starts no further tick, stops the runs in progress, and returns once their outcome is recorded. Another
-   * replica, or the next start, continues their ticks at once.
-   */
+  /** Starts no further tick, stops the runs in progress, and records their outcome. Others continue their ticks. */
   async drain(): Promise<void> {
     this.#interrupt.abort();
     for (const loop of this.#loops.values()) this.#end(loop);
@@ -82,7 +78,7 @@ export class Scheduler {
     const { store, clock, keepDays } = this.#options;
     while (!this.#interrupt.signal.aborted) {
       const before = new Date(clock.now().getTime() - keepDays * DAY_MS);
-      // If the ledger is unavailable, the next day is soon enough.
+      // If the ledger is unavailable, it retries the next day.
       await store.forget(before).catch(() => undefined);
       await clock.wait(DAY_MS, this.#interrupt.signal);
     }
@@ -105,16 +101,15 @@ interface JobLoopOptions {
 }
 
 interface JobLoopSignals {
-  /** Aborted: start no further tick; the run in progress continues. */
+  /** Aborted: start no further tick. The run in progress continues. */
   readonly stop: AbortSignal;
-  /** Aborted: stop the run in progress as well. */
+  /** Aborted: also stop the run in progress. */
   readonly interrupt: AbortSignal;
 }
 
 /**
- * Runs one job's ticks, one after the other, until stopped: reads the ledger, takes over abandoned ticks,
- * claims due ticks, waits. Every decision starts from the ledger, so a clock change or a suspended process
- * only delays ticks.
+ * Runs one job's ticks, one after the other, until stopped: reads the ledger, takes over abandoned ticks, claims due
+ * ticks, waits. Every decision starts from the ledger, so a clock change or a suspended process only delays ticks.
  */
 async function runJobLoop(job: ScheduledJob, options: JobLoopOptions, signals: JobLoopSignals) {
   const { clock, listener, poll } = options;
@@ -146,7 +141,7 @@ async function step(job: ScheduledJob, options: JobLoopOptions, signals: JobLoop
     options.listener({ kind: 'skipped', job, due: skip });
   }
   if (run === null) return Math.min(poll, job.schedule.next(now).getTime() - now.getTime());
-  // A claim that waits for a place would keep other replicas, which may have one, from running the tick.
+  // A claim that waits for a slot would keep replicas with a free slot from running the tick.
   using place = await options.slots.take({ context: job.context, due: run }, signals.stop);
   if (place === null) return 0;
   const claim = await store.claim({ job: job.name, due: run, kind: 'schedule' }, claimant(options));
@@ -179,7 +174,7 @@ async function continueOpen(
   return 0;
 }
 
-/** A retry further away than the longest pause was set by a wrong clock. */
+/** A retry later than the longest pause was set by a wrong clock. */
 function untilRetry({ retryAt }: OpenTick, { onFailure }: ScheduledJob, now: Date): number {
   const wait = (retryAt?.getTime() ?? 0) - now.getTime();
   return wait > onFailure.retryAfter * 1000 * 2 ** onFailure.retries ? 0 : wait;
@@ -196,15 +191,13 @@ function claimant({ holder, lease, clock }: JobLoopOptions) {
   return { holder, lease, now: clock.now() };
 }
 
-/** Which ticks to skip and which to run. */
 interface Decision {
-  /** The newest tick to skip; null for none. */
+  /** The newest tick to skip, or null. */
   readonly skip: Date | null;
-  /** The tick to run next; null for none. */
+  /** The tick to run next, or null. */
   readonly run: Date | null;
 }
 
-/** A job's schedule and position. */
 interface TicksSince {
   readonly schedule: Schedule;
   /** Ticks after this count. */

@@ -8,10 +8,9 @@ import type { Logger } from 'pino';
 import { isType, type ListenAddress, listen, newListener, tooMany } from '../http/listener.ts';
 import { RETRY_AFTER_S, type RefusedRequests } from '../http/request-limits.ts';
 
-/** What a call of /global-token-revocation came to. */
 export type RevocationAnswer = 'accepted' | 'unknown_user' | 'held' | 'not_acted_on';
 
-/** What takes the signals that arrive. What returns is on stable storage. */
+/** Accepts incoming signals. Once a method returns, the signal is on stable storage. */
 export interface SignalIntake {
   /** Throws {@link SignalRefusal}, {@link KeysUnavailable}. */
   securityEvent(transmitter: string, token: string): Promise<void>;
@@ -23,12 +22,12 @@ export interface SignalIntake {
 
 interface ReceiverOptions {
   readonly intake: SignalIntake;
-  /** The transmitters that may push, with the token that each sends; null for one that sends none. */
+  /** The transmitters that may push, each with its token; null for one that sends none. */
   readonly pushers: ReadonlyMap<string, Secret | null>;
   readonly log: Logger;
-  /** Called for an event that is refused, if its sender has the token of the stream. */
+  /** Called for a refused event if its sender has the stream's token. */
   readonly onRefused?: (transmitter: string, reason: string) => void;
-  /** Whether the receiver can take signals at present. */
+  /** Whether the receiver can currently accept signals. */
   readonly isReady: () => Promise<boolean>;
 }
 
@@ -37,7 +36,6 @@ const BODY_LIMIT = 128 * 1024;
 /**
  * Serves pushed security events (RFC 8935) at `/signals/NAME`, Global Token Revocation at `/global-token-revocation`,
  * logout tokens (OpenID Connect Back-Channel Logout 1.0) at `/backchannel-logout`, and `/healthz` and `/readyz`.
- *
  * @returns its URL, and how to close it
  * @throws TokenctlError `usage` if the port is in use or the address is not available.
  */
@@ -58,7 +56,7 @@ export async function startReceiver(
   return await listen(app, address);
 }
 
-/** Whoever exceeds a limit is refused access; any other request is invalid. */
+/** A sender who exceeds a limit gets `access_denied`; other requests are invalid. */
 function refuseRequest(reply: FastifyReply, status: number, description: string): FastifyReply {
   return refuse(reply, status, LIMITED.has(status) ? 'access_denied' : 'invalid_request', description);
 }
@@ -69,7 +67,7 @@ interface RouteOptions extends ReceiverOptions {
   readonly refused: RefusedRequests;
 }
 
-/** RFC 8935: 202 without a body once it is recorded, 400 with a code where it is refused for good. */
+/** RFC 8935: 202 without a body once it is recorded, 400 with a code for a permanent refusal. */
 function servePushed(app: FastifyInstance, { intake, pushers, log, refused, onRefused }: RouteOptions): void {
   const nameOf = ({ params }: FastifyRequest) => (params as { readonly transmitter: string }).transmitter;
   app.post('/signals/:transmitter', {
@@ -77,12 +75,12 @@ function servePushed(app: FastifyInstance, { intake, pushers, log, refused, onRe
     async onRequest(request, reply) {
       const token = pushers.get(nameOf(request));
       if (token === undefined) return refuse(reply, 404, 'access_denied', 'No such stream');
-      // Whoever has the token of the stream is not kept out by what others at the same address do.
+      // A sender with the stream's token is not blocked because of others at the same address.
       if (token !== null && isSame(bearerOf(request), token)) return refused.exempt(request);
-      // Its signature says whose it is.
+      // Its signature shows who sent it.
       if (token === null) return;
       if (refused.blocks(request)) return tooMany(reply, refuseRequest);
-      // RFC 8935, section 2.4, has a code for this; the status lets a proxy and an operator see it as well.
+      // RFC 8935, section 2.4, has a code for this. The status also shows it to a proxy and an operator.
       reply.header('WWW-Authenticate', 'Bearer');
       const description = 'The authorization header does not match the stream';
       return refuse(reply, 401, 'authentication_failed', description);
@@ -93,7 +91,7 @@ function servePushed(app: FastifyInstance, { intake, pushers, log, refused, onRe
         return refuse(reply, 400, 'invalid_request', 'The content type is not application/secevent+jwt');
       return await answering({ request, reply, log, refused, what: `event from ${name}` }, async () => {
         await intake.securityEvent(name, String(request.body).trim()).catch((error: unknown) => {
-          // Without a token, anybody could have people told.
+          // Otherwise anyone without a token could trigger notices.
           if (error instanceof SignalRefusal && pushers.get(name) != null) onRefused?.(name, error.message);
           throw error;
         });
@@ -173,7 +171,7 @@ async function answering(
     }
     const passes = error instanceof KeysUnavailable || error instanceof TokenctlError;
     if (!passes) throw error;
-    // Anybody can name a key that does not exist.
+    // Anyone can send an unknown key id.
     if (error instanceof KeysUnavailable) refused.count(request);
     log.error({ reason: error.message }, `not accepted; the sender should try again: ${what}`);
     reply.header('Retry-After', String(RETRY_AFTER_S));
@@ -191,7 +189,7 @@ function bearerOf({ headers: { authorization = '' } }: FastifyRequest): string |
   return /^bearer +([^\s]+)$/i.exec(authorization)?.[1] ?? null;
 }
 
-/** In a time that does not depend on where the two differ. */
+/** Compares in constant time. */
 function isSame(given: string | null, expected: Secret): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given ?? ''), digest(expected.reveal()));

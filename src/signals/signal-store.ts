@@ -31,10 +31,10 @@ function signalId({ issuer, jti }: Pick<NewSignal, 'issuer' | 'jti'>): string {
     .digest('hex');
 }
 
-/** No pause and no lease is as long: a time that is further ahead was written while the clock was wrong. */
+/** No pause or lease is longer: a time further ahead was written while the clock was wrong. */
 const LONGEST_MS = 3_600_000;
 
-/** A signal as it is stored: times are milliseconds, lists and objects are JSON. */
+/** A signal as stored: times are milliseconds, lists and objects are JSON. */
 type Stored<Value> = Value extends Date ? number : Value extends object ? string : Value;
 type SignalRow = { readonly [Name in keyof Signal]: Stored<Signal[Name]> };
 
@@ -51,7 +51,7 @@ class StoredSignals implements SignalStore {
     this.#tables = tables;
   }
 
-  /** Those that arrive while others are written share a transaction: a burst is not one write to the disk for each. */
+  /** Signals that arrive during a write share the next transaction, so that a burst does not write each separately. */
   async record(signal: NewSignal): Promise<Recorded> {
     const { promise, resolve, reject } = Promise.withResolvers<Recorded>();
     this.#arrived.push({ signal, resolve, reject });
@@ -169,7 +169,7 @@ class StoredSignals implements SignalStore {
 
   list({ states, transmitter, limit }: SignalSelector): Promise<readonly Signal[]> {
     const chosen = states === undefined || states.length === 0 ? signalStates : states;
-    // One parameter a state: SQLite has no arrays.
+    // One parameter per state: SQLite has no arrays.
     const places = joined(chosen.map((state) => sql`${state}`));
     return this.#tables.transaction(async (queryable) => {
       const rows = await sql`SELECT ${COLUMNS} FROM tokenctl_signals.signal
@@ -301,7 +301,7 @@ async function recordOne(queryable: Queryable, signal: NewSignal): Promise<Recor
 function selectByPrefix(queryable: Queryable, prefix: string): Promise<SignalRow[]> {
   const digits = prefix.toLowerCase();
   if (!/^[0-9a-f]{1,64}$/.test(digits)) return Promise.resolve([]);
-  // An id is hexadecimal, so that "g" is after all that begin with the prefix; a pattern would read every row.
+  // An id is hexadecimal, so "g" sorts after all ids with the prefix. A pattern would read every row.
   return sql`SELECT ${COLUMNS} FROM tokenctl_signals.signal
     WHERE id >= ${digits} AND id < ${`${digits}g`} LIMIT 2`.rows<SignalRow>(queryable);
 }

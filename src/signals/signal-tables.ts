@@ -30,14 +30,14 @@ const CREATE_SIGNAL = `CREATE TABLE tokenctl_signals.signal (
      released text,
      told integer NOT NULL)`;
 
-/** Users who were acted on, by what counts against one limit. */
+/** Affected users, by the limit that they count against. */
 const CREATE_ACTED = `CREATE TABLE tokenctl_signals.acted (
      username text NOT NULL,
      counted_as text NOT NULL,
      at bigint NOT NULL,
      PRIMARY KEY (username, counted_as))`;
 
-/** The verification events that were asked for, by which those of others are told apart. */
+/** The requested verification events, to distinguish them from those of others. */
 const CREATE_VERIFICATION = `CREATE TABLE tokenctl_signals.verification (
      transmitter text NOT NULL,
      stream text NOT NULL,
@@ -49,13 +49,13 @@ const INDEXES = [
   { name: 'signal_received', unique: false, on: 'signal (received)' },
 ] as const;
 
-/** What is looked for every second and at every look at the state: these lists stay short, or are counted. */
+/** Indexes for queries that run every second and with every status: these lists stay short, or are counted. */
 const LATER_INDEXES = [
   { name: 'signal_untold', unique: false, on: "signal (received) WHERE state = 'held' AND told = 0" },
   { name: 'signal_state', unique: false, on: 'signal (state)' },
 ] as const;
 
-/** The queue of signals, as its tables are created and migrated. */
+/** How the tables of the signal queue are created and migrated. */
 export const signalsSchema: StateSchema = {
   name: 'tokenctl_signals',
   what: 'queue of signals',

@@ -12,18 +12,17 @@ import type {
   WantedStream,
 } from '../operations/ports/transmitters.ts';
 
-/** How a transmitter is reached. */
 export interface TransmitterClientOptions {
-  /** What messages call it: `The transmitter corporate`. */
+  /** Its name in messages: `The transmitter corporate`. */
   readonly name: string;
-  /** The value of the Authorization header; a new one where the transmitter refused the last. */
+  /** The value of the Authorization header. A new one after the transmitter refused the last. */
   readonly authorization: (last?: 'refused') => Promise<Secret>;
   /** Aborted when the caller gives up. */
   readonly signal?: AbortSignal | undefined;
 }
 
 const TIMEOUT_MS = 30_000;
-/** A hundred of the longest tokens. */
+/** In bytes: a hundred of the longest tokens. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
 interface Exchange {
@@ -42,7 +41,7 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** Sends a request, and once more with a new token where the first is refused: tokens of an hour end during a long poll. */
+/** Sends a request, and retries once with a new token if refused: tokens may expire during a long poll. */
 async function ask(options: TransmitterClientOptions, request: Exchange): Promise<Answer> {
   if (request.signedIn === false) return await send(options, request, null);
   const answer = await send(options, request, await options.authorization());
@@ -51,7 +50,7 @@ async function ask(options: TransmitterClientOptions, request: Exchange): Promis
     : answer;
 }
 
-/** Sends one request. Follows no redirect, and quotes nothing of the answer but its status. */
+/** Sends one request. Follows no redirect, and quotes only the status of the response. */
 async function send(
   { name, signal: given }: TransmitterClientOptions,
   { method, url, body, language, signal }: Exchange,
@@ -80,7 +79,6 @@ async function send(
   return { status: response.status, body: await response.json().catch(() => null) };
 }
 
-/** The error for an answer of this status. */
 function refusal({ name }: TransmitterClientOptions, what: string, status: number): TokenctlError {
   const said = `${name} responded with ${status} to ${what}`;
   if (status === 401) {
@@ -104,7 +102,7 @@ const pollAnswer = z.object({
   moreAvailable: z.boolean().default(false),
 });
 
-/** A stream that is polled (RFC 8936). */
+/** A polled stream (RFC 8936). */
 export function openPollSource(url: string, options: TransmitterClientOptions): PollSource {
   return {
     async poll({ acknowledged, refused, maxEvents }: PollRequest, signal: AbortSignal): Promise<PollAnswer> {
@@ -146,13 +144,12 @@ const streamAnswer = z.object({
   events_delivered: z.array(z.string()).optional(),
 });
 
-/** The path of what a transmitter publishes, put before that of its issuer (OpenID Shared Signals 1.0, section 7.2). */
+/** The path of a transmitter's metadata, inserted before its issuer's path (OpenID Shared Signals 1.0, section 7.2). */
 const WELL_KNOWN = '/.well-known/ssf-configuration';
 
 /**
  * The management API of the transmitter with this issuer.
- *
- * @param options `host` is where the token may be sent, if not to the host of the issuer: metadata can name any address.
+ * @param options `host` is where the token may be sent, if not to the issuer's host: metadata can contain any URL.
  */
 export function openStreamManagement(
   issuer: string,
@@ -181,7 +178,7 @@ export function openStreamManagement(
   };
   const endpoint = async (name: `${'configuration' | 'status' | 'verification'}_endpoint`) => {
     const found = await metadata();
-    // The token goes there: only if this issuer's own page says so.
+    // The token is sent there, so the issuer's own page must confirm it.
     if (found.issuer !== issuer)
       throw new TokenctlError(
         'target_misbehaved',
@@ -303,7 +300,7 @@ function read<Shape extends z.ZodType>(
   throw new TokenctlError('target_misbehaved', `${name} returned ${what} in an invalid format${where}`);
 }
 
-/** An address without what may be secret in it. */
+/** A URL without possible secrets. */
 function shown(url: string): string {
   const { origin, pathname } = new URL(url);
   return `${origin}${pathname}`;

@@ -1,7 +1,6 @@
 import type { LogFormat } from '../../operations/ports/log-sink.ts';
 import { type Act, type EventRecord, type EventStatus, recordsOf, truncated } from './events.ts';
 
-/** The version of the Elastic Common Schema. */
 export const ECS_VERSION = '9.4.0';
 
 const outcomes: Readonly<Record<EventStatus, 'success' | 'failure' | 'unknown'>> = {
@@ -14,7 +13,6 @@ const outcomes: Readonly<Record<EventStatus, 'success' | 'failure' | 'unknown'>>
   unknown: 'unknown',
 };
 
-/** The category and types of each action. */
 const kinds: Readonly<Record<Act, { readonly category: string; readonly type: readonly string[] }>> = {
   delete: { category: 'iam', type: ['deletion'] },
   create: { category: 'iam', type: ['creation'] },
@@ -90,7 +88,7 @@ function relatedFields({ entry: { actor }, event: { subject }, hash }: EventReco
   };
 }
 
-/** Values for which the schema has no field, as text. */
+/** Values without a field in the schema, as text. */
 function labelsOf({ entry, event, ticket }: EventRecord): Readonly<Record<string, string>> {
   const { subject, status, count, before, after } = event;
   const values: Readonly<Record<string, string | undefined>> = {

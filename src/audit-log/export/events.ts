@@ -10,10 +10,9 @@ import type { Entry } from '../../operations/ports/audit-log.ts';
 import type { EntryContext } from '../../operations/ports/log-sink.ts';
 import { canonical, hashOf } from '../chain.ts';
 
-/** The action of an event. */
 export type Act = 'delete' | 'create' | 'update' | 'enable' | 'disable' | 'log_off' | 'other';
 
-/** The result of an event. `intended`: before the action. `noted`: for notes, which change nothing. */
+/** The result of an event. `intended` is before the action; `noted` is for notes, which change nothing. */
 export type EventStatus = 'intended' | 'done' | 'unchanged' | 'failed' | 'not_tried' | 'unknown' | 'noted';
 
 export interface EventSubject {
@@ -25,23 +24,23 @@ export interface EventSubject {
     | 'user'
     | 'settings'
     | 'operation';
-  /** The id in the controller; the fingerprint of a session; the run of an operation. */
+  /** The id in the controller, the fingerprint of a session, or the run of an operation. */
   readonly id?: string;
   readonly name?: string;
   readonly fingerprint?: string | undefined;
   readonly owner?: string | undefined;
 }
 
-/** One event of an entry, in no particular format. An outcome that names a thousand tokens has a thousand events. */
+/** One event of an entry, independent of the format. An outcome with a thousand tokens has a thousand events. */
 interface LogEvent {
   readonly act: Act;
   readonly status: EventStatus;
   readonly subject: EventSubject;
-  /** A short text for people. */
+  /** For people. */
   readonly message: string;
   /** The reason for a failure, or other information. */
   readonly detail?: string | undefined;
-  /** The number of objects, if they are not listed one by one. */
+  /** The number of objects, if they are not listed individually. */
   readonly count?: number;
   readonly before?: Readonly<Record<string, unknown>>;
   readonly after?: Readonly<Record<string, unknown>>;
@@ -49,7 +48,7 @@ interface LogEvent {
 
 type Kind = Extract<EventSubject['kind'], 'access token' | 'refresh token' | 'authorization code'>;
 
-/** The kind of token in the batches of a step; undefined if the step is not a batch. */
+/** The kind of token in a step's batches; undefined if the step is not a batch. */
 function batchKind(step: unknown): Kind | undefined {
   if (step === 'batch') return 'access token';
   if (step === 'authorization_codes') return 'authorization code';
@@ -122,7 +121,7 @@ function marked(subject: EventSubject, value: unknown): EventSubject {
   return fingerprint === undefined ? subject : { ...subject, fingerprint };
 }
 
-/** The owner of each token of a batch, if the intent names it. */
+/** The owner of each token in a batch, if the intent contains it. */
 function ownersIn(intent: Entry | undefined): ReadonlyMap<number, string> {
   const owners = new Map<number, string>();
   for (const { user, ids } of objectsIn(intent?.data['tokens'])) {
@@ -137,7 +136,7 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The intent to end sessions of some users, as one event. */
+/** The intent to end users' sessions, as one event. */
 function intendedSessions({ data }: Entry): LogEvent {
   const { users } = data;
   const count = numbersIn(users).length;
@@ -181,7 +180,7 @@ function ownerOf({ users }: Entry['data']): { readonly owner?: string } {
   return user === undefined || others.length > 0 ? {} : { owner: `user ${user}` };
 }
 
-/** A change of settings, with the values before and after; undefined for other entries. */
+/** A change of settings, with the old and new values; undefined for other entries. */
 function settingEvent(entry: Entry, intent: Entry | undefined): LogEvent | undefined {
   const stated = changeIn(intent?.data ?? entry.data);
   if (stated === undefined) return undefined;
@@ -212,7 +211,7 @@ function changeIn(data: Entry['data']): Required<Pick<LogEvent, 'before' | 'afte
   return { before: values('before'), after: values('locked') };
 }
 
-/** The users that are activated or deactivated; undefined for other entries. */
+/** The activated or deactivated users; undefined for other entries. */
 function userEvents(entry: Entry, intent: Entry | undefined): LogEvent[] | undefined {
   const stated = intent?.data ?? entry.data;
   if (typeof stated['active'] !== 'boolean') return undefined;
@@ -261,8 +260,8 @@ function resultOf({ result, interrupted, stopped, verified, failed }: Entry['dat
 }
 
 /**
- * The events of an entry: one for each token, session or user that it names, and at least one.
- * @param intent The intent that an outcome closes, if it is known. It has the owners of the tokens.
+ * The events of an entry: one for each listed token, session or user, and at least one.
+ * @param intent The intent that an outcome closes, if known. It contains the tokens' owners.
  */
 function* eventsOf(entry: Entry, intent: Entry | undefined): Generator<LogEvent> {
   let isEmpty = true;
@@ -344,25 +343,25 @@ function operationEvent({ kind, operation, run, data }: Entry): LogEvent {
 /** The maximum length of a text in a record, in characters. */
 const MAX_TEXT_LENGTH = 1_000;
 
-/** Cuts a text to the maximum length. Reasons and messages are user input. */
+/** Truncates a text to the maximum length. Reasons and messages are user input. */
 export function truncated(text: string): string {
   if (text.length <= MAX_TEXT_LENGTH) return text.toWellFormed();
   return `${text.slice(0, MAX_TEXT_LENGTH - 1).toWellFormed()}…`;
 }
 
-/** An event with everything that the formats need. */
+/** An event with all facts for the formats. */
 export interface EventRecord {
   readonly entry: Entry;
   readonly event: LogEvent;
-  /** The SHA-256 (hex) of the line of the entry. */
+  /** The SHA-256 (hex) of the entry's line. */
   readonly hash: string;
-  /** Unique, and the same each time the event is exported: receivers drop duplicates by it. */
+  /** Unique, and the same each time the event is exported, so that receivers can drop duplicates. */
   readonly id: string;
   readonly reason?: string;
   readonly ticket?: string;
 }
 
-/** The records of an entry: its events, with the reason and ticket of the run. */
+/** The events of an entry, with the run's reason and ticket. */
 export function* recordsOf(entry: Entry, { intent, opening }: EntryContext): Generator<EventRecord> {
   const hash = hashOf(canonical(entry));
   const account = { ...opening?.data, ...entry.data };

@@ -11,10 +11,7 @@ import { reasonOf } from './network-sinks.ts';
 /** With O_NONBLOCK, opening a pipe without a reader fails at once. */
 const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
 
-/**
- * Appends records to a file, one per line, synced to the disk. Opens the file each time, so that it can be
- * rotated. A write that fails is undone.
- */
+/** Appends records to a file, one per line, synced. Opens it each time, for rotation. A failed write is undone. */
 export function fileSink(path: string): LogSink {
   return {
     name: `The file ${path}`,

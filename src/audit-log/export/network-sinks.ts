@@ -10,12 +10,11 @@ import type { Secret } from '@tokenctl/common/secret.ts';
 import type { LogSink } from '../../operations/ports/log-sink.ts';
 import { withTimeout } from '../failures.ts';
 
-/** The address of a sink, and how to connect to it. */
 interface StreamSinkOptions {
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** Null for plain TCP. For TLS the CA certificate, if the CA is not a public one. */
+  /** Null for plain TCP. For TLS, the CA certificate if the CA is not a public one. */
   readonly tls: { readonly ca: string | undefined } | null;
   readonly framing: Framing;
   /** The timeout for connecting and sending together. */
@@ -24,8 +23,8 @@ interface StreamSinkOptions {
 
 /**
  * Sends records over TCP or TLS (1.2 or later, with certificate verification). The connection is opened at
- * the first use, kept open, and reopened after an error. The protocols have no acknowledgements: records that
- * are in the buffers of the operating system are lost if the connection breaks.
+ * the first use, kept open, and reopened after an error. The protocols have no acknowledgements: records in
+ * the operating system's buffers are lost if the connection breaks.
  */
 export function streamSink(options: StreamSinkOptions): LogSink {
   return new StreamSink(options);
@@ -97,7 +96,7 @@ class StreamSink implements LogSink {
   }
 }
 
-/** Waits for an event of a connection. Rejects if the connection is closed before. */
+/** Waits for an event of a connection. Rejects if the connection is closed first. */
 async function orClosed(socket: Socket, work: (resolve: () => void, reject: (error: Error) => void) => void) {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const closed = () => reject(Object.assign(new Error('The connection was closed'), { code: 'EPIPE' }));
@@ -113,10 +112,7 @@ async function orClosed(socket: Socket, work: (resolve: () => void, reject: (err
 /** How records are separated on a connection. */
 type Framing = 'octets' | 'lines';
 
-/**
- * The bytes of records on a connection: each with its length (octet counting: RFC 5425, section 4.3, and RFC
- * 6587, section 3.4.1), as for syslog, or one per line.
- */
+/** The bytes of records: each with its length (RFC 5425, section 4.3; RFC 6587, section 3.4.1), or one per line. */
 function framed(records: readonly string[], framing: Framing): Buffer {
   if (framing === 'lines') return Buffer.from(`${records.join('\n')}\n`);
   return Buffer.from(records.map((record) => `${Buffer.byteLength(record)} ${record}`).join(''));
@@ -162,7 +158,6 @@ function sendOne(
   });
 }
 
-/** The URL of a sink, and how to connect to it. */
 interface HttpSinkOptions {
   readonly name: string;
   readonly url: URL;
@@ -205,7 +200,7 @@ export function httpSink(options: HttpSinkOptions): LogSink {
   };
 }
 
-/** What `fetch` failed with, which it names as the cause of its own error. */
+/** The underlying error of `fetch`, which is the cause of its own error. */
 function failureOf(error: unknown): unknown {
   return error instanceof TypeError && error.cause !== undefined ? error.cause : error;
 }
@@ -237,7 +232,6 @@ export function reasonOf(cause: unknown): string {
   return reasons[code] ?? code;
 }
 
-/** The error for a sink that could not be reached. */
 function unreachable(name: string, cause: unknown): TokenctlError {
   if (cause instanceof TokenctlError) return cause;
   return new TokenctlError('target_unreachable', `Could not send records to ${name}: ${reasonOf(cause)}`, {
@@ -246,7 +240,6 @@ function unreachable(name: string, cause: unknown): TokenctlError {
   });
 }
 
-/** The error for a sink that did not accept records in time. */
 export function timedOut(name: string, timeoutMs: number): TokenctlError {
   return new TokenctlError(
     'target_unreachable',

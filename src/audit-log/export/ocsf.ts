@@ -1,7 +1,6 @@
 import type { LogFormat } from '../../operations/ports/log-sink.ts';
 import { type EventRecord, type EventStatus, type EventSubject, recordsOf, truncated } from './events.ts';
 
-/** The version of the Open Cybersecurity Schema Framework. */
 const OCSF_VERSION = '1.5.0';
 
 /** Classes of the category Identity & Access Management. */
@@ -116,7 +115,7 @@ function activity(
   return { activity_id: id, activity_name: name, ...type };
 }
 
-/** The framework has no type for tokens: they are `Other` (99) with the kind as the name. */
+/** The framework has no type for tokens. They are `Other` (99) with the kind as the name. */
 function entityOf({ kind, id, name, owner }: EventSubject): object {
   const user = kind === 'user' ? name : owner;
   return {
@@ -127,7 +126,7 @@ function entityOf({ kind, id, name, owner }: EventSubject): object {
   };
 }
 
-/** The user of the operating system, and the account in the controller. */
+/** The operating system's user, and the account in the controller. */
 function actorUser({ user, as }: EventRecord['entry']['actor']): object {
   return { name: user ?? as ?? 'unknown', ...(as !== undefined && { account: { name: as } }) };
 }

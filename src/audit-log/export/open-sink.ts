@@ -10,32 +10,31 @@ import { datagramSink, httpSink, streamSink, timedOut } from './network-sinks.ts
 import { ocsfFormat } from './ocsf.ts';
 import { cefFormat, syslogFormat } from './syslog.ts';
 
-/** The sink of an export, and the format of its records. */
 export interface OpenSinkOptions {
-  /** `tcp://`, `tls://`, `udp://`, `https://`, `http://`, or the path of a file that is appended to. */
+  /** `tcp://`, `tls://`, `udp://`, `https://`, `http://`, or the path of a file to append to. */
   readonly to: string;
   readonly format: ExportFormat;
   /** A file with the CA certificate for a `tls://` or `https://` sink. */
   readonly caFile?: string | undefined;
   /** The bearer token for an `https://` or `http://` sink. */
   readonly token?: Secret | undefined;
-  /** The timeout for sending. Default: 10,000. */
+  /** The timeout for sending, in milliseconds. By default 10,000. */
   readonly timeoutMs?: number | undefined;
 }
 
 const TIMEOUT_MS = 10_000;
 
-/** The time that a sink has to report its own timeout, before it is abandoned. */
+/** How long a sink may take to report its own timeout before it is abandoned, in milliseconds. */
 const GRACE_MS = 1_000;
 
 /** The default ports of syslog for each transport (RFC 5425, RFC 5426, RFC 6587). */
 const ports: Readonly<Record<string, number>> = { 'tcp:': 601, 'tls:': 6514, 'udp:': 514 };
 
 /**
- * Opens a sink for exported records. Nothing is connected before the first use. Sending never takes longer
+ * Opens a sink for exported records. Connects to nothing before the first use. Sending never takes longer
  * than the timeout.
- * @throws TokenctlError `configuration` for an invalid address, or a CA certificate that cannot be read;
- * `unsupported` for the format `jsonl` over UDP.
+ * @throws TokenctlError `configuration` for an invalid address or an unreadable CA certificate; `unsupported`
+ * for the format `jsonl` over UDP.
  */
 export function openSink(options: OpenSinkOptions): LogSink {
   const { timeoutMs = TIMEOUT_MS } = options;
@@ -87,7 +86,7 @@ function sinkFor(options: OpenSinkOptions & { readonly timeoutMs: number }): Log
   }
 }
 
-/** The format with a given name. Over a connection, CEF is wrapped in syslog messages. */
+/** The format with this name. Over a connection, CEF is wrapped in syslog messages. */
 export function formatFor(
   format: ExportFormat,
   { to, version }: { to: string | undefined; version: string },
@@ -131,7 +130,7 @@ function readCertificate(file: string | undefined): string | undefined {
   }
 }
 
-/** The lines of the log, unchanged: a file of them can be verified like the log. */
+/** The unchanged lines of the log: a file of them can be verified like the log. */
 export const jsonLinesFormat: LogFormat = {
   *records(entry) {
     yield canonical(entry);

@@ -62,10 +62,7 @@ const syslogSeverities: Readonly<Record<EventStatus, number>> = {
   noted: 6,
 };
 
-/**
- * The header of a syslog message (RFC 5424, section 6.2): priority, version, time, host, program, process,
- * and the operation as MSGID.
- */
+/** The header of a syslog message (RFC 5424, section 6.2), with the operation as MSGID. */
 function messageHeader({ entry, event }: EventRecord): string {
   const priority = FACILITY * 8 + syslogSeverities[event.status];
   const host = printUsAscii(entry.actor['host'], 255);
@@ -89,13 +86,12 @@ const cefSeverities: Readonly<Record<EventStatus, number>> = {
 
 const CRITICAL = 9;
 
-/** What an operations center has to see at once: the beginning and the end of a lockdown. */
+/** Events that an operations center must see at once: the start and the end of a lockdown. */
 function isCritical({ entry, event }: EventRecord): boolean {
   return entry.operation === 'incident.lockdown' && event.act === 'other';
 }
 
 interface CefOptions {
-  /** The program's version. */
   readonly version: string;
   /** Whether each event is wrapped in a syslog message (RFC 5424), as for a connection. */
   readonly inSyslog: boolean;
@@ -157,17 +153,17 @@ function labelled(key: string, label: string, value: string | undefined): Record
   return value === undefined ? {} : { [key]: value, [`${key}Label`]: label };
 }
 
-/** Escapes a header field: backslashes and pipes; line breaks become spaces. */
+/** Escapes backslashes and pipes in a header field. Line breaks become spaces. */
 function headerField(text: string): string {
   return withoutControls(text.replace(/[\\|]/g, '\\$&').replace(/[\r\n]+/g, ' '));
 }
 
-/** Escapes an extension value: backslashes, equals signs and line breaks. */
+/** Escapes backslashes, equals signs and line breaks in an extension value. */
 function extensionValue(text: string): string {
   return withoutControls(text.replace(/[\\=]/g, '\\$&').replace(/\r/g, '\\r').replace(/\n/g, '\\n'));
 }
 
-/** CEF has no escape for other control characters, which could command the terminal of a reader: they become `?`. */
+/** CEF has no escape for other control characters, which could control a reader's terminal. They become `?`. */
 function withoutControls(text: string): string {
   return text.replace(/\p{Cc}/gu, '?');
 }

@@ -31,7 +31,7 @@ const CREATE_RUN = `CREATE TABLE tokenctl_scheduler.run (
      began bigint NOT NULL,
      ended bigint,
      summary text NOT NULL)`;
-/** Who runs jobs on their schedules, and until when that is taken for granted, on the ledger's clock. */
+/** The schedulers, and until when each counts as running, on the ledger's clock. */
 const CREATE_SCHEDULER = `CREATE TABLE tokenctl_scheduler.scheduler (
      holder text PRIMARY KEY,
      seen bigint NOT NULL,
@@ -65,7 +65,7 @@ const MIGRATE_FROM_1: readonly string[] = [
   'DROP TABLE tokenctl_scheduler.run_1',
 ];
 
-/** PostgreSQL and SQLite qualify the names of indexes in different places. */
+/** PostgreSQL and SQLite qualify index names in different places. */
 const INDEXES = [
   { name: 'open_tick', unique: true, on: "tick (job) WHERE state IN ('running', 'waiting')" },
   { name: 'run_of_tick', unique: false, on: 'run (job, due)' },
@@ -73,7 +73,7 @@ const INDEXES = [
   { name: 'run_began', unique: false, on: 'run (began)' },
 ] as const;
 
-/** The ledger, as its tables are created and migrated. */
+/** How the ledger's tables are created and migrated. */
 export const ledgerSchema: StateSchema = {
   name: 'tokenctl_scheduler',
   what: "scheduler's ledger",

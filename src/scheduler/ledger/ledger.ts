@@ -42,10 +42,10 @@ interface TickRow {
   readonly retry_at: number | null;
 }
 
-/** A job with its open tick, whose columns are null where it has none. */
+/** A job with its open tick. The tick's columns are null if there is none. */
 interface JobRow extends Partial<TickRow> {
   readonly name: string;
-  /** The instant after which ticks count; null for a job that is not registered and was started by hand. */
+  /** The instant after which ticks count; null for an unregistered job that was started manually. */
   readonly position: number | null;
 }
 
@@ -60,12 +60,12 @@ interface RunRow extends Pick<TickRow, 'job' | 'due' | 'kind' | 'attempt' | 'hol
 const OPEN = sql`state IN ('running', 'waiting')`;
 const RUN_COLUMNS = sql`id, job, due, kind, attempt, holder, state, began, ended, summary`;
 
-/** How many jobs a statement registers: each has three parameters, of which SQLite allows 32,766. */
+/** How many jobs one statement registers: each has three parameters, and SQLite allows 32,766. */
 const JOBS_PER_STATEMENT = 1000;
 
 interface Asked {
   readonly jobs: Set<string>;
-  /** The latest time of those who ask. */
+  /** The latest time among the callers. */
   now: Date;
   readonly answer: Promise<ReadonlyMap<string, JobRow>>;
 }
@@ -73,14 +73,14 @@ interface Asked {
 /** The ledger over a database: each method is one transaction. */
 class Ledger implements JobStore {
   readonly #store: StateTables;
-  /** Questions for the state of jobs that are answered together, and their answer. */
+  /** Callers waiting for the state of jobs, answered together. */
   #asked: Asked | undefined;
 
   constructor(store: StateTables) {
     this.#store = store;
   }
 
-  /** If the schedule of a job changed, its ticks count from now on. */
+  /** If a job's schedule changed, its ticks count from now on. */
   register(jobs: readonly { readonly name: string; readonly schedule: string }[], now: Date): Promise<void> {
     return this.#store.transaction(async (queryable) => {
       for (let from = 0; from < jobs.length; from += JOBS_PER_STATEMENT) {
@@ -108,7 +108,7 @@ class Ledger implements JobStore {
     return { position: await this.#correctedPosition(job, now), open };
   }
 
-  /** The states of all jobs that are asked for until the event loop gets here: hundreds of loops wake up together. */
+  /** The states of all jobs requested before the event loop gets here: hundreds of loops wake up together. */
   async #answer(): Promise<ReadonlyMap<string, JobRow>> {
     await setImmediate();
     const { jobs, now } = this.#asked ?? { jobs: new Set<string>(), now: new Date() };
@@ -147,7 +147,7 @@ class Ledger implements JobStore {
     }));
   }
 
-  /** When a lease that is given now ends, by the ledger's clock. */
+  /** When a lease granted now ends, by the ledger's clock. */
   #until(lease: number): Sql {
     return sql`${this.#store.now} + CAST(${lease} AS bigint)`;
   }
@@ -168,7 +168,7 @@ class Ledger implements JobStore {
     });
   }
 
-  /** Claims the open tick of a job again if its lease has expired, or its retry is due. */
+  /** Reclaims a job's open tick if its lease has expired or its retry is due. */
   takeOver(job: string, { holder, lease, now, early = false }: Claimant & { readonly early?: boolean }) {
     const due = early ? Number.MAX_SAFE_INTEGER : now.getTime();
     return this.#store.transaction(async (queryable) => {
@@ -236,7 +236,7 @@ class Ledger implements JobStore {
         await endRun(queryable, run, { state, summary, now });
         return true;
       }
-      // An answer that was lost on its way makes this the second time: then the run ended as it should.
+      // If a response was lost, this is the second attempt: the run ended correctly.
       const [ended] = await sql`SELECT state FROM tokenctl_scheduler.run
         WHERE id = ${run}`.rows<{ state: RunState }>(queryable);
       return ended?.state === state;
@@ -256,7 +256,7 @@ class Ledger implements JobStore {
 
   run(id: string): Promise<RunRecord | null> {
     return this.#store.transaction(async (queryable) => {
-      // Two mean that the beginning of an id is ambiguous.
+      // Two rows mean that the id's prefix is ambiguous.
       const [row, another] = await sql`SELECT ${RUN_COLUMNS} FROM tokenctl_scheduler.run
         WHERE substr(id, 1, CAST(${id.length} AS integer)) = ${id} LIMIT 2`.rows<RunRow>(queryable);
       return row === undefined || another !== undefined ? null : runOf(row);
@@ -285,7 +285,7 @@ class Ledger implements JobStore {
     });
   }
 
-  /** What was seen later than now was seen before the ledger's clock was set back: it says nothing of now. */
+  /** A heartbeat later than now is from before the ledger's clock was set back, so it does not count. */
   sighting(): Promise<SchedulerSighting> {
     const { now } = this.#store;
     return this.#store.transaction(async (queryable) => {
@@ -299,7 +299,7 @@ class Ledger implements JobStore {
     });
   }
 
-  /** The newest tick of each job stays: it marks the job's position. */
+  /** The newest tick of each job is kept: it marks the job's position. */
   forget(before: Date): Promise<void> {
     return this.#store.transaction(async (queryable) => {
       await sql`DELETE FROM tokenctl_scheduler.run WHERE ended < ${before.getTime()}`.execute(queryable);
@@ -314,7 +314,7 @@ class Ledger implements JobStore {
   }
 }
 
-/** Stores a run that begins now, or one that is skipped. */
+/** Stores a run that starts now or is skipped. */
 async function insertRun(
   queryable: Queryable,
   begun: {
@@ -350,7 +350,7 @@ function openTickOf(row: TickRow): OpenTick {
   };
 }
 
-/** A stored run as the history shows it. */
+/** A stored run in the form of the history. */
 function runOf({ id, due, began, ended, summary, ...row }: RunRow): RunRecord {
   const { job, kind, attempt, holder, state } = row;
   return {
