@@ -202,7 +202,7 @@ export function validateSelector(selector: Selector | Selection): void {
   const criteria = Object.entries(selector).filter(([, value]) => value !== undefined);
   if (criteria.length === 0) {
     throw new TokenctlError('usage', 'No tokens are selected', {
-      hint: 'Use --user, --organization, --team, --application, --scope, --description, --unused-for, --created-before, --id or --finding, or select all with --all.',
+      hint: 'Use a selection flag, such as --user, --application or --created-before, or select all with --all.',
     });
   }
   if (selector.all === true && criteria.length > 1) {

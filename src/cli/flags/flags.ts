@@ -355,12 +355,21 @@ const CRITERIA: { readonly [Name in keyof SelectorFlags]-?: CriteriaOf<Name> } =
   'never-expires': (never, now) => never && { expiresAfter: later(now(), NEVER_AFTER) },
 };
 
+/** Throws `usage` for two flags with one criterion: the second alone would select more than both. */
 function criteriaOf(flags: SelectorFlags, now: () => Date): Selection {
   const of = <Name extends keyof SelectorFlags>(name: Name) => {
     const value = flags[name];
     return value === undefined ? {} : CRITERIA[name](value as NonNullable<SelectorFlags[Name]>, now) || {};
   };
-  return Object.assign({}, ...(Object.keys(CRITERIA) as (keyof SelectorFlags)[]).map(of));
+  const criteria = new Map<string, unknown>();
+  for (const name of Object.keys(CRITERIA) as (keyof SelectorFlags)[]) {
+    for (const [criterion, value] of Object.entries(of(name))) {
+      if (criteria.has(criterion))
+        throw new TokenctlError('usage', `--${name} sets the same criterion as another selection flag`);
+      criteria.set(criterion, value);
+    }
+  }
+  return Object.fromEntries(criteria);
 }
 
 /** The JSON in a file; undefined for a file without. */
